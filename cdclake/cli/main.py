@@ -27,6 +27,7 @@ from cdclake.cli.logs import logs
 from cdclake.cli.new import new
 from cdclake.cli.output import emit_error, say, showing_progress
 from cdclake.cli.pause import pause
+from cdclake.cli.plan import plan
 from cdclake.cli.psql import psql
 from cdclake.cli.redrive import redrive
 from cdclake.cli.rehearse import rehearse
@@ -47,7 +48,7 @@ from cdclake.extras import missing_extra
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (new, doctor, init, validate, schema, up, down, demo),
+    "Start": (new, doctor, init, validate, schema, plan, up, down, demo),
     "Look": (status, logs, sql, snapshots, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
     "Deploy and connect": (rehearse, cost, views, connector, dbt),

@@ -80,6 +80,11 @@ def emit_error(error: CdcError, as_json: bool) -> None:
     sys.stderr.write("\n".join(lines) + "\n")
 
 
+def is_terminal() -> bool:
+    """Check whether a person reads the output and can answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def _write(text: str) -> None:
     """Print a line; escape characters that the terminal's encoding lacks."""
     close_progress()

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say_all
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, is_terminal, say_all
 from cdclake.cli.up_text import up_lines
-from cdclake.errors import InputError
+from cdclake.errors import CdcError, InputError
 
 
 class Wait(StrEnum):
@@ -42,14 +42,39 @@ def up(
             help="started: return when changes stream; rows: when every table's rows are in."
         ),
     ] = Wait.STARTED,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before tables are read again.")
+    ] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Start the lake, or the components that are down; with FILE, stream its tables.
 
     If it fails, it stops what it has started. A paused lake stays paused until `cdclake resume`.
+    On a terminal it asks before it reads tables again that the lake has (`cdclake plan FILE`).
     """
-    answer = _up(file, source or os.environ.get(SOURCE_DSN_KEY), wait, stream=not no_stream)
+    dsn = source or os.environ.get(SOURCE_DSN_KEY)
+    if not (no_stream or yes or json_output) and is_terminal():
+        _confirm(file, dsn)
+    answer = _up(file, dsn, wait, stream=not no_stream)
     emit(answer, json_output, lambda: say_all(up_lines(answer)))
+
+
+def _confirm(file: Path | None, dsn: str | None) -> None:
+    """Ask whether to go on if tables are read again; what cannot be foreseen is not asked."""
+    from cdclake.cli.plan import planned_locally, render
+    from cdclake.local.process.home import Home
+    from cdclake.plan_effects import LOAD_AGAIN
+
+    chosen = _chosen_file(Home.from_environment(), file)
+    if chosen is None:
+        return
+    try:
+        answer = planned_locally(chosen, dsn)
+    except CdcError:  # `up` refuses it too, or heals what did not answer
+        return
+    if any(table["effect"] == LOAD_AGAIN for table in answer["tables"]):
+        render(answer)
+        typer.confirm("Go on?", abort=True)
 
 
 def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from cdclake.local.lake.stack import Endpoints
 from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.mask_history import add_to_history
 from cdclake.local.operations_backend import local_operations
-from cdclake.local.plan_diff import PlanDiff, compare
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
@@ -34,6 +33,7 @@ from cdclake.local.streaming_start import await_rows, start_streaming
 from cdclake.local.table_answer import table_answer
 from cdclake.local.table_changes import table_changes
 from cdclake.plan import Plan, Table
+from cdclake.plan_diff import PlanDiff, compare
 
 STARTED, ROWS = "started", "rows"  # what `up` may wait for
 

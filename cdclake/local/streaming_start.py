@@ -22,6 +22,7 @@ from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.bulk_load import end_epoch, load_and_hand_over
 from cdclake.local.components import connect
 from cdclake.local.firehose import component
+from cdclake.local.joining_tables import join_tables, request_snapshots
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
@@ -54,11 +55,11 @@ from cdclake.local.lake.table_loads import (
 )
 from cdclake.local.lake.topics import Heartbeat, MarkerReader, create_topics
 from cdclake.local.operations_backend import local_operations, run_stream
-from cdclake.local.plan_diff import PlanDiff, join_tables
 from cdclake.local.process.home import Home
 from cdclake.local.process.supervisor_client import log_tail
 from cdclake.local.puts import put_lifecycle
 from cdclake.postgres.source import Prepared
+from cdclake.plan_diff import PlanDiff
 
 READY_TIMEOUT_S = 300.0  # for a cold JVM on a busy machine; an idle one takes a tenth
 _POLL_S = 0.5
@@ -229,7 +230,7 @@ def _start_connector(lake: LocalLake, connector: ConnectorClient, change: PlanDi
     component.end_that_of_before(lake)
     if change.changes_tables:
         connector.set_config(config)
-        change.request_snapshots(lake)
+        request_snapshots(lake, change)
     connector.start(config)
 
 

@@ -44,6 +44,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "schema": [(0, ())],
     "init": [(0, ("-o", "WRITTEN")), (2, ("-o", "WRITTEN")), (0, ("--update", "WRITTEN"))],
     "new": [(2, ("Not a name",))],  # `tests/installed` makes a project from a database
+    "plan": [(0, ("FILE",)), (2, ("SCRIPT",))],
     "up": [(0, ("FILE",)), (0, ("FILE", "--wait", "rows"))],
     "status": [(1, ())],  # a column is not declared
     "verify": [(0, ()), (0, ("--deep",)), (0, ("--sample", "10")), (2, ("--table", "nothing"))],

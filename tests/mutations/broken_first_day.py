@@ -106,7 +106,7 @@ FIRST_DAY = (
     ),
     Mutation(
         "another pipeline is not sent to another home", ("tests/unit/local/test_membership.py",),
-        (("cdclake/local/plan_diff.py", "if _lake_problems(before, after):", "if False:"),),
+        (("cdclake/plan_diff.py", "if _lake_problems(before, after):", "if False:"),),
     ),
     Mutation(
         "connections off this machine may be unencrypted", _TLS,

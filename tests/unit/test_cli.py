@@ -76,6 +76,16 @@ def test_schema(run):
     assert json.loads(out) == json.loads(run("schema", "--json")[1])
 
 
+def test_schema_prints_the_reference_of_a_key(run):
+    code, out, _ = run("schema", "--doc", "stop_table_after")
+    assert (code, out.splitlines()[:3]) == (
+        0,
+        ["policies.stop_table_after", "  type     whole number, 1 or more", "  default  `100`"],
+    )
+    code, out, _ = run("schema", "--doc", "stop_table", "--json")
+    assert (code, json.loads(out)["ok"]) == (2, False)
+
+
 def test_a_delivery_that_the_demo_does_not_know(run):
     code, out, _ = run("demo", "--delivery", "kafka", "--json")
     assert code == 2

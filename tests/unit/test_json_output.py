@@ -18,8 +18,9 @@ from tests.local.test_json_of_commands import ON_A_LAKE
 # By command: the arguments of calls that need no lake, each with its exit code.
 WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "validate": [(0, ("FILE",)), (2, ("NOWHERE",)), (2, ("BROKEN",))],
-    "schema": [(0, ())],
+    "schema": [(0, ()), (0, ("--doc", "new_columns")), (2, ("--doc", "new_colums"))],
     "init": [
+        (2, ("--update", "BROKEN", "--from-db", "postgresql://u:p@127.0.0.1:1/d")),
         (2, ()),
         (2, ("--update", "FILE")),
         (2, ("--update", "FILE", "-o", "NOWHERE")),
@@ -30,6 +31,12 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (0, ("shop-lake",)),
         (2, ("Shop lake",)),
         (2, ("shop", "--from-db", "postgresql://u:p@127.0.0.1:1/d")),
+    ],
+    "plan": [
+        (0, ("FILE",)),
+        (0, ("FILE", "--against", "FILE", "--target", "aws")),
+        (2, ("BROKEN",)),
+        (2, ("NOWHERE",)),
     ],
     "up": [(2, ("NOWHERE",)), (2, ("BROKEN",)), (2, ("FILE", "--wait", "never"))],
     "status": [(3, ()), (2, ("--target", "aws"))],
