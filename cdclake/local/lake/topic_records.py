@@ -11,7 +11,6 @@ from cdclake.errors import ComponentFailed
 from cdclake.local.components.kafka import Broker
 
 _TIMEOUT_S = 20.0
-_RECORDS_PER_CALL = 1000
 
 
 class TopicRecord(NamedTuple):
@@ -68,26 +67,24 @@ def _read_partition(
     try:
         consumer.assign([TopicPartition(topic, partition, first)])
         while True:
-            found = consumer.consume(_RECORDS_PER_CALL, timeout=_TIMEOUT_S)
-            if not found:
+            record = consumer.poll(_TIMEOUT_S)
+            if record is None:
                 raise ComponentFailed(
                     f"Kafka did not return records of {topic!r} within {_TIMEOUT_S:.0f} s",
                     "read Kafka's log with `cdclake logs kafka`",
                     component="kafka",
                 )
-            for record in found:
-                error, offset = record.error(), record.offset()
-                if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                    return
-                if offset is None or offset >= end:
-                    return
-                if error is None:
-                    key, value = record.key(), record.value()
-                    yield TopicRecord(
-                        partition, offset, int(record.timestamp()[1]), _raw(key), _raw(value)
-                    )
-                if offset == end - 1:
-                    return
+            error, offset = record.error(), record.offset()
+            if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                return
+            if error is not None or offset is None:
+                continue
+            if offset < end:
+                written_ms = int(record.timestamp()[1])
+                key, value = _raw(record.key()), _raw(record.value())
+                yield TopicRecord(partition, offset, written_ms, key, value)
+            if offset >= end - 1:
+                return
     finally:
         consumer.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
@@ -71,14 +72,16 @@ def _table(lake: LocalLake, name: str) -> Table:
 
 def _in_source(lake: LocalLake, table: Table, words: Sequence[str]) -> tuple[RowKey, SourceFacts]:
     """Return the key in the changelog's form, and the source's row; without the source, neither."""
-    try:
-        with connect(lake.dsn) as connection:
-            key = key_by_source(connection, table, words)
+    with ExitStack() as opened:
+        try:
+            connection = opened.enter_context(connect(lake.dsn))
+        except CdcError:
+            return key_by_text(table, words), SourceFacts()
+        key = key_by_source(connection, table, words)
+        try:
             return key, source_facts(connection, lake.plan, key)
-    except InputError:
-        raise
-    except (psycopg.Error, CdcError):
-        return key_by_text(table, words), SourceFacts()
+        except psycopg.Error:  # the table is gone, or may not be read
+            return key, SourceFacts()
 
 
 def _flow(lake: LocalLake, table: Table) -> FlowFacts:

@@ -80,7 +80,6 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
     try:
         row = connection.execute(f"SELECT {selected} FROM (SELECT {given}) AS k", words).fetchone()
     except psycopg.DataError as error:
-        connection.rollback()
         raise InputError(
             f"{' '.join(words)!r} is no key of {table.name}: {error.diag.message_primary}",
             "write the values of the key's columns as PostgreSQL reads them",
