@@ -21,6 +21,10 @@ from cdclake.debezium.toast_placeholder import unavailable_forms
 from cdclake.plan import Column, Plan, Table
 
 _MASKED = "(masked)"
+# Debezium's names of a numeric's special values, and PostgreSQL's.
+_SPECIAL_NUMERICS = {
+    "NAN": "NaN", "POSITIVE_INFINITY": "Infinity", "NEGATIVE_INFINITY": "-Infinity"
+}  # fmt: skip
 
 
 class RefusalDetail(NamedTuple):
@@ -98,5 +102,7 @@ def _text(column: Column, value: Any) -> str:
     if column.mask is not None:
         return _MASKED
     text = "NULL" if value is None else str(value)
+    if column.column_type.base == "numeric":
+        text = _SPECIAL_NUMERICS.get(text, text)
     is_long = len(text) > refusals.MAX_VALUE_CHARACTERS
     return f"{text[: refusals.MAX_VALUE_CHARACTERS]}..." if is_long else text

@@ -259,7 +259,7 @@ def test_quarantine_shows_key_column_value_and_reason(lake: RunningLake) -> None
         {
             "reason": "NOT_REPRESENTABLE: decimal(5,2) cannot hold 'n'",
             "column": "n",
-            "value": "NAN",
+            "value": "NaN",
         }
     ]
     assert not refused["withheld"] and not refused["accepted_now"]

@@ -51,7 +51,7 @@ def test_an_accepted_event_has_no_reason() -> None:
 
 
 def test_all_reasons_are_found_at_once() -> None:
-    assert found(event(n="NaN", v="many", s="odd")) == [
+    assert found(event(n="NAN", v="many", s="odd")) == [
         ("NOT_REPRESENTABLE", "n", "NaN"),
         ("WRONG_TYPE", "v", "many"),
         ("BROKEN_RULE", "s", "odd"),
