@@ -48,6 +48,12 @@ def _never_seen(facts: TraceFacts) -> TraceFinding:
         return TraceFinding(
             "no_such_row", "neither the source nor the lake has or had a row of this key"
         )
+    if flow.polled is not None and flow.last_error is not None:
+        return TraceFinding(
+            "not_polled",
+            f"the source has the row, and the last poll of the table failed: {flow.last_error}",
+            "fix the cause, then wait for the next poll, or run `cdclake job poll_tables`",
+        )
     if flow.polled is False:
         return TraceFinding(
             "not_polled", "the source has the row, and no poll has read the table yet",

@@ -8,6 +8,7 @@ import pytest
 
 from cdclake.debezium.position import Position
 from cdclake.plan import Column, Table
+from cdclake.polling import Polling
 from cdclake.trace.explanation import explain
 from cdclake.trace.merged_events import merged_events
 from cdclake.trace.trace_facts import FlowFacts, SourceFacts, StateFacts, TracedEvent, TraceFacts
@@ -24,6 +25,7 @@ TABLE = Table(
         Column(source="note", name="note", type="text"),
     ),
 )
+POLLED = replace(TABLE, delivery="poll", polling=Polling(by="changed_at", every="rate(5 minutes)"))
 MASKED = replace(
     TABLE, columns=(*TABLE.columns, Column(source="mail", name="mail", type="text", mask="hash"))
 )
@@ -110,6 +112,7 @@ SITUATIONS: dict[str, TraceFacts] = {
     "loading": facts(event("r", 1, phase=0), flow=FlowFacts(is_loading=True)),
     "not_published": facts(source=SourceFacts(has_row=True, is_published=False)),
     "filtered": facts(source=SourceFacts(has_row=True, is_published=True, row_filter="(id < 1)")),
+    "not_polled": facts(flow=FlowFacts(polled=True), table=POLLED),
     "not_in_kafka": facts(),
     "no_such_row": facts(source=GONE),
     "source_unknown": facts(source=SourceFacts()),
@@ -128,6 +131,19 @@ def test_explain_names_the_situation(code: str) -> None:
     assert codes[0] == ("applied" if code in FURTHER else code)
     assert code in codes
     assert len(codes) == len(set(codes))
+
+
+@pytest.mark.parametrize(
+    ("flow", "words"),
+    [
+        (FlowFacts(polled=True), "by 'changed_at'"),
+        (FlowFacts(polled=False), "no poll has read the table yet"),
+        (FlowFacts(polled=True, last_error="no access"), "failed: no access"),
+    ],
+)
+def test_a_row_that_no_poll_has_found_is_explained(flow: FlowFacts, words: str) -> None:
+    [finding] = explain(facts(flow=flow, table=POLLED))
+    assert finding.code == "not_polled" and words in finding.text
 
 
 def test_a_refused_event_before_the_newest_is_no_answer() -> None:
