@@ -69,6 +69,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.local.process": {"psutil"},
     "cdclake.local.puts": {"botocore"},
     "cdclake.local.reader": {"duckdb"},
+    "cdclake.local.trace": {"duckdb", "psycopg"},
     "cdclake.stacks": {"aws_cdk", "cdk_nag", "constructs"},
     "cdclake.stacks.constructs": {"aws_cdk", "constructs"},
 }

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake import __version__
+from cdclake.cli.connect import connect
 from cdclake.cli.connector import connector
 from cdclake.cli.cost import cost
 from cdclake.cli.dbt import dbt
@@ -24,11 +25,14 @@ from cdclake.cli.down import down
 from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
+from cdclake.cli.metrics import metrics
 from cdclake.cli.new import new
 from cdclake.cli.output import emit_error, say, showing_progress
 from cdclake.cli.pause import pause
+from cdclake.cli.peek import peek
 from cdclake.cli.plan import plan
 from cdclake.cli.psql import psql
+from cdclake.cli.quarantine import quarantine
 from cdclake.cli.redrive import redrive
 from cdclake.cli.rehearse import rehearse
 from cdclake.cli.replay import replay
@@ -39,19 +43,21 @@ from cdclake.cli.snapshots import snapshots
 from cdclake.cli.source import source_sql
 from cdclake.cli.sql import sql
 from cdclake.cli.status import status
+from cdclake.cli.trace import trace
 from cdclake.cli.up import up
 from cdclake.cli.validate import validate
 from cdclake.cli.verify import verify
 from cdclake.cli.views import views
+from cdclake.cli.which_repair import WHICH_REPAIR
 from cdclake.errors import CdcError, ComponentFailed, InputError
 from cdclake.extras import missing_extra
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, doctor, init, validate, schema, plan, up, down, demo),
-    "Look": (status, logs, sql, snapshots, psql, verify),
+    "Look": (status, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
-    "Deploy and connect": (rehearse, cost, views, connector, dbt),
+    "Deploy and connect": (rehearse, cost, views, connect, connector, dbt),
 }
 
 # Commands of two words, by the first.
@@ -77,7 +83,8 @@ def make_app() -> typer.Typer:
     for heading, verbs in VERBS.items():
         for verb in verbs:
             name = verb.__name__.replace("_", "-")
-            app.command(name, rich_help_panel=heading)(verb)
+            epilog = WHICH_REPAIR if heading == "Repair" else None
+            app.command(name, rich_help_panel=heading, epilog=epilog)(verb)
     for name, verbs in GROUPS.items():
         group = typer.Typer(help=_GROUP_HELP[name], no_args_is_help=True)
         group.callback()(_start)

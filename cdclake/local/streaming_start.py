@@ -58,8 +58,8 @@ from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.process.home import Home
 from cdclake.local.process.supervisor_client import log_tail
 from cdclake.local.puts import put_lifecycle
-from cdclake.postgres.source import Prepared
 from cdclake.plan_diff import PlanDiff
+from cdclake.postgres.source import Prepared
 
 READY_TIMEOUT_S = 300.0  # for a cold JVM on a busy machine; an idle one takes a tenth
 _POLL_S = 0.5

@@ -204,3 +204,12 @@ def test_the_connector_of_an_existing_source_needs_no_host(run, tmp_path):
     assert config["database.password"].startswith("${secretsmanager:")
     code, text, _ = run("connector", str(path), "--worker")
     assert code == 0 and "config.providers.secretsmanager.param.region=eu-west-1\n" in text
+
+
+def test_the_help_of_each_repair_says_which_one_to_use_when():
+    repairs = {verb.__name__ for verb in command.VERBS["Repair"]} - {"pause"}
+    for name in repairs:
+        epilog = command.commands()[name].epilog
+        assert {
+            line.split(":")[0].split()[0] for line in epilog.splitlines()[2:] if line
+        } == repairs

@@ -40,6 +40,10 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     ],
     "up": [(2, ("NOWHERE",)), (2, ("BROKEN",)), (2, ("FILE", "--wait", "never"))],
     "status": [(3, ()), (2, ("--target", "aws"))],
+    "metrics": [(3, ()), (2, ("--serve", "0")), (3, ("--serve", "65000"))],
+    "trace": [(3, ("orders", "1")), (2, ("orders",))],
+    "peek": [(3, ("orders",)), (2, ()), (2, ("orders", "--last", "0"))],
+    "quarantine": [(3, ()), (2, ("--limit", "0"))],
     "psql": [(3, ())],
     "verify": [(3, ()), (3, ("--deep",)), (2, ("--target", "aws"))],
     "source sql": [(2, ("NOWHERE",)), (2, ("BROKEN", "--target", "aws")), (2, ("PSQL",))],
@@ -61,6 +65,12 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (2, ("BROKEN",)),
         (2, ("FILE", "--prices", "NOWHERE")),
         (2, ("FILE", "--templates", "NOWHERE")),
+    ],
+    "connect": [
+        (3, ("duckdb",)),
+        (2, ("snowflake",)),
+        (0, ("spark", "--target", "aws", "--file", "FILE", "--region", "eu-west-1")),
+        (2, ("trino", "--target", "aws", "--file", "FILE")),
     ],
     "connector": [
         (0, ("FILE", "--host", "db")),
