@@ -144,6 +144,11 @@ def _verify_in_spark(tables: list[str], arguments: dict[str, str]) -> Report:
     from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
+    if not lake.plan.all_tables:
+        raise InputError(
+            "--reader spark compares tables of a database, and this lake has none",
+            "run `cdclake verify`, which counts put records and requests",
+        )
     names = [lake.plan.table(name).name for name in tables]
     return _succeeded(run_job(lake, naming.VERIFY_JOB, names, **arguments), naming.VERIFY_JOB)
 
@@ -202,6 +207,8 @@ def _render(report: Report) -> None:
             f" {put['failed']} failed, {put['missing']} missing"
         )
     result = "equal" if report["ok"] else "NOT equal"
+    if report["ok"] and any(table.get("incomplete") for table in report["tables"]):
+        result = "equal except for incomplete rows"
     sample = report["sample"]
     part = f" (a sample of about {sample} rows per table)" if sample else ""
     reader = report.get("reader", ReaderEngine.DUCKDB.value)  # an older job does not name it
@@ -232,7 +239,7 @@ def _render_deep(table: str, deep: dict[str, Any]) -> None:
 
 def _line(table: dict[str, Any]) -> str:
     kinds = ("missing", "extra", "different", "unsettled", "withheld", "incomplete")
-    counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table[kind])
+    counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table.get(kind))
     result = counts or ("equal so far" if table["state"] == "stopped" else "equal")
     held = table.get("quarantined", 0)
     remedy = "`cdclake replay`, or `cdclake resync` where it refuses them"

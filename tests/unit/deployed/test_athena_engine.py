@@ -9,6 +9,7 @@ import boto3
 import pytest
 from moto.athena.models import QueryResults, athena_backends
 
+from cdclake.cli import verify as command
 from cdclake.deployed.athena import WorkgroupClient
 from cdclake.deployed.athena_engine import AthenaEngine, with_answers
 from cdclake.errors import InputError
@@ -106,3 +107,11 @@ def test_both_steps_are_in_the_report(
     assert table["lake_rows"] == 4
     for kind in ("missing", "different", "incomplete"):
         assert table[kind] == of_job.get(kind, 0) + of_athena.get(kind, 0)
+
+
+def test_incomplete_rows_are_no_silent_equality(capsys: Any) -> None:
+    command._render(report_of("athena", incomplete=2))
+    told = capsys.readouterr().out
+    assert "2 incomplete" in told and "equal except for incomplete rows in athena" in told
+    command._render(report_of("athena", incomplete=2, missing=1))
+    assert "NOT equal in athena" in capsys.readouterr().out
