@@ -83,6 +83,7 @@ def _deviates(table: Line) -> bool:
     return bool(
         table["state"] != "streaming"
         or any(table.get(name) for name in ("lag_events", "quarantined", "last_error", "loading"))
+        or table.get("incomplete")
         or any(table.get(name) for name in ("gap", "relation_changes", "source_changes"))
         or (last and not last["equal"])
     )
@@ -91,12 +92,13 @@ def _deviates(table: Line) -> bool:
 def _row(table: Line) -> list[str]:
     freshness, held = table["freshness_s"], number(table["quarantined"])
     withheld = f" ({table['withheld']} withheld by rules)" if table.get("withheld") else ""
+    lacking = f", {table['incomplete']} incomplete in Athena" if table.get("incomplete") else ""
     return [
         table["table"],
         table["state"],
         *(number(table[name]) for name in _SUMMED),
         UNKNOWN if freshness is None else f"{freshness:.1f} s",
-        f"{held}{withheld}",
+        f"{held}{withheld}{lacking}",
         _verified(table["last_verified"]),
     ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from cdclake.cli.aligned import aligned, counted, number
 
-_KINDS = ("missing", "extra", "different", "unsettled", "withheld")
+_KINDS = ("missing", "extra", "different", "unsettled", "withheld", "incomplete")
 _NAMES = ("table", "result", "source rows", "lake rows", *_KINDS, "quarantined")
 _DEEP_KINDS = {
     "missing": "rows of the changelog are missing in {table}",
@@ -49,7 +49,7 @@ def verify_lines(report: Line, verbose: bool) -> Iterator[str]:
 def _deviates(table: Line) -> bool:
     deep = table.get("deep")
     return bool(
-        any(table[kind] for kind in _KINDS)
+        any(table.get(kind) for kind in _KINDS)
         or table["error"]
         or table["state"] == "stopped"
         or table.get("quarantined")
@@ -58,7 +58,7 @@ def _deviates(table: Line) -> bool:
 
 
 def _row(table: Line) -> list[str]:
-    counts = [table["source_rows"], table["lake_rows"], *(table[kind] for kind in _KINDS)]
+    counts = [table["source_rows"], table["lake_rows"], *(table.get(kind) or 0 for kind in _KINDS)]
     counts.append(table.get("quarantined", 0))
     return [table["table"], _word(table), *(number(count) for count in counts)]
 
@@ -118,6 +118,10 @@ def _result(report: Line) -> str:
     sample = report["sample"]
     part = f" (a sample of about {sample} rows per table)" if sample else ""
     result = "equal" if report["ok"] else "NOT equal"
+    if report["ok"] and any(table.get("incomplete") for table in tables):
+        result = "equal except for incomplete rows"
+    reader = report.get("reader", "duckdb")  # an older job does not name it
+    by = "" if reader == "duckdb" else f" in {reader}"
     rounds = counted(report["rounds"], "further reading")
     again = f" and {rounds} of what had changed" if report["rounds"] else ""
-    return f"{result}: {compared}{part}, compared in {report['seconds']} s{again}"
+    return f"{result}{by}: {compared}{part}, compared in {report['seconds']} s{again}"

@@ -23,6 +23,7 @@ from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.tail_facts import TailFacts
+from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
@@ -81,6 +82,7 @@ class Reader:
         files: Collection[str] = (),
         removed: Collection[str] = (),
         rebuilt: bool = False,
+        tails: bool = False,
         as_of: int | None = None,
         writable: Path | None = None,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -89,8 +91,9 @@ class Reader:
         `plain` are tables without changelog, `files` those in plain files, `removed` those that the
         plan no longer has: these have no history, and `_current` only if all their changes are
         applied. With `rebuilt` each table also has a relation of the rows that its changelog gives,
-        `naming.rebuilt_name`. With `as_of`, microseconds since 1970, the relations are those of
-        that commit time. The session may write files into the folder `writable`.
+        `naming.rebuilt_name`, and with `tails` of the rows that may not be applied yet,
+        `naming.tail_name`. With `as_of`, microseconds since 1970, the relations are those of that
+        commit time. The session may write files into the folder `writable`.
         """
         wanted = self.plan.all_tables if tables is None else tuple(tables)
         others = [*plain, *removed, *(naming.changes_name(name) for name in removed)]
@@ -101,8 +104,8 @@ class Reader:
                 self._define(session, wanted, loaded, moment, as_of)
                 self._define_removed(session, removed, loaded, moment)
                 self._define_files(session, files)
-                if rebuilt:
-                    self._define_rebuilt(session, wanted, loaded, moment)
+                self._define_rebuilt(session, wanted if rebuilt else (), loaded, moment)
+                self._define_tails(session, wanted if tails else (), loaded)
                 _restrict(session, self.bucket, writable)
                 yield session
         except (duckdb.IOException, duckdb.HTTPException) as error:
@@ -111,6 +114,12 @@ class Reader:
                 "run the command again: a snapshot may have expired while it was read",
                 component="aws",
             ) from None
+
+    def applied_now(self, tables: Sequence[Table]) -> dict[str, AppliedThrough]:
+        """Return how far each state is applied, with the bound of its tail."""
+        loaded = self.load(tables, quarantine=False)
+        with self._session() as session:
+            return {table.name: self._applied(session, table, loaded, NOW) for table in tables}
 
     def newest_position(self, table: Table) -> str | None:
         """Return the greatest position in the table's changelog; None if it is empty."""
@@ -192,14 +201,40 @@ class Reader:
         moment: Moment,
     ) -> None:
         schema, tail = self.plan.lake_database, TailFacts()
-        state, log = loaded[table.name], loaded[table.changes]
-        applied = applied_at(state, moment)
-        if not is_applied(state, log, moment):
-            if table.delivery == "firehose":
-                applied = with_tail(session, applied, log, moment.of(log))
+        applied = self._applied(session, table, loaded, moment)
+        if not is_applied(loaded[table.name], loaded[table.changes], moment):
             tail = read_tail(session, table, applied, relation(schema, table.changes))
         for name, select in views(table, applied, tail, schema=schema):
             _create_view(session, schema, name, select)
+
+    def _applied(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        table: Table,
+        loaded: Mapping[str, CatalogTable],
+        moment: Moment,
+    ) -> AppliedThrough:
+        applied, log = applied_at(loaded[table.name], moment), loaded[table.changes]
+        if table.delivery != "firehose":
+            return applied
+        return with_tail(session, applied, log, moment.of(log))
+
+    def _define_tails(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        tables: Sequence[Table],
+        loaded: Mapping[str, CatalogTable],
+    ) -> None:
+        schema = self.plan.lake_database
+        for table in tables:
+            is_empty = is_applied(loaded[table.name], loaded[table.changes], NOW)
+            since = self._applied(session, table, loaded, NOW).ingested
+            late = f"{naming.INGESTED_AT} > {DUCKDB.instant(since)}"
+            select = (
+                f"SELECT * FROM {relation(schema, table.changes)}"
+                f" WHERE {'false' if is_empty else late}"
+            )
+            _create_view(session, schema, naming.tail_name(table.name), select)
 
     def _define_as_of(
         self,

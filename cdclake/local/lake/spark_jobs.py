@@ -64,11 +64,13 @@ def stream_spec(lake: LocalLake) -> Spec:
     )
 
 
-def run_job(lake: LocalLake, job: str, tables: list[str]) -> dict[str, Any]:
+def run_job(lake: LocalLake, job: str, tables: list[str], **arguments: str) -> dict[str, Any]:
     """Run a job over tables, wait until it ends, and return its report."""
     chosen = {"tables": ",".join(tables)} if tables else {}
-    more = _source_arguments(lake) if job == naming.POLL_JOB else {}
-    running = start_job(lake, job, chosen | more)
+    more = _source_arguments(lake) if job in (naming.POLL_JOB, naming.VERIFY_JOB) else {}
+    if job == naming.VERIFY_JOB:
+        more |= {"brokers": lake.kafka.address, "kafka_options": json.dumps(KAFKA_OPTIONS)}
+    running = start_job(lake, job, chosen | more | arguments)
     try:
         with step(f"run {job}") as shown:
             running.wait(shown)

@@ -147,6 +147,13 @@ def test_a_comparison_is_a_job_whose_difference_is_the_exit_code(
     assert given.items() <= arguments.items()
 
 
+def test_spark_is_the_jobs_own_and_athena_is_not(run, jobs_in_moto, monkeypatch):
+    writes_its_report(monkeypatch, jobs_in_moto, ok=True, job=VERIFY, tables=[])
+    assert run("verify", "--reader", "spark", words=())[0] == 0
+    [arguments] = started(VERIFY)
+    assert arguments["--reader"] == "spark"
+
+
 def test_a_comparison_that_could_not_be_made_is_no_difference(run, jobs_in_moto, monkeypatch):
     told = {"code": "component_failed", "message": "the lake was behind", "remedy": "wait longer"}
     writes_its_report(monkeypatch, jobs_in_moto, ok=False, job=VERIFY, tables=[], error=told)

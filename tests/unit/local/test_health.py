@@ -12,7 +12,7 @@ from cdclake.plan import Table
 
 TABLE: dict[str, Any] = {
     "table": "t", "state": "streaming", "last_error": None, "quarantined": 0,
-    "withheld": 0,
+    "withheld": 0, "incomplete": 0,
     "source_changes": [], "relation_changes": [], "live_rows": 1, "changes_rows": 1,
     "lag_events": 0, "freshness_s": None,
     "loading": None, "lines": [], "gap": None, "last_verified": None,
@@ -128,6 +128,13 @@ def test_an_error_is_shown_once():
     assert sum("broken" in line for line in lines) == 1
     stopped = lines_of(answer(state="stopped", last_error="broken"))
     assert "t: broken" in stopped
+
+
+def test_rows_that_lack_values_in_athena_are_shown(capsys):
+    command._render(answer(incomplete=2))
+    assert ", 2 incomplete in Athena" in capsys.readouterr().out
+    command._render(answer())
+    assert "incomplete" not in capsys.readouterr().out
 
 
 def test_a_server_that_does_not_answer_is_no_failure():
