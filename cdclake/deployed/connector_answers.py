@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from cdclake.check import Check, failed, passed, skipped, warned
 
 LEAST_JAVA = 17  # the class files of Debezium and of the plugin's own code
-_JVM = re.compile(r"jvm\.spec = .*?(\d+)\.\d+\.\d+\S*")
+# Kafka's WorkerInfo: vendor, name, version of Java, version of the machine.
+_JVM = re.compile(r"jvm\.spec = [^\n]*, (\d+)[^,\n]*, [^,\n]+")
 _OLD_JAVA = re.compile(r"UnsupportedClassVersionError: (\S+)")
 _NO_OVERRIDE = re.compile(r"The '(\w+)' policy does not allow '([^']+)' to be overridden")
 _UNREAD = re.compile(r"the secret \S+ (?:cannot be read|has no key|is binary|is not a JSON)[^\n]*")

@@ -45,6 +45,9 @@ REFUSED = "The 'None' policy does not allow 'linger.ms' to be overridden in the 
 # By case: the log, and the checks that did not pass, with a part of what they tell.
 LOGS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
     "all is well": (GOOD, {}),
+    "first release of a newer Java": (
+        f"    jvm.spec = Oracle Corporation, OpenJDK 64-Bit Server VM, 21, 21+35-2513\n{TRIED}", {},
+    ),
     "Java of the worker is 11": (
         f"{JAVA.replace('17.0.12', '11.0.24')}\n{TRIED}", {"connect java": ("failed", "Java 11")},
     ),
