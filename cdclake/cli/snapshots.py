@@ -35,7 +35,8 @@ def snapshots(
     """List the snapshots of a table's changelog and state, the oldest first.
 
     `cdclake sql --at` takes a snapshot's id or time. A tag `at-...` keeps the snapshot that was
-    current when an hour ended. Rows of the state include those of deleted keys.
+    current when an hour ended. Rows of the state include those of deleted keys. JSON: `snapshots[]
+    {relation, snapshot, committed_at, operation, rows, files, bytes, tags, current}`.
     """
     with lake_reader_of(target, file, environment) as reader:
         streamed = reader.plan.table(table)
