@@ -8,10 +8,10 @@ from typing import Any
 
 from cdclake.local.lake.lake import LakeState, LocalLake
 from cdclake.local.lake.table_loads import LoadingTable, Read, finished_reads
-from cdclake.plan_diff import PlanDiff
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.streaming_start import unfinished
 from cdclake.plan import Plan, Table
+from cdclake.plan_diff import PlanDiff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -61,7 +62,7 @@ def writes_its_report(
             Bucket="state", Key=f"control/reports/{started(job)[0]['--run']}.json", Body=body
         )
 
-    monkeypatch.setattr("cdclake.deployed.aws_jobs.time.sleep", end)
+    monkeypatch.setattr("cdclake.deployed.time.sleep", end)
     # Moto has a run go on by a step whenever somebody asks for it: starting, running, over.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1})
 
@@ -69,7 +70,7 @@ def writes_its_report(
 def test_progress_of_a_run_is_shown_on_standard_error(run, jobs_in_moto, monkeypatch):
     writes_its_report(monkeypatch, jobs_in_moto, ok=True)
     advance = JobAdvance(done=3, total=20, rows=5000, table="orders").to_json()
-    write_report = aws_jobs.time.sleep
+    write_report = time.sleep
 
     def end(seconds: float) -> None:
         write_report(seconds)
@@ -78,7 +79,7 @@ def test_progress_of_a_run_is_shown_on_standard_error(run, jobs_in_moto, monkeyp
             Bucket="state", Key=f"control/{name}", Body=json.dumps(advance).encode()
         )
 
-    monkeypatch.setattr("cdclake.deployed.aws_jobs.time.sleep", end)
+    monkeypatch.setattr("cdclake.deployed.time.sleep", end)
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 3})
     _, _, shown = run("apply_changes")
     last = json.loads(shown.splitlines()[-1])["progress"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from botocore.validate import validate_parameters
 
 from cdclake import naming
 from cdclake.cli import main as command
-from cdclake.deployed import connector_probe, preflight
+from cdclake.deployed import preflight
 from cdclake.deployed.connector_answers import connector_answers
 from tests.unit.config.pipelines import VALID
 
@@ -175,8 +176,8 @@ def msk(monkeypatch) -> MskConnect:
         clock[0] += seconds
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    monkeypatch.setattr(connector_probe.time, "sleep", sleep)
-    monkeypatch.setattr(connector_probe.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(preflight, "preflight", lambda deployment: [])
     return service
 
