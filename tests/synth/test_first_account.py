@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cdclake.deployed_jobs import AT_KAFKA
 from tests.mutations.broken_first_account import FINDINGS, FIRST_ACCOUNT
 from tests.synth.deployments import PIPELINE, Synthesized
@@ -16,7 +18,7 @@ def test_a_function_runs_sql_in_the_private_database(created):
     assert "shop-source-sql" in names
 
 
-def functions(deployed: Synthesized) -> list[dict[str, object]]:
+def functions(deployed: Synthesized) -> list[dict[str, Any]]:
     return deployed.resources("AWS::Lambda::Function")
 
 
