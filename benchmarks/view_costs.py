@@ -1,4 +1,4 @@
-"""What a query of `_current` costs beside the same query of the state: bytes read, CPU seconds.
+"""Bytes and CPU seconds of queries of `_current`, next to the same queries of the state.
 
 By the shape of the query, the reader and the length of the tail that is not applied. All that a
 reader does is counted: its look at metadata and at the tail, and planning. Bytes are those that its

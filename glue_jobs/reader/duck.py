@@ -100,7 +100,6 @@ class Reader:
         loaded = self.load(wanted, quarantine=tables is None, plain=others)
         try:
             with self._session() as session:
-                self._set_schema(session)
                 self._define(session, wanted, loaded, moment, as_of)
                 self._define_removed(session, removed, loaded, moment)
                 self._define_files(session, files)
@@ -164,6 +163,7 @@ class Reader:
             if self.s3.startswith("https:"):
                 _check_server(session)
             session.execute(_secret(self.s3))
+            self._set_schema(session)
             yield session
 
     def _set_schema(self, session: duckdb.DuckDBPyConnection) -> None:
