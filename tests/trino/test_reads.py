@@ -29,7 +29,7 @@ from tests.trino.source_history import WatchedTable
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1200)]
 
-READS = int(os.environ.get("CDCLAKE_READS", "50"))
+READS = int(os.environ.get("CDCLAKE_READS", "25"))
 SEED = int(os.environ.get("CDCLAKE_READ_SEED", "0"))
 ROUNDS = 4  # disturbances that have ended; the fifth, maintenance, takes longer
 PAUSE_S = 0.4
