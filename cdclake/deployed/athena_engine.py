@@ -95,5 +95,11 @@ def _with(table: dict[str, Any], of_engine: dict[str, Any]) -> dict[str, Any]:
     counts = {kind: table.get(kind, 0) + of_engine[kind] for kind in _COUNTS}
     examples: Sequence[Any] = [*table["first"], *of_engine["first"]]
     seconds = round(table["seconds"] + of_engine["seconds"], 2)
-    lake_rows = of_engine["lake_rows"]
-    return {**table, **counts, "lake_rows": lake_rows, "first": examples, "seconds": seconds}
+    return {
+        **table,
+        **counts,
+        "lake_rows": of_engine["lake_rows"],
+        "first": examples,
+        "seconds": seconds,
+        "error": table["error"] or of_engine["error"],
+    }

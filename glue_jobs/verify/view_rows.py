@@ -6,11 +6,12 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from cdclake.errors import InputError
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.verify.compared_rows import LakeEngine, Place, Sums
 from cdclake.jobs.verify.first_pass import Sides, check_key
 from cdclake.jobs.verify.lake_rows import DuckEngine
-from cdclake.jobs.verify.report import Report
+from cdclake.jobs.verify.report import Report, TableComparison
 from cdclake.jobs.verify.table_results import first_passes, settled
 from cdclake.plan import Table
 from cdclake.verify.columns import as_source, compared_columns
@@ -28,15 +29,16 @@ def compare_engines(
     """
     started = time.monotonic()
     duck = DuckEngine(reader)
-    sides = [_sides_of(table, duck, engine) for table in tables]
+    sides, reports = _comparable(tables, duck, engine)
     source = ViewRows(duck, {each.source.relation: each.table for each in sides})
-    with engine.open(tables) as lake:
+    with engine.open([each.table for each in sides]) as lake:
         passes, seconds = first_passes(sides, source, lake, sample)
-    reports, rounds = settled(
+    found, rounds = settled(
         sides, passes, {}, source, engine, lambda _tables, _look: {}, lambda _table: None
     )
-    for name, report in reports.items():
+    for name, report in found.items():
         report.seconds = seconds[name]
+    reports |= found
     return Report(
         tables=[reports[table.name] for table in tables],
         reader=engine.name,
@@ -44,6 +46,22 @@ def compare_engines(
         rounds=rounds,
         seconds=round(time.monotonic() - started, 2),
     )
+
+
+def _comparable(
+    tables: Sequence[Table], duck: DuckEngine, engine: LakeEngine
+) -> tuple[list[Sides], dict[str, TableComparison]]:
+    """Return both sides of the tables, and the results of those that cannot be compared."""
+    sides, broken = [], {}
+    for table in tables:
+        try:
+            sides.append(_sides_of(table, duck, engine))
+        except InputError as error:
+            reason = f"{error.message}; {error.remedy}"
+            broken[table.name] = TableComparison(
+                table=table.name, source=table.source, error=reason
+            )
+    return sides, broken
 
 
 def _sides_of(table: Table, duck: DuckEngine, engine: LakeEngine) -> Sides:
