@@ -50,6 +50,11 @@ def rebuilt_name(table: str) -> str:
     return f"cdc__rebuilt_{table}"
 
 
+def tail_name(table: str) -> str:
+    """Return the name of the changelog's rows that may not be applied yet."""
+    return f"cdc__tail_{table}"
+
+
 # --- cdclake's columns ---------------------------------------------------------------------------
 
 OP = "cdc_op"

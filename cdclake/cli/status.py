@@ -153,10 +153,11 @@ def _table(table: dict[str, Any]) -> str:
     names = ("live_rows", "changes_rows", "lag_events", "freshness_s", "quarantined")
     live, changes, lag, freshness, quarantined = (_shown(table[name]) for name in names)
     withheld = f" ({table['withheld']} withheld by rules)" if table["withheld"] else ""
+    incomplete = f", {table['incomplete']} incomplete in Athena" if table["incomplete"] else ""
     return (
         f"{table['table']:<20} {table['state']:<10} {live} live rows, {changes} changes, lag {lag},"
         f" freshness {freshness}{'' if freshness == _UNKNOWN else ' s'}, {quarantined} quarantined"
-        f"{withheld}"
+        f"{withheld}{incomplete}"
     )
 
 

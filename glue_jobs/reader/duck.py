@@ -22,6 +22,7 @@ import duckdb
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
@@ -80,6 +81,7 @@ class Reader:
         files: Collection[str] = (),
         removed: Collection[str] = (),
         rebuilt: bool = False,
+        tails: bool = False,
         as_of: int | None = None,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open a session with the relations of these tables (None: of all, and the quarantine).
@@ -87,8 +89,9 @@ class Reader:
         `plain` are tables without changelog, `files` those in plain files, `removed` those that the
         plan no longer has: these have no history, and `_current` only if all their changes are
         applied. With `rebuilt` each table also has a relation of the rows that its changelog gives,
-        `naming.rebuilt_name`. With `as_of`, microseconds since 1970, the relations are those of
-        that commit time.
+        `naming.rebuilt_name`, and with `tails` of the rows that may not be applied yet,
+        `naming.tail_name`. With `as_of`, microseconds since 1970, the relations are those of that
+        commit time.
         """
         wanted = self.plan.all_tables if tables is None else tuple(tables)
         others = [*plain, *removed, *(naming.changes_name(name) for name in removed)]
@@ -99,8 +102,8 @@ class Reader:
                 self._define(session, wanted, loaded, moment, as_of)
                 self._define_removed(session, removed, loaded, moment)
                 self._define_files(session, files)
-                if rebuilt:
-                    self._define_rebuilt(session, wanted, loaded, moment)
+                self._define_rebuilt(session, wanted if rebuilt else (), loaded, moment)
+                self._define_tails(session, wanted if tails else (), loaded)
                 _restrict(session, self.bucket)
                 yield session
         except (duckdb.IOException, duckdb.HTTPException) as error:
@@ -109,6 +112,12 @@ class Reader:
                 "run the command again: a snapshot may have expired while it was read",
                 component="aws",
             ) from None
+
+    def applied_now(self, tables: Sequence[Table]) -> dict[str, AppliedThrough]:
+        """Return how far each state is applied, with the bound of its tail."""
+        loaded = self.load(tables, quarantine=False)
+        with self._session() as session:
+            return {table.name: self._applied(session, table, loaded, NOW) for table in tables}
 
     def newest_position(self, table: Table) -> str | None:
         """Return the greatest position in the table's changelog; None if it is empty."""
@@ -180,13 +189,39 @@ class Reader:
             select = refusal(stored, log) if early else scan(stored, moment)
             _create_view(session, schema, name, select)
         for table in tables:
-            applied = applied_at(loaded[table.name], moment)
             has_tail = not is_applied(loaded[table.name], loaded[table.changes], moment)
-            if table.delivery == "firehose":
-                log = loaded[table.changes]
-                applied = with_tail(session, applied, log, moment.of(log))
+            applied = self._applied(session, table, loaded, moment)
             for name, select in views(table, applied, schema=schema, has_tail=has_tail):
                 _create_view(session, schema, name, select)
+
+    def _applied(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        table: Table,
+        loaded: Mapping[str, CatalogTable],
+        moment: Moment,
+    ) -> AppliedThrough:
+        applied, log = applied_at(loaded[table.name], moment), loaded[table.changes]
+        if table.delivery != "firehose":
+            return applied
+        return with_tail(session, applied, log, moment.of(log))
+
+    def _define_tails(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        tables: Sequence[Table],
+        loaded: Mapping[str, CatalogTable],
+    ) -> None:
+        schema = self.plan.lake_database
+        for table in tables:
+            is_empty = is_applied(loaded[table.name], loaded[table.changes], NOW)
+            since = self._applied(session, table, loaded, NOW).ingested
+            late = f"{naming.INGESTED_AT} > {DUCKDB.instant(since)}"
+            select = (
+                f"SELECT * FROM {relation(schema, table.changes)}"
+                f" WHERE {'false' if is_empty else late}"
+            )
+            _create_view(session, schema, naming.tail_name(table.name), select)
 
     def _define_as_of(
         self,

@@ -111,7 +111,7 @@ def test_what_they_answer_is_right(engine: Engine) -> None:
 
 
 def test_every_query_is_compared(engine: Engine) -> None:
-    assert SHOWN.keys() == saved_queries(engine.table, "cdc").keys()
+    assert SHOWN.keys() == saved_queries(engine.table, "cdc", SPARK).keys()
 
 
 def test_recent_changes_and_refused_events(engine: Engine) -> None:

@@ -2,7 +2,7 @@
 
 import re
 
-from cdclake.iceberg.saved_queries import SPARK, saved_queries
+from cdclake.iceberg.saved_queries import ATHENA, INCOMPLETE, SPARK, saved_queries
 from scripts.reading_page import PAGE, page
 from tests.unit.verify.lakes import make_table
 
@@ -13,9 +13,11 @@ def test_the_page_is_the_newest():
 
 def test_each_question_has_a_text_for_either_engine():
     texts = re.findall(r"(Athena|Spark):\n\n```sql\n", page())
-    assert texts == ["Athena", "Spark"] * len(saved_queries(make_table(), "lake_db"))
+    of_athena, of_spark = (saved_queries(make_table(), "lake_db", e) for e in (ATHENA, SPARK))
+    assert texts == [e for what in of_athena for e in ("Athena", "Spark")[: 1 + (what in of_spark)]]
+    assert of_athena.keys() - of_spark.keys() == {INCOMPLETE}
 
 
 def test_spark_reads_the_catalog_of_the_jobs():
     for text in saved_queries(make_table(), "lake_db", SPARK).values():
-        assert re.findall(r"FROM (`\w+`\.`\w+`)", text) == ["`lake`.`lake_db`"]
+        assert set(re.findall(r"(?:FROM|JOIN) (`\w+`\.`\w+`)", text)) == {"`lake`.`lake_db`"}

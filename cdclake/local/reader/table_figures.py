@@ -14,6 +14,7 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import CatalogTable
 from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.incomplete_counts import incomplete_count
 from cdclake.jobs.reader.quarantine_counts import quarantined_events, withheld_events
 from cdclake.jobs.reader.tail import added_files
 from cdclake.local.lake.lake import LocalLake
@@ -21,14 +22,17 @@ from cdclake.local.reader.duck import lake_reader
 from cdclake.plan import Table
 
 _HELD = {"quarantined": quarantined_events, "withheld": withheld_events}
-_NOTHING = dict.fromkeys(("changes_rows", "state_rows", "live_rows", "freshness_s", *_HELD))
+_NOTHING = dict.fromkeys(
+    ("changes_rows", "state_rows", "live_rows", "freshness_s", "incomplete", *_HELD)
+)
 
 
 def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     """Return the figures of each table by its name in the lake.
 
-    They are changes_rows, state_rows (including tombstones), live_rows, freshness_s, quarantined,
-    and of the latter those that rules withhold; all None if the stream has not created the table's
+    They are changes_rows, state_rows (including tombstones), live_rows, freshness_s, incomplete
+    (rows that lack values in Athena's view), quarantined, and of the latter those that rules
+    withhold; all None if the stream has not created the table's
     objects or columns yet. Freshness is that of the newest streamed row: the time from its commit
     in the source to the first snapshot with it.
     """
@@ -52,13 +56,14 @@ def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
 def _read(reader: Reader, tables: Sequence[Table]) -> dict[str, dict[str, Any]]:
     if not tables:
         return {}
-    with reader.open(tables) as session:
+    with reader.open(tables, tails=True) as session:
         return {
             table.name: {
                 "changes_rows": _count(session, table.changes),
                 "state_rows": _count(session, table.name),
                 "live_rows": _count(session, naming.current_name(table.name)),
                 "freshness_s": _freshness(session, reader.catalog.load(table.changes), table),
+                "incomplete": incomplete_count(session, table),
                 **dict.fromkeys(_HELD, 0),
             }
             for table in tables

@@ -12,7 +12,7 @@ from cdclake.plan import Table
 
 TABLE: dict[str, Any] = {
     "table": "t", "state": "streaming", "last_error": None, "quarantined": 0,
-    "withheld": 0,
+    "withheld": 0, "incomplete": 0,
     "source_changes": [], "relation_changes": [], "live_rows": 1, "changes_rows": 1,
     "lag_events": 0, "freshness_s": None,
     "loading": None, "lines": [], "gap": None,
@@ -96,6 +96,13 @@ def test_withheld_events_are_shown_among_the_quarantined_ones(capsys):
     assert "3 quarantined (2 withheld by rules)" in capsys.readouterr().out
     command._render(answer(quarantined=3))
     assert "withheld" not in capsys.readouterr().out
+
+
+def test_rows_that_lack_values_in_athena_are_shown(capsys):
+    command._render(answer(incomplete=2))
+    assert ", 2 incomplete in Athena" in capsys.readouterr().out
+    command._render(answer())
+    assert "incomplete" not in capsys.readouterr().out
 
 
 def test_a_server_that_does_not_answer_is_no_failure():
