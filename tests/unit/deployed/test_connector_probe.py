@@ -13,7 +13,7 @@ from botocore.validate import validate_parameters
 
 from cdclake import naming
 from cdclake.cli import main as command
-from cdclake.deployed import connector_probe, preflight
+from cdclake.deployed import preflight
 from cdclake.deployed.connector_answers import connector_answers
 from tests.unit.config.pipelines import VALID
 
@@ -175,8 +175,8 @@ def msk(monkeypatch) -> MskConnect:
         clock[0] += seconds
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    monkeypatch.setattr(connector_probe.time, "sleep", sleep)
-    monkeypatch.setattr(connector_probe.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("cdclake.deployed.connector_probe.time.sleep", sleep)
+    monkeypatch.setattr("cdclake.deployed.connector_probe.time.monotonic", lambda: clock[0])
     monkeypatch.setattr(preflight, "preflight", lambda deployment: [])
     return service
 
