@@ -288,6 +288,6 @@ def test_the_probe_may_keep_its_state_and_read_its_secrets_only(created):
     assert allows(role, "kafka-cluster:WriteData", mine)
     for topic in ("shop.public.orders", "__amazon_msk_connect_configs_shop-source_1"):
         assert not allows(role, "kafka-cluster:WriteData", f"{kafka}:topic/shop/uuid/{topic}")
-    assert allows(role, READS_SECRET, IMPORTED["AttLoginSecret"])
+    assert allows(role, READS_SECRET, IMPORTED["RefLoginSecret"])
     [trust] = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
     assert own in str(trust["Condition"]["ArnLike"])

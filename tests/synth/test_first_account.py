@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cdclake.deployed_jobs import AT_KAFKA
 from tests.mutations.broken_first_account import FINDINGS, FIRST_ACCOUNT
-from tests.synth.deployments import PIPELINE, Synthesized
+from tests.synth.deployments import PIPELINE
 from tests.synth.faults import FAULTS
 
 DB = "AWS::RDS::DBInstance"
@@ -14,12 +12,9 @@ UNPROTECTED = f"{PIPELINE}aws: {{protect: false}}\n"
 
 
 def test_a_function_runs_sql_in_the_private_database(created):
-    names = [each["Properties"].get("FunctionName") for each in functions(created)]
+    functions = created.resources("AWS::Lambda::Function")
+    names = [each["Properties"].get("FunctionName") for each in functions]
     assert "shop-source-sql" in names
-
-
-def functions(deployed: Synthesized) -> list[dict[str, Any]]:
-    return deployed.resources("AWS::Lambda::Function")
 
 
 def test_each_job_with_a_kafka_client_is_a_streaming_job(created):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -176,8 +175,8 @@ def msk(monkeypatch) -> MskConnect:
         clock[0] += seconds
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    monkeypatch.setattr(time, "sleep", sleep)
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("cdclake.deployed.connector_probe.time.sleep", sleep)
+    monkeypatch.setattr("cdclake.deployed.connector_probe.time.monotonic", lambda: clock[0])
     monkeypatch.setattr(preflight, "preflight", lambda deployment: [])
     return service
 
