@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -69,7 +70,7 @@ def writes_its_report(
 def test_progress_of_a_run_is_shown_on_standard_error(run, jobs_in_moto, monkeypatch):
     writes_its_report(monkeypatch, jobs_in_moto, ok=True)
     advance = JobAdvance(done=3, total=20, rows=5000, table="orders").to_json()
-    write_report = aws_jobs.time.sleep
+    write_report = time.sleep
 
     def end(seconds: float) -> None:
         write_report(seconds)

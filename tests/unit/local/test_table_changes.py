@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cdclake.local.lake.table_loads import LoadingTable, Read
 from cdclake.local.table_changes import TableChange, _changed, _is_any
 from cdclake.plan import Column, Table
@@ -18,7 +20,7 @@ def table(*columns: str) -> Table:
     )
 
 
-NAMES = {"table": "artworks", "source": "moma.artworks"}
+NAMES: dict[str, Any] = {"table": "artworks", "source": "moma.artworks"}
 
 
 def test_columns_that_came_and_went_and_the_rows_that_were_read() -> None:
