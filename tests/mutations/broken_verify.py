@@ -33,8 +33,7 @@ VERIFY = (
     ),
     Mutation(
         "accept a time in the future", (*_READER_TESTS, "-k", "moments"),
-        (("glue_jobs/reader/point_in_time.py", "if time > (now := datetime.now(UTC)):",
-          "if (now := datetime.now(UTC)) is None:"),),
+        (("glue_jobs/reader/point_in_time.py", "if time > now:", "if now is None:"),),
     ),
     Mutation(
         "answer a time before the lake with no rows", (*_READER_TESTS, "-k", "first_commit"),
