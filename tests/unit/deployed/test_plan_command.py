@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,7 @@ from cdclake.config.resolve import load_plan
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.process.home import Home
 from tests.unit.config.pipelines import VALID
+from tests.unit.terminal import on_a_terminal
 
 FILE = VALID + "environments: {dev: {}}\n"
 
@@ -94,26 +92,6 @@ def test_files_are_compared_without_an_account(
     other.write_text(FILE + "aws: {connect: {epoch: 2}}\n")
     _, epoch = plan(capsys, str(other), "--environment", "dev", "--against", str(file))
     assert {table["effect"] for table in epoch["tables"]} == {"load again"}
-
-
-def on_a_terminal(answer: bytes, home: Path, *words: str) -> tuple[int, str]:
-    """Run the command on a pseudo-terminal, answer once, and return its exit code and output."""
-    process, terminal = pty.fork()
-    if process == 0:
-        environment = {**os.environ, "CDCLAKE_HOME": str(home)}
-        program = [sys.executable, "-m", "cdclake.cli.main", *words]
-        os.execve(sys.executable, program, environment)
-    os.write(terminal, answer)
-    shown = b""
-    while True:
-        try:
-            part = os.read(terminal, 4096)
-        except OSError:  # Linux's end of a terminal
-            break
-        if not part:
-            break
-        shown += part
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), shown.decode()
 
 
 def test_up_asks_on_a_terminal_before_it_reads_again(file: Path, tmp_path: Path) -> None:
