@@ -41,7 +41,7 @@ def plan(
     """State the effects of a pipeline file on infrastructure, tables and data; change nothing.
 
     For each table: whether its rows are read, read again or rewritten, and how many by the source's
-    statistics. Exit code 2: `up` would refuse the file, with the same message.
+    statistics. Exit code 2: the file does not fit the lake, with the message of `up`.
     """
     if environment is not None or target is Target.AWS:
         answer = _of_deployment(file, environment, against, source)

@@ -103,3 +103,12 @@ def test_up_asks_on_a_terminal_before_it_reads_again(file: Path, tmp_path: Path)
     assert (code, "Go on? [y/N]" in shown) == (130, True)
     assert "new columns: added" in shown
     assert not home.ports_file.exists()  # nothing was started
+
+
+def test_a_mask_that_comes_too_late_is_refused(
+    file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    masked = tmp_path / "masked.yaml"
+    masked.write_text(FILE.replace("note: text", "note: {type: text, mask: hash}"))
+    code, refused = plan(capsys, str(masked), "--against", str(file))
+    assert (code, "mask" in refused["error"]["message"]) == (2, True)
