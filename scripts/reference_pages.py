@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from cdclake.cli.examples import example_lines
 from cdclake.cli.main import commands
 from cdclake.config.key_examples import FOLDER as EXAMPLES
 from cdclake.config.key_examples import example_of
@@ -44,8 +45,10 @@ _COMMANDS_HEAD = """# Commands
 Made from the command line's own help by `make docs`; do not edit it. Every command takes `--help`.
 With `--json` it prints one JSON object on standard output; a failure is
 `{"ok": false, "error": {code, message, remedy, ...}}`.
-[Exit codes](../how-to/troubleshooting.md). `CDCLAKE_HOME` is the folder of the lake, and
-`CDCLAKE_SOURCE_DSN` stands in for `up --source`.
+[Exit codes](../how-to/troubleshooting.md). `CDCLAKE_HOME` is the folder of the lake.
+`CDCLAKE_SOURCE_DSN` holds the source's DSN with its password for every command that takes one.
+A FILE may also be written as `--file FILE`, as the commands spell it that take other arguments.
+`--install-completion`, without a command, installs completion for your shell.
 """
 
 
@@ -88,6 +91,8 @@ def commands_page() -> str:
         shown = [each for each in command.params if each.name not in ("help", "json_output")]
         lines += [f"## {name}\n", "```", _usage(name, shown), "```\n"]
         lines += [" ".join(part.split()) + "\n" for part in command.help.split("\n\n")]
+        if examples := example_lines(name):
+            lines += ["```sh", *examples, "```\n"]
         if options := [each for each in shown if each.param_type_name == "option"]:
             lines += ["| option | default | meaning |", "|---|---|---|"]
             lines += [_option_row(each) for each in options]

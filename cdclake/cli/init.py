@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, given_source, say
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,8 +31,9 @@ def init(
         str | None,
         typer.Option(
             "--from-db",
-            help="DSN of the database to read; better in the environment variable"
-            " CDCLAKE_SOURCE_DSN, since other users see arguments.",
+            envvar=SOURCE_DSN_KEY,
+            help="DSN of the database to read, better in the environment variable, since other"
+            " users see arguments; or `local`: that of the running lake.",
         ),
     ] = None,
     schema: Annotated[
@@ -166,13 +166,12 @@ def _warnings(problems: list[Refusal]) -> list[dict[str, str]]:
 
 
 def _dsn(given: str | None) -> str:
-    dsn = given or os.environ.get(SOURCE_DSN_KEY)
-    if not dsn:
+    if not given:
         raise InputError(
             "no database to read",
-            f"set {SOURCE_DSN_KEY} to its DSN, or use --from-db",
+            f"set {SOURCE_DSN_KEY} to its DSN, or use --from-db DSN or --from-db local",
         )
-    return dsn
+    return given_source(given)
 
 
 def _summary(output: Path, proposals: list[Proposal]) -> dict[str, Any]:

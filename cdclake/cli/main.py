@@ -22,6 +22,8 @@ from cdclake.cli.dbt import dbt
 from cdclake.cli.demo import demo
 from cdclake.cli.doctor import doctor
 from cdclake.cli.down import down
+from cdclake.cli.examples import example_lines
+from cdclake.cli.file_argument import FileCommand
 from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
@@ -75,7 +77,6 @@ def make_app() -> typer.Typer:
         name="cdclake",
         help="Change data capture from PostgreSQL into Iceberg.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -83,15 +84,23 @@ def make_app() -> typer.Typer:
     for heading, verbs in VERBS.items():
         for verb in verbs:
             name = verb.__name__.replace("_", "-")
-            epilog = WHICH_REPAIR if heading == "Repair" else None
-            app.command(name, rich_help_panel=heading, epilog=epilog)(verb)
+            ends = [_example_text(name), WHICH_REPAIR if heading == "Repair" else None]
+            epilog = "\n\n".join(filter(None, ends)) or None
+            app.command(name, rich_help_panel=heading, epilog=epilog, cls=FileCommand)(verb)
     for name, verbs in GROUPS.items():
         group = typer.Typer(help=_GROUP_HELP[name], no_args_is_help=True)
         group.callback()(_start)
         for verb in verbs:
-            group.command(verb.__name__.removeprefix(f"{name}_").replace("_", "-"))(verb)
+            word = verb.__name__.removeprefix(f"{name}_").replace("_", "-")
+            group.command(word, epilog=_example_text(f"{name} {word}"))(verb)
         app.add_typer(group, name=name, rich_help_panel="Deploy and connect")
     return app
+
+
+def _example_text(command: str) -> str | None:
+    """Return the end of a command's help; a blank line keeps its lines apart."""
+    lines = example_lines(command)
+    return "\n\n".join(["Examples:" if len(lines) > 1 else "Example:", *lines]) if lines else None
 
 
 def commands() -> dict[str, Any]:

@@ -15,6 +15,8 @@ from cdclake.cli.progress_display import ProgressDisplay
 from cdclake.errors import CdcError
 
 SOURCE_DSN_KEY = "CDCLAKE_SOURCE_DSN"  # environment variable of `init` and `up`
+LOCAL_SOURCE = "local"  # instead of a DSN: the running lake's own
+_UNIT_STEP = 1000
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -78,6 +80,33 @@ def emit_error(error: CdcError, as_json: bool) -> None:
     if error.remedy:
         lines.append(f"remedy: {error.remedy}")
     sys.stderr.write("\n".join(lines) + "\n")
+
+
+def given_source(dsn: str) -> str:
+    """Return the DSN, or that of the running lake's source for `local`.
+
+    Raises:
+        NotRunning: for `local` without a running lake
+    """
+    if dsn != LOCAL_SOURCE:
+        return dsn
+    from cdclake.local.lake.lake import running_source
+    from cdclake.local.process.home import Home
+
+    return running_source(Home.from_environment())[0]
+
+
+def shown_bytes(count: float) -> str:
+    """Return a number of bytes in the unit that a person reads.
+
+    >>> shown_bytes(999), shown_bytes(57_400_000)
+    ('999 B', '57 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < _UNIT_STEP:
+            return f"{count:,.0f} {unit}"
+        count /= _UNIT_STEP
+    return f"{count:,.1f} TB"
 
 
 def is_terminal() -> bool:

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say, shown_bytes
 from cdclake.cli.target import Target
 
 _UNCHANGED = "unchanged"
-_BYTES = 1000.0
 
 
 def plan(
@@ -42,7 +41,7 @@ def plan(
     """State the effects of a pipeline file on infrastructure, tables and data; change nothing.
 
     For each table: whether its rows are read, read again or rewritten, and how many by the source's
-    statistics. Exit code 2: `up` would refuse the file, with the same message.
+    statistics. Exit code 2: the file does not fit the lake, with the message of `up`.
     """
     if environment is not None or target is Target.AWS:
         answer = _of_deployment(file, environment, against, source)
@@ -116,14 +115,5 @@ def _size(of: dict[str, Any]) -> str:
     if of["rows"] is None and of["bytes"] is None:
         return ""
     rows = "rows not known" if of["rows"] is None else f"about {of['rows']:,} rows"
-    return f" ({rows}, {_shown(of['bytes'])})"
-
-
-def _shown(count: float | None) -> str:
-    if count is None:
-        return "size not known"
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < _BYTES:
-            return f"{count:,.0f} {unit}"
-        count /= _BYTES
-    return f"{count:,.1f} TB"
+    size = "size not known" if of["bytes"] is None else shown_bytes(of["bytes"])
+    return f" ({rows}, {size})"

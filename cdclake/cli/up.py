@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,8 +31,9 @@ def up(
         str | None,
         typer.Option(
             "--source",
+            envvar=SOURCE_DSN_KEY,
             help="DSN of an existing database to use instead of the lake's own; better in the"
-            " environment variable CDCLAKE_SOURCE_DSN, since other users see arguments.",
+            " environment variable, since other users see arguments.",
         ),
     ] = None,
     wait: Annotated[
@@ -52,10 +52,9 @@ def up(
     If it fails, it stops what it has started. A paused lake stays paused until `cdclake resume`.
     On a terminal it asks before it reads tables again that the lake has (`cdclake plan FILE`).
     """
-    dsn = source or os.environ.get(SOURCE_DSN_KEY)
     if not (no_stream or yes or json_output) and is_terminal():
-        _confirm(file, dsn)
-    answer = _up(file, dsn, wait, stream=not no_stream)
+        _confirm(file, source)
+    answer = _up(file, source, wait, stream=not no_stream)
     emit(answer, json_output, lambda: say_all(up_lines(answer)))
 
 

@@ -10,8 +10,10 @@ from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState, describe_lake, running_source
 from cdclake.local.lake.source_relations import check_relations
 from cdclake.local.lake.source_tls import secured
+from cdclake.local.mask_history import add_to_history
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.process.home import Home
+from cdclake.local.puts import put_lifecycle
 from cdclake.local.source_forecast import adapted, ask_source
 from cdclake.plan import Plan
 from cdclake.plan_diff import PlanDiff, compare, compare_stored
@@ -37,7 +39,9 @@ def forecast_up(
         state = LakeState(plan=against[0].to_json())
     before = Plan.from_json(state.plan) if state.plan else None
     if before is not None:
+        put_lifecycle.refuse_to_leave(home, state, plan)
         compare_stored(before, plan)
+        add_to_history(state.masks, before, plan)  # which refuses masks that come too late
         plan = still_widened(plan, before)
     change = compare(before if before and before.tables else None, plan)
     source = ask_source(_source(home, state, dsn), plan, patterns)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdclake.jobs.runtime.source import Connection, connect
+from cdclake.local.lake.declared_columns import columns_to_declare
 from cdclake.local.lake.declared_tables import NewTables, find_new_tables
 from cdclake.plan import Plan
 from cdclake.plan_diff import PlanDiff
@@ -30,6 +31,7 @@ class SourceForecast:
     new: NewTables = field(default_factory=NewTables)
     renamed: frozenset[str] = frozenset()
     unpublished: frozenset[str] = frozenset()
+    declared: Mapping[str, str] = field(default_factory=dict)  # columns that `up` adds to the file
     server: ServerState | None = None
 
     def completed(self, answer: dict[str, Any]) -> dict[str, Any]:
@@ -78,6 +80,7 @@ def _asked(connection: Connection, plan: Plan) -> dict[str, Any]:
     wanted = {(table.schema, table.table) for table in plan.tables}
     actual = {table.id: table for table in read_catalog(connection, tables=wanted)}
     publication = read_publication(connection, plan.source_object)
+    new_columns = columns_to_declare(plan, actual)[0] if plan.new_columns == "declare" else {}
     return {
         "sizes": read_sizes(connection, plan.all_tables),
         "server": read_server(connection, plan.source_object),
@@ -86,6 +89,7 @@ def _asked(connection: Connection, plan: Plan) -> dict[str, Any]:
             for table in plan.tables
             if (found := actual.get((table.schema, table.table))) and is_renamed(table, found)
         ),
+        "declared": {".".join(table): ", ".join(types) for table, types in new_columns.items()},
         "unpublished": frozenset(t.source for t in plan.tables if publication.lacks(t)),
     }
 
@@ -97,7 +101,8 @@ def adapted(
 
     `streamed`: the lake has streamed before; `to_resync`: tables whose relations have changed.
     """
-    reasons = dict.fromkeys(source.unpublished, "the publication lacks it")
+    reasons = {table: f"`up` declares new columns: {c}" for table, c in source.declared.items()}
+    reasons |= dict.fromkeys(source.unpublished, "the publication lacks it")
     reasons |= dict.fromkeys(to_resync, "its relation in the source has changed")
     change = change.found(source.renamed, reasons)
     epoch = _epoch_reason(source.server) if streamed and source.server else ""

@@ -85,6 +85,29 @@ def test_rows_of_a_table_without_statistics_are_not_known(
     assert answer["reads"]["rows"] is None
 
 
+def test_columns_that_up_declares_are_read(
+    database: str, file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run(database, *CREATED, "ALTER TABLE orders ADD COLUMN total numeric(12,2)")
+    text = FILE.replace("new_tables: public.*", "new_columns: declare")
+    file.write_text(text)
+    slot = load_plan(file).source_object
+    home = Home(tmp_path / "home")
+    home.create()
+    LakeState(plan=load_plan(file).to_json(), epoch=1).save(home)
+    run(database, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
+    try:
+        answer = plan(capsys, str(file), "--source", database)
+    finally:
+        run(database, f"SELECT pg_drop_replication_slot('{slot}')")
+    found = {table["source"]: (table["effect"], table["reason"]) for table in answer["tables"]}
+    assert found == {
+        "public.orders": ("load again", "`up` declares new columns: total"),
+        "public.parts": ("unchanged", ""),
+    }
+    assert file.read_text() == text
+
+
 def test_a_missing_slot_begins_a_new_epoch(
     database: str, file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,7 @@ from cdclake.config.resolve import load_plan
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.process.home import Home
 from tests.unit.config.pipelines import VALID
+from tests.unit.terminal import on_a_terminal
 
 FILE = VALID + "environments: {dev: {}}\n"
 
@@ -96,26 +94,6 @@ def test_files_are_compared_without_an_account(
     assert {table["effect"] for table in epoch["tables"]} == {"load again"}
 
 
-def on_a_terminal(answer: bytes, home: Path, *words: str) -> tuple[int, str]:
-    """Run the command on a pseudo-terminal, answer once, and return its exit code and output."""
-    process, terminal = pty.fork()
-    if process == 0:
-        environment = {**os.environ, "CDCLAKE_HOME": str(home)}
-        program = [sys.executable, "-m", "cdclake.cli.main", *words]
-        os.execve(sys.executable, program, environment)
-    os.write(terminal, answer)
-    shown = b""
-    while True:
-        try:
-            part = os.read(terminal, 4096)
-        except OSError:  # Linux's end of a terminal
-            break
-        if not part:
-            break
-        shown += part
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), shown.decode()
-
-
 def test_up_asks_on_a_terminal_before_it_reads_again(file: Path, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.create()
@@ -125,3 +103,12 @@ def test_up_asks_on_a_terminal_before_it_reads_again(file: Path, tmp_path: Path)
     assert (code, "Go on? [y/N]" in shown) == (130, True)
     assert "new columns: added" in shown
     assert not home.ports_file.exists()  # nothing was started
+
+
+def test_a_mask_that_comes_too_late_is_refused(
+    file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    masked = tmp_path / "masked.yaml"
+    masked.write_text(FILE.replace("note: text", "note: {type: text, mask: hash}"))
+    code, refused = plan(capsys, str(masked), "--against", str(file))
+    assert (code, "mask" in refused["error"]["message"]) == (2, True)
