@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,32 +15,51 @@ from cdclake.cli.target import (
     Target,
     TargetOption,
     check_local,
+    deployed_file,
     deployed_job,
 )
-from cdclake.errors import ComponentFailed
+from cdclake.errors import ComponentFailed, InputError
 
 Report = dict[str, Any]
 
 
+class ReaderEngine(StrEnum):
+    """Engine whose answer is compared."""
+
+    DUCKDB = "duckdb"
+    TRINO = "trino"
+    ATHENA = "athena"
+
+
+_WaitOption = Annotated[
+    float, typer.Option("--wait", min=0, help="Seconds to wait for pending changes.")
+]
+_TableOption = Annotated[
+    str | None,
+    typer.Option("--table", help="Only this table, by its name in the lake or in the source."),
+]
+_SampleOption = Annotated[
+    int | None,
+    typer.Option("--sample", min=1, help="Compare only about this many rows per table."),
+]
+_DeepOption = Annotated[
+    bool,
+    typer.Option(
+        "--deep", help="Also compare each state with its changelog, and look for doubled events."
+    ),
+]
+_ReaderOption = Annotated[
+    ReaderEngine,
+    typer.Option(help="Engine whose TABLE_current is compared; athena with --target aws."),
+]
+
+
 def verify(
-    wait: Annotated[
-        float, typer.Option("--wait", min=0, help="Seconds to wait for pending changes.")
-    ] = 120.0,
-    table: Annotated[
-        str | None,
-        typer.Option("--table", help="Only this table, by its name in the lake or in the source."),
-    ] = None,
-    sample: Annotated[
-        int | None,
-        typer.Option("--sample", min=1, help="Compare only about this many rows per table."),
-    ] = None,
-    deep: Annotated[
-        bool,
-        typer.Option(
-            "--deep",
-            help="Also compare each state with its changelog, and look for doubled events.",
-        ),
-    ] = False,
+    wait: _WaitOption = 120.0,
+    table: _TableOption = None,
+    sample: _SampleOption = None,
+    deep: _DeepOption = False,
+    reader: _ReaderOption = ReaderEngine.DUCKDB,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
@@ -49,10 +69,15 @@ def verify(
 
     A stopped table counts as a difference. Rows that kept changing during the comparison are
     reported as `unsettled`, and rows that a rule withholds as `withheld`; neither are differences.
-    For web logs the requests are counted: no acknowledged request may be missing.
+    Nor are `incomplete` rows: Athena shows NULL for a large value that an UPDATE of the row's key
+    did not send, until it is applied. For web logs the requests are counted: no acknowledged
+    request may be missing.
     """
+    _check_reader(reader, target)
     if target is Target.AWS:
         report = _verify_on_aws(wait, table, sample, deep, file, environment)
+        if reader is ReaderEngine.ATHENA:
+            report = _with_athena(report, table, sample, file, environment)
     else:
         check_local(file, environment)
         report = _verify_here(wait, table, sample, deep)
@@ -81,6 +106,20 @@ def _verify_here(wait: float, table: str | None, sample: int | None, deep: bool)
     return {**report, "ok": ok, "web_logs": logs, "puts": puts}
 
 
+def _check_reader(reader: ReaderEngine, target: Target) -> None:
+    if reader is ReaderEngine.TRINO:
+        raise InputError(
+            "--reader trino is not possible: the local lake has no Trino, and a deployment asks"
+            " Athena",
+            "use --reader athena with --target aws, whose views have the same text",
+        )
+    if reader is ReaderEngine.ATHENA and target is Target.LOCAL:
+        raise InputError(
+            "--reader athena needs --target aws: the local lake has no Athena",
+            "add --target aws --file FILE",
+        )
+
+
 def _verify_on_aws(
     wait: float,
     table: str | None,
@@ -99,6 +138,20 @@ def _verify_on_aws(
         error = report["error"]
         raise ComponentFailed(error["message"], error["remedy"], component=job.name)
     return report
+
+
+def _with_athena(
+    report: Report,
+    table: str | None,
+    sample: int | None,
+    file: Path | None,
+    environment: str | None,
+) -> Report:
+    from cdclake.deployed.athena_engine import compare_athena, with_answers
+    from cdclake.deployed.deployed_lake import DeployedLake
+
+    lake = DeployedLake(deployed_file(file), environment)
+    return with_answers(report, compare_athena(lake, table, sample))
 
 
 def _render(report: Report) -> None:
@@ -124,9 +177,13 @@ def _render(report: Report) -> None:
             f" {put['failed']} failed, {put['missing']} missing"
         )
     result = "equal" if report["ok"] else "NOT equal"
+    if report["ok"] and any(table.get("incomplete") for table in report["tables"]):
+        result = "equal except for incomplete rows"
     sample = report["sample"]
     part = f" (a sample of about {sample} rows per table)" if sample else ""
-    say(f"{result}{part}, {report['rounds']} rounds, {report['seconds']} s")
+    reader = report.get("reader", ReaderEngine.DUCKDB.value)  # an older job does not name it
+    by = f" in {reader}" if reader != ReaderEngine.DUCKDB else ""
+    say(f"{result}{by}{part}, {report['rounds']} rounds, {report['seconds']} s")
 
 
 _DEEP_KINDS = {
@@ -151,8 +208,8 @@ def _render_deep(table: str, deep: dict[str, Any]) -> None:
 
 
 def _line(table: dict[str, Any]) -> str:
-    kinds = ("missing", "extra", "different", "unsettled", "withheld")
-    counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table[kind])
+    kinds = ("missing", "extra", "different", "unsettled", "withheld", "incomplete")
+    counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table.get(kind))
     result = counts or ("equal so far" if table["state"] == "stopped" else "equal")
     held = table.get("quarantined", 0)
     remedy = "`cdclake replay`, or `cdclake resync` where it refuses them"

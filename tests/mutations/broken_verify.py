@@ -46,6 +46,17 @@ VERIFY = (
         (("glue_jobs/reader/duck.py", "sorted(stored - known)", "sorted(stored & known)"),),
     ),
     Mutation(
+        "call every difference of an incomplete row incomplete",
+        ("tests/unit/verify/test_view_rows.py",),
+        (("glue_jobs/verify/rounds.py", ") <= waits_for", ") is not None"),),
+    ),
+    Mutation(
+        "count rows that lacked a value before they were applied",
+        ("tests/unit/verify/test_incomplete_counts.py",),
+        (("cdclake/iceberg/incomplete_rows.py",
+          "s.{position} IS NULL OR s.{position} < l.{position}", "true"),),
+    ),
+    Mutation(
         "name no obstacle", _OBSTACLE_TESTS,
         (("glue_jobs/verify/catch_up.py", "            raise found\n", "            return\n"),),
     ),
