@@ -48,7 +48,7 @@ WITHHOLDING = (
     Mutation(
         "stop the table after too many withheld rows", (*_SPARK, "-k", "never_stop"),
         (("glue_jobs/stream/table_stream.py",
-          "max(0, quarantined - sum(part.withheld for part in parts))", "quarantined"),),
+          "quarantined=added - withheld", "quarantined=added"),),
     ),
     Mutation(
         "count withheld rows of a bulk load as faults",

@@ -26,7 +26,7 @@ def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     made = {name: f"s3://b/{name}/1.json" for name in names}
 
     @contextmanager
-    def session(tables: Any, plain: Any = ()) -> Any:
+    def session(tables: Any, plain: Any = (), tails: bool = False) -> Any:
         opened.append((*(each.name for each in tables), *plain))
         if any(each.name == "b" for each in tables):
             raise duckdb.BinderException("no column x")
