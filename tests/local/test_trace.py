@@ -42,6 +42,9 @@ update late set v = 7 where id = 1;
 delete from softly where id = 1;
 truncate emptied;
 insert into halting (id, v) select i, 'NaN' from generate_series(10, 15) i;
+update rows set n = 'NaN' where id = 9;
+update rows set v = 3 where id = 70;
+insert into emptied (id, v) values (2, 9);
 alter publication cdclake_traced drop table unpublished, filtered;
 insert into unpublished (id, v) values (10, 1);
 alter publication cdclake_traced add table filtered where (id < 100);
@@ -73,6 +76,18 @@ SETTINGS = {
     "polled": "capture: {poll: {by: at, every: rate(1 day)}}",
 }
 
+# By metric of a table: the key of `status`, for the figures that do not age.
+FIGURES = {
+    "changes_rows": "changes_rows",
+    "state_rows": "state_rows",
+    "live_rows": "live_rows",
+    "lag_events": "lag_events",
+    "freshness_seconds": "freshness_s",
+    "quarantined_events": "quarantined",
+    "withheld_events": "withheld",
+    "failed_records": "failed",
+}
+
 # By row: the answer, and a further finding that must be among those of the row.
 SITUATIONS: dict[tuple[str, str], tuple[str, str]] = {
     ("rows", "1"): ("applied", "loaded"),
@@ -88,7 +103,11 @@ SITUATIONS: dict[tuple[str, str], tuple[str, str]] = {
     ("late", "1"): ("not_applied", "not_applied"),
     ("softly", "1"): ("deleted_soft", "deleted_soft"),
     ("emptied", "1"): ("truncated", "truncated"),
+    ("rows", "9"): ("quarantined", "applied"),
+    ("limited", "22"): ("applied", "withheld"),
+    ("emptied", "2"): ("applied", "applied"),
     ("halting", "1"): ("applied", "table_stopped"),
+    ("unpublished", "1"): ("applied", "not_published"),
     ("unpublished", "10"): ("not_published", "not_published"),
     ("filtered", "200"): ("filtered", "filtered"),
     ("polled", "1"): ("applied", "polled"),
@@ -120,6 +139,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
             connection.execute("insert into polled (id, v) values (10, 1)")
         running.eventually(lambda: _state(running, "halting") == "stopped", 60)
         yield running
+
+
+def test_twenty_situations_are_planted() -> None:
+    """As many different explanations of a row; further ones follow from what the tests do."""
+    assert len(set(SITUATIONS.values())) >= 20
 
 
 def _state(lake: RunningLake, table: str) -> str:
@@ -213,6 +237,26 @@ def test_trace_explains_a_late_event(lake: RunningLake) -> None:
     assert lake.run("trace", "limited", "21")["situation"] == "applied"
 
 
+def test_metrics_have_the_values_of_status(lake: RunningLake) -> None:
+    lake.run("pause")  # so that no batch changes a figure between both
+    try:
+        status, found = lake.run("status", expect=None), lake.run("metrics")["metrics"]
+    finally:
+        lake.run("resume")
+    values = {(each["name"], *each["labels"].values()): each["value"] for each in found}
+    for table in status["tables"]:
+        name = table["table"]
+        for key in FIGURES:
+            assert values.get((f"cdclake_table_{key}", name)) == table[FIGURES[key]], (key, table)
+        assert values["cdclake_table_stopped", name] == (table["state"] == "stopped")
+    assert values["cdclake_table_quarantined_events", "rows"] >= 2
+    assert values["cdclake_slot_wal_limit_bytes",] == status["slot"]["limit_bytes"]
+    assert values["cdclake_healthy",] == 0  # a table is stopped
+    for part in status["components"]:
+        up = values["cdclake_component_up", part["name"]]
+        assert up == (part["state"] == "running"), part
+
+
 def test_trace_prints_a_timeline(lake: RunningLake) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "cdclake.cli.main", "trace", "rows", "70"],
@@ -271,7 +315,7 @@ def test_peek_refuses_what_is_not_there(lake: RunningLake) -> None:
     unknown = lake.run("peek", "nothing", expect=2)["error"]
     assert "traced.public.rows" in unknown["remedy"]
     beyond = lake.run("peek", "rows", "--offset", "100000", expect=2)["error"]
-    assert "has the offsets 0 to" in beyond["message"]
+    assert "offsets 0 to" in beyond["message"]
     assert (
         "no partition 7"
         in lake.run("peek", "rows", "--partition", "7", expect=2)["error"]["message"]

@@ -15,11 +15,13 @@ _MEMBERS = """
 SELECT rowfilter FROM pg_publication_tables
 WHERE pubname = %s AND schemaname = %s AND tablename = %s
 """
+_BOUND = "SET statement_timeout = '10s'"  # a migration may hold a lock on the table
 
 
 def source_facts(connection: Connection, plan: Plan, key: RowKey) -> SourceFacts:
     """Return whether the source has the row, and whether the publication contains its table."""
     table = key.table
+    connection.execute(_BOUND)
     has_row = _has_row(connection, key, key.words)
     if table.delivery == "poll":
         return SourceFacts(has_row=has_row)
