@@ -58,6 +58,8 @@ def _topic(lake: LocalLake, name: str) -> str:
     for table in lake.plan.tables:
         if name in (table.name, table.source):
             return table.topic
+    if name in (word for table in lake.plan.polled for word in (table.name, table.source)):
+        raise InputError(f"{name!r} has no topic: polls read it", "query it with `cdclake sql`")
     if name not in (names := topic_names(lake.kafka)):
         raise InputError(f"Kafka has no topic {name!r}", f"choose one of {', '.join(names)}")
     return name

@@ -41,12 +41,12 @@ def _never_seen(facts: TraceFacts) -> TraceFinding:
     if source.has_row is None:
         return TraceFinding(
             "source_unknown",
-            "no part of the lake has an event of this key, and the source does not answer",
+            "no part of the lake has an event with this key, and the source does not answer",
             "start the source, and run the command again",
         )
     if not source.has_row:
         return TraceFinding(
-            "no_such_row", "neither the source nor the lake has or had a row of this key"
+            "no_such_row", "neither the source nor the lake has, or had, a row with this key"
         )
     if flow.polled is not None and flow.last_error is not None:
         return TraceFinding(
@@ -129,7 +129,8 @@ def _not_arrived(facts: TraceFacts) -> Iterator[TraceFinding]:
     elif not facts.flow.writer_runs:
         yield TraceFinding("not_read", f"{one}: {facts.table.writer} is down", "run `cdclake up`")
     else:
-        yield TraceFinding("not_read", f"{one}: the next batch reads them")
+        them = "them" if len(waiting) > 1 else "it"
+        yield TraceFinding("not_read", f"{one}: the next batch reads {them}")
 
 
 def _not_stored(facts: TraceFacts) -> Iterator[TraceFinding]:

@@ -211,7 +211,9 @@ def test_trace_refuses_what_it_cannot_explain(lake: RunningLake) -> None:
     undeclared = lake.run("trace", "nothing", "1", expect=2)["error"]
     assert "does not declare it" in undeclared["message"] and "cdclake up" in undeclared["remedy"]
     assert "is no key of rows" in lake.run("trace", "rows", "x", expect=2)["error"]["message"]
-    assert "1 columns" in lake.run("trace", "rows", "1", "2", expect=2)["error"]["message"]
+    assert (
+        "has one column, not 2" in lake.run("trace", "rows", "1", "2", expect=2)["error"]["message"]
+    )
 
 
 def test_trace_explains_a_row_that_was_not_captured(lake: RunningLake) -> None:
@@ -312,6 +314,8 @@ def test_quarantine_shows_key_column_value_and_reason(lake: RunningLake) -> None
 
 
 def test_peek_refuses_what_is_not_there(lake: RunningLake) -> None:
+    polled = lake.run("peek", "polled", expect=2)["error"]
+    assert "polls read it" in polled["message"]
     unknown = lake.run("peek", "nothing", expect=2)["error"]
     assert "traced.public.rows" in unknown["remedy"]
     beyond = lake.run("peek", "rows", "--offset", "100000", expect=2)["error"]

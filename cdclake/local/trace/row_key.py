@@ -57,9 +57,9 @@ def _read(column: Column, fields: Mapping[str, Any]) -> Any:
 def check_words(table: Table, words: Sequence[str]) -> None:
     """Raise InputError unless there is one word per column of the key."""
     if len(words) != len(table.key):
+        columns = "one column" if len(table.key) == 1 else f"{len(table.key)} columns"
         raise InputError(
-            f"the key of {table.name} has {len(table.key)} columns, and {len(words)} values are"
-            " given",
+            f"the key of {table.name} has {columns}, not {len(words)}",
             f"write `cdclake trace {table.name} {' '.join(name.upper() for name in table.key)}`",
         )
 
