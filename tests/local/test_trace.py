@@ -21,6 +21,8 @@ create table rows (id bigint primary key, v int, status text, n numeric(5,2), em
 insert into rows select i, 1, 'new', i, i || '@example.org', case when i = 8 then
   (select string_agg(md5(x::text), '') from generate_series(1, 400) x) end
   from generate_series(1, 12) i;
+create table coded (code varchar(5), amount numeric(5,2), primary key (code, amount));
+insert into coded values ('abcde', 1.5);
 """ + "".join(
     f"create table {name} (id bigint primary key, v numeric(5,2),"
     " at timestamptz not null default clock_timestamp());"
@@ -62,6 +64,9 @@ tables:
     key: [id]
     columns: {id: bigint, v: integer, status: text, n: "numeric(5,2)", note: text,
       email: {type: text, mask: hash}}
+  public.coded:
+    key: [code, amount]
+    columns: {code: varchar(5), amount: "numeric(5,2)"}
 """
 PLAIN_TABLE = """
   public.NAME:
@@ -214,6 +219,15 @@ def test_trace_refuses_what_it_cannot_explain(lake: RunningLake) -> None:
     assert (
         "has one column, not 2" in lake.run("trace", "rows", "1", "2", expect=2)["error"]["message"]
     )
+
+
+def test_trace_reads_a_key_as_the_source_does_and_cuts_nothing(lake: RunningLake) -> None:
+    for amount in ("1.5", "1.50", "0001.5"):
+        report = lake.run("trace", "coded", "abcde", amount)
+        assert (report["situation"], len(report["events"])) == ("applied", 1)
+    for code, amount in (("abcdefg", "1.5"), ("abcde", "1.501")):
+        refused = lake.run("trace", "coded", code, amount, expect=2)["error"]
+        assert "does not fit character varying(5), numeric(5,2)" in refused["message"]
 
 
 def test_trace_explains_a_row_that_was_not_captured(lake: RunningLake) -> None:
