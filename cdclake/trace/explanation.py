@@ -98,11 +98,10 @@ def _not_captured(facts: TraceFacts) -> TraceFinding:
             " answer",
             "run `cdclake up`, then this command again",
         )
-    if flow.connector_error is not None or not flow.writer_runs:
+    if flow.connector_error is not None:
         return TraceFinding(
             "not_in_kafka",
-            "the source has the row, and the connector has not sent it:"
-            f" {flow.connector_error or 'a component is down'}",
+            f"the source has the row, and the connector has not sent it: {flow.connector_error}",
             "run `cdclake up`, then this command again",
         )
     return TraceFinding(
@@ -301,10 +300,10 @@ def _interrupted(facts: TraceFacts, codes: set[str]) -> Iterator[TraceFinding]:
             f"the publication does not contain {table.source}: later changes are missing",
             f"run `cdclake up FILE`, which restores it, then `cdclake resync {table.name}`",
         )
-    if flow.connector_error is not None:
+    if flow.connector_error is not None and not flow.is_loading:
         yield TraceFinding(
             "not_in_kafka",
-            f"the connector has failed, and later changes may be missing: {flow.connector_error}",
+            f"later changes may be missing, since the connector sends none: {flow.connector_error}",
             "fix the cause, then run `cdclake up`",
         )
     if flow.polled is not None and flow.last_error is not None:

@@ -112,7 +112,9 @@ def _flow(lake: LocalLake, table: Table) -> FlowFacts:
         is_loading=lake.state.loading or table.name in loads,
         is_resyncing=lake.control.read(request_name(table.name, RESYNC)) is not None,
         writer_runs=states.get(table.writer) == "running",
-        connector_error=known(partial(_connector_error, lake), None),
+        connector_error=known(partial(_connector_error, lake), None)
+        if states.get("connect") == "running"
+        else "Kafka Connect is not running",
         arrived=dict(arrived.get(table.name, {})),
     )
 
