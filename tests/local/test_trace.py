@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from cdclake.local.lake.lake import open_lake
+from cdclake.local.process.home import Home
+from cdclake.local.trace.gather import trace_row
 from tests.local.running import PROJECT, RunningLake, lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -183,6 +186,17 @@ def test_trace_follows_one_change_hop_by_hop(lake: RunningLake) -> None:
     assert (hops[1]["offset"], changed["tx_id"]) == (offset, transaction)
     assert "2@example.org" not in str(report)
     assert report["readers"]["source"] == {"has_row": True}
+
+
+def test_trace_reads_records_that_it_does_not_search_by_their_offsets(
+    lake: RunningLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Like in a topic with more records than are searched: only the row's own ones are read."""
+    monkeypatch.setattr("cdclake.local.trace.kafka_events._ALWAYS_SEARCHED", 0)
+    facts = trace_row(open_lake(Home(lake.home)), "rows", ["2"])
+    assert len(facts.events) == 2 and all(event.kafka_ms for event in facts.events)
+    [(retained, first, end)] = facts.flow.searched.values()
+    assert retained < first == end
 
 
 def test_trace_names_both_sides_of_a_changed_key(lake: RunningLake) -> None:

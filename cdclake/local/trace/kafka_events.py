@@ -36,13 +36,17 @@ def kafka_events(
     bounds = retained(lake.kafka, topic) or {}
     searched = {p: (low, _first(low, end, arrived.get(p)), end) for p, (low, end) in bounds.items()}
     ranges = {p: (first, end) for p, (_, first, end) in searched.items()}
-    older = _older(known, searched)
-    found = [r for r in records_at(lake.kafka, topic, older) if (r.partition, r.offset) in older]
+    # A topic may have been created again: its offsets are then those of other rows.
+    older = [
+        record
+        for record in records_at(lake.kafka, topic, _older(known, searched))
+        if key.matches(record.key, None)
+    ]
     newest = deque(
         (r for r in read_records(lake.kafka, topic, ranges) if key.matches(r.key, None)),
         maxlen=MAX_EVENTS,
     )
-    return list(_events(lake, key, (*found, *newest))), searched
+    return list(_events(lake, key, (*older, *newest))), searched
 
 
 def _first(low: int, end: int, arrived: int | None) -> int:
