@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.local.lake.lake import open_lake
+from cdclake.local.lake.lake import aws_environment, open_lake
 from cdclake.local.process.home import Home
 from cdclake.local.trace.gather import trace_row
 from tests.local.running import PROJECT, RunningLake, lake_in
@@ -193,6 +193,8 @@ def test_trace_reads_records_that_it_does_not_search_by_their_offsets(
 ) -> None:
     """Like in a topic with more records than are searched: only the row's own ones are read."""
     monkeypatch.setattr("cdclake.local.trace.kafka_events._ALWAYS_SEARCHED", 0)
+    for name in aws_environment(lake.endpoints):
+        monkeypatch.delenv(name, raising=False)  # what `open_lake` sets is gone afterwards
     facts = trace_row(open_lake(Home(lake.home)), "rows", ["2"])
     assert len(facts.events) == 2 and all(event.kafka_ms for event in facts.events)
     [(retained, first, end)] = facts.flow.searched.values()
