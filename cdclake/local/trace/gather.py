@@ -69,7 +69,14 @@ def _table(lake: LocalLake, name: str) -> Table:
     try:
         return lake.plan.table(name)
     except InputError as error:
-        file = lake.state.pipeline_file
+        plan, file = lake.plan, lake.state.pipeline_file
+        others = {*(each.name for each in plan.derived), *plan.sink_tables}
+        others |= {table for stream in plan.put_streams for table in stream.tables}
+        if name in others:
+            raise InputError(
+                f"{name!r} has no rows of the source, so they have no events",
+                f"query it with `cdclake sql`, or {error.remedy}",
+            ) from None
         raise InputError(
             f"{error.message}: {file} does not declare it, so its rows are not captured",
             f"declare the table in {file} and run `cdclake up {file}`, or {error.remedy}",
