@@ -10,6 +10,7 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.changelog_rows import Place
+from cdclake.debezium.event_parts import table_of
 from cdclake.debezium.refusals import without_value
 from cdclake.debezium.stream_rows import StreamRow, StreamRows
 from cdclake.errors import InputError
@@ -83,14 +84,15 @@ def _described(low: int, end: int) -> str:
 def _events(
     lake: LocalLake, topic: str, records: Sequence[TopicRecord]
 ) -> Iterator[dict[str, Any]]:
-    table = next((table for table in lake.plan.tables if table.topic == topic), None)
+    tables = [table for table in lake.plan.tables if table.topic == topic]
     values = [record.value for record in records]
-    if table is not None and lake.plan.format == "avro":
+    if tables and lake.plan.format == "avro":
         values = AvroValues(registry_of(lake.plan)).as_json(values)
-    rows = None if table is None else StreamRows(table, lake.plan)
+    rows = {table.name: StreamRows(table, lake.plan) for table in tables}
     for record, value in zip(records, values, strict=True):
         place = Place(record.partition, record.offset)
-        decoded = None if rows is None else rows.row(record.key, value, place)
+        table = table_of(value, tables)  # those of a domain share a topic
+        decoded = None if table is None else rows[table.name].row(record.key, value, place)
         yield {
             "offset": record.offset,
             "at": datetime.fromtimestamp(record.written_ms / 1000, UTC).isoformat(

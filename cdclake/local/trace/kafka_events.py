@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from cdclake import naming
 from cdclake.debezium.changelog_rows import Place
+from cdclake.debezium.event_parts import table_of
 from cdclake.debezium.stream_rows import StreamRow, StreamRows
 from cdclake.jobs.stream.avro_values import AvroValues
 from cdclake.jobs.stream.schema_registry import registry_of
@@ -69,9 +70,13 @@ def _older(known: Collection[TracedEvent], searched: Searched) -> list[tuple[int
 def _events(lake: LocalLake, key: RowKey, records: Iterable[TopicRecord]) -> Iterator[TracedEvent]:
     """Yield an event per record; tombstones of deletes have none."""
     rows = StreamRows(key.table, lake.plan)
+    # The tables of a domain share a topic, and may have rows with equal keys.
+    others = [t for t in lake.plan.tables if t.topic == key.table.topic and t != key.table]
     avro = AvroValues(registry_of(lake.plan)) if lake.plan.format == "avro" else None
     for record in records:
         [value] = [record.value] if avro is None else avro.as_json([record.value])
+        if table_of(value, [key.table, *others]) != key.table:
+            continue
         decoded = rows.row(record.key, value, Place(record.partition, record.offset))
         if decoded is not None:
             yield _event(key.table.topic, record, decoded)
