@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from cdclake import naming
 from cdclake.debezium.refusals import is_withheld
-from cdclake.trace.trace_facts import TracedEvent, TraceFacts
+from cdclake.trace.trace_facts import FlowFacts, TracedEvent, TraceFacts
 
 _MAX_LISTED = 3
 
@@ -90,7 +90,11 @@ def _not_captured(facts: TraceFacts) -> TraceFinding:
             "wait; `cdclake status` shows the progress",
         )  # fmt: skip
     if flow.is_resyncing:
-        return TraceFinding("resync_running", "the row has not been read by the running resync yet")
+        return TraceFinding("resync_running", "the running resync has not read the row yet")
+    return _not_sent(table.name, flow)
+
+
+def _not_sent(name: str, flow: FlowFacts) -> TraceFinding:
     if not flow.kafka_answers:
         return TraceFinding(
             "kafka_unknown",
@@ -108,7 +112,7 @@ def _not_captured(facts: TraceFacts) -> TraceFinding:
         "not_in_kafka",
         "the source has the row, and Kafka has no event of it: the connector has not sent it yet,"
         " or it was written while the table was not captured",
-        f"run the command again; if nothing changes, run `cdclake resync {table.name}`",
+        f"run the command again; if nothing changes, run `cdclake resync {name}`",
     )
 
 

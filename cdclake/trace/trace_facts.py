@@ -72,7 +72,7 @@ class SourceFacts:
 
     has_row: bool | None = None  # None: the source did not answer
     is_published: bool | None = None
-    row_filter: str | None = None
+    row_filter: str | None = None  # of the publication, if it hides the row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ insert into emptied (id, v) values (2, 9);
 alter publication cdclake_traced drop table unpublished, filtered;
 insert into unpublished (id, v) values (10, 1);
 alter publication cdclake_traced add table filtered where (id < 100);
-insert into filtered (id, v) values (200, 1);
+insert into filtered (id, v) values (200, 1), (50, 1);
 """
 FILE = """
 version: 1
@@ -118,6 +118,7 @@ SITUATIONS: dict[tuple[str, str], tuple[str, str]] = {
     ("unpublished", "1"): ("applied", "not_published"),
     ("unpublished", "10"): ("not_published", "not_published"),
     ("filtered", "200"): ("filtered", "filtered"),
+    ("filtered", "50"): ("applied", "applied"),
     ("polled", "1"): ("applied", "polled"),
     ("polled", "10"): ("not_polled", "not_polled"),
 }
