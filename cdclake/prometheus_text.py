@@ -25,7 +25,7 @@ _OF_TABLE = {
     ),
     "cdclake_table_state_age_seconds": (
         "state_age_s",
-        "Seconds since the state has been behind its changelog.",
+        "Seconds since the state fell behind its changelog; 0 if it has every change.",
     ),
     "cdclake_table_quarantined_events": (
         "quarantined",

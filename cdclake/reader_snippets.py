@@ -171,6 +171,8 @@ def _credentials(target: SnippetTarget) -> str:
     return f"""\
 import os
 
+for variable in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "PROFILE"):
+    os.environ.pop(f"AWS_{{variable}}", None)  # they would be used instead of the file
 os.environ["AWS_CONFIG_FILE"] = "{target.local.credentials}"
 os.environ["AWS_SHARED_CREDENTIALS_FILE"] = "{target.local.credentials}"
 """

@@ -54,7 +54,9 @@ def connect(
     from cdclake.reader_snippets import SNIPPETS, SnippetTarget
 
     plan, place, local = (
-        _deployed(file, environment, region) if target is Target.AWS else _local(file, environment)
+        _deployed(file, environment, region)
+        if target is Target.AWS
+        else _local(file, environment, region)
     )
     if not plan.all_tables:
         raise InputError(
@@ -67,13 +69,17 @@ def connect(
     emit(answer, json_output, lambda: say(snippet.rstrip()))
 
 
-def _local(file: Path | None, environment: str | None) -> tuple[Plan, str, LocalAccess]:
+def _local(
+    file: Path | None, environment: str | None, region: str | None
+) -> tuple[Plan, str, LocalAccess]:
     from cdclake.local.components.installed import REGION, jar_folder
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
     from cdclake.reader_snippets import LocalAccess
 
     check_local(file, environment)
+    if region is not None:
+        raise InputError("--region is of a deployment", "add --target aws, or omit --region")
     home = Home.from_environment()
     lake = open_lake(home)
     access = LocalAccess(

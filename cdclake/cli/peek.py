@@ -11,7 +11,9 @@ from cdclake.cli.output import JsonOption, emit, say
 
 def peek(
     topic: Annotated[str, typer.Argument(help="Topic, or a table by its lake or source name.")],
-    last: Annotated[int, typer.Option("--last", min=1, help="Number of events to show.")] = 10,
+    last: Annotated[
+        int, typer.Option("--last", min=1, max=10_000, help="Number of events to show.")
+    ] = 10,
     offset: Annotated[
         int | None, typer.Option("--offset", min=0, help="First offset; default: the last events.")
     ] = None,

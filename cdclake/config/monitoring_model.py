@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from cdclake.config.problems import check_distinct
+from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.section import Section
 
 Email = Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+[.][^@\s.]+$")]
 # SNS takes no address with a password; a query or fragment usually is one.
+_WEBHOOK = r"^(https://[^\s@?#{}$]+|\$\{secretsmanager:[^\s:{}]+:[^\s:{}]+\})$"
+
+
+def _checked_webhook(address: str) -> str:
+    """Return the address; the message about a refused one does not repeat it: it may be secret."""
+    if re.fullmatch(_WEBHOOK, address) is None:
+        raise Refused(
+            "the address of a `webhook` is neither https://HOST/PATH without login, `?` and `#`,"
+            " nor a reference to a secret",
+            "write it like `https://events.example.com/sns`; if it contains a token, store it in"
+            " Secrets Manager and write `${secretsmanager:NAME:KEY}`",
+        )
+    return address
+
+
 Webhook = Annotated[
-    str, Field(pattern=r"^(https://[^\s@?#{}$]+|\$\{secretsmanager:[^\s:{}]+:[^\s:{}]+\})$")
+    str, AfterValidator(_checked_webhook), Field(json_schema_extra={"pattern": _WEBHOOK})
 ]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cdclake.debezium.changelog_rows import parse_json
 from cdclake.debezium.refusals import RefusedEvent
-from cdclake.plan import Column
+from cdclake.plan import Column, Table
 
 Fields = Mapping[str, Any]
 
@@ -24,6 +24,16 @@ def json_object(data: bytes | None) -> Fields | None:
     if type(found) is dict and "payload" in found and "schema" in found:
         found = found["payload"]
     return found if type(found) is dict else None
+
+
+def table_of(data: bytes | None, tables: Sequence[Table]) -> Table | None:
+    """Return the table, of those that share a topic, that a value names; the first if it is bad."""
+    source = (json_object(data) or {}).get("source")
+    if type(source) is dict:
+        for table in tables:
+            if (source.get("schema"), source.get("table")) == (table.schema, table.table):
+                return table
+    return tables[0] if tables else None
 
 
 def row_image(event: Fields | None) -> Fields | None:

@@ -6,7 +6,9 @@ import heapq
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
 from cdclake.errors import InputError, NotRunning
@@ -14,6 +16,7 @@ from cdclake.local.process.home import Home
 from cdclake.log_line import LogLine, merged_lines
 
 _POLL_S = 0.5
+_LOOKED_AT = 1000  # lines
 # As PostgreSQL, log4j and Python begin a line; all of them write UTC.
 _TIME = re.compile(
     r"\[?(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{3})\d*(?: UTC|Z|\+00:00)?\]? ?"
@@ -62,7 +65,7 @@ class _Tail:
     def __init__(self, component: str, path: Path) -> None:
         self._component, self._path = component, path
         self._offset = 0
-        self._at = datetime.fromtimestamp(path.stat().st_ctime, UTC)
+        self._at = _first_time(path) or datetime.fromtimestamp(path.stat().st_ctime, UTC)
 
     def lines(self) -> Iterator[LogLine]:
         """Yield the complete lines that are new; from the beginning if the file was rotated."""
@@ -98,6 +101,19 @@ class _Tail:
         where = "".join(f" {name}={value}" for name, value in fields.items())
         shown = f"{'' if level == 'INFO' else level + ' '}{message}{where}"
         return LogLine(self._at, self._component, f"{shown}\n{error}" if error else shown)
+
+
+def _first_time(path: Path) -> datetime | None:
+    """Return the first time in a log: that of the lines before it."""
+    with path.open("rb") as file:
+        for raw in islice(file, _LOOKED_AT):
+            text = raw.decode("utf-8", "replace")
+            if match := _TIME.match(text):
+                return _moment(f"{match[1]}T{match[2]}.{match[3]}")
+            if text.startswith("{"):
+                with suppress(ValueError, KeyError, TypeError):
+                    return _moment(json.loads(text)["at"])
+    return None
 
 
 def _moment(text: str) -> datetime:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 
-from cdclake.errors import InputError
+from cdclake.errors import CdcError, InputError
 from cdclake.prometheus_text import CONTENT_TYPE
 
 PATH = "/metrics"
+_WAIT_S = 10.0  # for the scrape before; Prometheus gives up after that time by default
 
 
 def metrics_server(port: int, read: Callable[[], str]) -> ThreadingHTTPServer:
     """Bind the server to 127.0.0.1; each scrape calls `read`, one at a time.
 
+    A scrape fails if the lake cannot be read, or is still being read for an earlier one.
     Raise InputError if the port is not free.
     """
     reading = Lock()
@@ -25,13 +28,22 @@ def metrics_server(port: int, read: Callable[[], str]) -> ThreadingHTTPServer:
             if self.path != PATH:
                 self.send_error(HTTPStatus.NOT_FOUND, f"the metrics are under {PATH}")
                 return
-            with reading:
+            if not reading.acquire(timeout=_WAIT_S):
+                self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, "an earlier scrape still runs")
+                return
+            try:
                 body = read().encode()
+            except CdcError as error:
+                self.send_error(HTTPStatus.SERVICE_UNAVAILABLE, explain=error.message)
+                return
+            finally:
+                reading.release()
             self.send_response(HTTPStatus.OK)
             self.send_header("Content-Type", CONTENT_TYPE)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(BrokenPipeError, ConnectionResetError):  # it has given up
+                self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
             """Log no request: Prometheus sends one every few seconds."""

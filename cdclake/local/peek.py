@@ -10,7 +10,9 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.changelog_rows import Place
-from cdclake.debezium.stream_rows import StreamRows
+from cdclake.debezium.event_parts import table_of
+from cdclake.debezium.refusals import without_value
+from cdclake.debezium.stream_rows import StreamRow, StreamRows
 from cdclake.errors import InputError
 from cdclake.jobs.stream.avro_values import AvroValues
 from cdclake.jobs.stream.schema_registry import registry_of
@@ -32,18 +34,20 @@ def peek_topic(
             "query its tables with `cdclake sql`",
         )
     topic = _topic(lake, name)
-    low, end = _bounds(lake, topic, partition)
+    bounds = _bounds(lake, topic, partition)
+    low, end = bounds[partition]
     first = max(low, end - last) if offset is None else offset
     if offset is not None and not low <= offset <= end:
         raise InputError(
-            f"partition {partition} of {topic!r} has the offsets {low} to {end}, not {offset}",
-            "choose an offset between them, or use --last N",
+            f"partition {partition} of {topic!r} has no offset {offset}: {_described(low, end)}",
+            "choose another --offset, or use --last N",
         )
     records = read_records(lake.kafka, topic, {partition: (first, min(end, first + last))})
     return {
         "ok": True,
         "topic": topic,
         "partition": partition,
+        "partitions": len(bounds),
         "retained_from": low,
         "end": end,
         "events": list(_events(lake, topic, list(records))),
@@ -55,47 +59,60 @@ def _topic(lake: LocalLake, name: str) -> str:
     for table in lake.plan.tables:
         if name in (table.name, table.source):
             return table.topic
+    if name in (word for table in lake.plan.polled for word in (table.name, table.source)):
+        raise InputError(f"{name!r} has no topic: polls read it", "query it with `cdclake sql`")
     if name not in (names := topic_names(lake.kafka)):
         raise InputError(f"Kafka has no topic {name!r}", f"choose one of {', '.join(names)}")
     return name
 
 
-def _bounds(lake: LocalLake, topic: str, partition: int) -> tuple[int, int]:
+def _bounds(lake: LocalLake, topic: str, partition: int) -> dict[int, tuple[int, int]]:
+    """Return the offsets of every partition; InputError if `partition` is none of them."""
     found = retained(lake.kafka, topic) or {}
     if partition not in found:
         raise InputError(
             f"{topic!r} has no partition {partition}",
             f"choose one of {', '.join(map(str, sorted(found)))}",
         )
-    return found[partition]
+    return found
+
+
+def _described(low: int, end: int) -> str:
+    return f"offsets {low} to {end - 1} are in Kafka" if low < end else "no record is in Kafka"
 
 
 def _events(
     lake: LocalLake, topic: str, records: Sequence[TopicRecord]
 ) -> Iterator[dict[str, Any]]:
-    table = next((table for table in lake.plan.tables if table.topic == topic), None)
+    tables = [table for table in lake.plan.tables if table.topic == topic]
     values = [record.value for record in records]
-    if table is not None and lake.plan.format == "avro":
+    if tables and lake.plan.format == "avro":
         values = AvroValues(registry_of(lake.plan)).as_json(values)
-    rows = None if table is None else StreamRows(table, lake.plan)
+    rows = {table.name: StreamRows(table, lake.plan) for table in tables}
     for record, value in zip(records, values, strict=True):
         place = Place(record.partition, record.offset)
-        decoded = None if rows is None else rows.row(record.key, value, place)
+        table = table_of(value, tables)  # those of a domain share a topic
+        decoded = None if table is None else rows[table.name].row(record.key, value, place)
         yield {
             "offset": record.offset,
             "at": datetime.fromtimestamp(record.written_ms / 1000, UTC).isoformat(
                 timespec="milliseconds"
             ),
             "key": _shown(record.key),
-            "operation": None if decoded is None else naming.OPERATIONS.get(_op(decoded.values)),
-            "position": None if decoded is None else decoded.values[naming.POSITION],
-            "refused": None if decoded is None else decoded.refusal,
+            **_decoded(decoded),
             "value": _shown(value),
         }
 
 
-def _op(row: dict[str, Any]) -> str:
-    return row[naming.OP] or ""
+def _decoded(row: StreamRow | None) -> dict[str, str | None]:
+    """Return what the lake makes of an event; nothing of a tombstone, or of another record."""
+    if row is None:
+        return {"operation": None, "position": None, "refused": None}
+    return {
+        "operation": naming.OPERATIONS.get(row.values[naming.OP] or ""),
+        "position": row.values[naming.POSITION],
+        "refused": None if row.refusal is None else without_value(row.refusal),
+    }
 
 
 def _shown(data: bytes | None) -> Any:
@@ -110,9 +127,10 @@ def _shown(data: bytes | None) -> Any:
 
 def peek_lines(answer: dict[str, Any]) -> Iterator[str]:
     """Yield the lines that show the events to a reader."""
+    of = "" if answer["partitions"] == 1 else f" of {answer['partitions']}"
     yield (
-        f"{answer['topic']}, partition {answer['partition']}: offsets {answer['retained_from']} to"
-        f" {answer['end']} are in Kafka"
+        f"{answer['topic']}, partition {answer['partition']}{of}:"
+        f" {_described(answer['retained_from'], answer['end'])}"
     )
     for event in answer["events"]:
         yield ""

@@ -27,7 +27,7 @@ def quarantined_events(lake: LocalLake, table: str | None, limit: int) -> dict[s
         for name in dict.fromkeys(record.table for record in records)
         for event in _events(lake, by_name[name], [r for r in records if r.table == name])
     ]
-    return {"ok": True, "events": events}
+    return {"ok": True, "table": table, "events": events}
 
 
 def _events(
@@ -58,7 +58,8 @@ def _events(
 def quarantine_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines that show the events to a reader."""
     if not answer["events"]:
-        yield f"{naming.QUARANTINE} has no events"
+        of = f"of {answer['table']}" if answer["table"] else "of the file's tables"
+        yield f"{naming.QUARANTINE} has no event {of}"
     for event in answer["events"]:
         key = "unreadable" if event["key"] is None else _key(event["key"])
         yield f"{event['table']} {key}  {event['at']}  offset {event['offset']}"

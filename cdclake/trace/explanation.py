@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from cdclake import naming
 from cdclake.debezium.refusals import is_withheld
-from cdclake.trace.trace_facts import TracedEvent, TraceFacts
+from cdclake.trace.trace_facts import FlowFacts, TracedEvent, TraceFacts
 
 _MAX_LISTED = 3
 
@@ -30,7 +30,7 @@ def explain(facts: TraceFacts) -> list[TraceFinding]:
     """Return the findings about a row; the first one is the answer, the others add to it."""
     newer = [event for event in facts.quarantined if facts.is_newer(event)]
     older = [event for event in facts.quarantined if event not in newer]
-    found = [*_not_arrived(facts), *_refused(facts, newer)]
+    found = [*_not_arrived(facts), *_not_stored(facts), *_refused(facts, newer)]
     found += _outcome(facts) if facts.stored else [] if found else [_never_seen(facts)]
     return [*found, *_refused(facts, older), *_history(facts), *_table(facts, found)]
 
@@ -41,12 +41,12 @@ def _never_seen(facts: TraceFacts) -> TraceFinding:
     if source.has_row is None:
         return TraceFinding(
             "source_unknown",
-            "no part of the lake has an event of this key, and the source does not answer",
+            "no part of the lake has an event with this key, and the source does not answer",
             "start the source, and run the command again",
         )
     if not source.has_row:
         return TraceFinding(
-            "no_such_row", "neither the source nor the lake has or had a row of this key"
+            "no_such_row", "neither the source nor the lake has, or had, a row with this key"
         )
     if flow.polled is not None and flow.last_error is not None:
         return TraceFinding(
@@ -90,19 +90,29 @@ def _not_captured(facts: TraceFacts) -> TraceFinding:
             "wait; `cdclake status` shows the progress",
         )  # fmt: skip
     if flow.is_resyncing:
-        return TraceFinding("resync_running", "the row has not been read by the running resync yet")
-    if flow.connector_error is not None or not flow.writer_runs:
+        return TraceFinding("resync_running", "the running resync has not read the row yet")
+    return _not_sent(table.name, flow)
+
+
+def _not_sent(name: str, flow: FlowFacts) -> TraceFinding:
+    if not flow.kafka_answers:
+        return TraceFinding(
+            "kafka_unknown",
+            "the source has the row, the lake's tables have no event of it, and Kafka does not"
+            " answer",
+            "run `cdclake up`, then this command again",
+        )
+    if flow.connector_error is not None:
         return TraceFinding(
             "not_in_kafka",
-            "the source has the row, and the connector has not sent it:"
-            f" {flow.connector_error or 'a component is down'}",
+            f"the source has the row, and the connector has not sent it: {flow.connector_error}",
             "run `cdclake up`, then this command again",
         )
     return TraceFinding(
         "not_in_kafka",
         "the source has the row, and Kafka has no event of it: the connector has not sent it yet,"
         " or it was written while the table was not captured",
-        f"run the command again; if nothing changes, run `cdclake resync {table.name}`",
+        f"run the command again; if nothing changes, run `cdclake resync {name}`",
     )
 
 
@@ -122,7 +132,22 @@ def _not_arrived(facts: TraceFacts) -> Iterator[TraceFinding]:
     elif not facts.flow.writer_runs:
         yield TraceFinding("not_read", f"{one}: {facts.table.writer} is down", "run `cdclake up`")
     else:
-        yield TraceFinding("not_read", f"{one}: the next batch reads them")
+        them = "them" if len(waiting) > 1 else "it"
+        yield TraceFinding("not_read", f"{one}: the next batch reads {them}")
+
+
+def _not_stored(facts: TraceFacts) -> Iterator[TraceFinding]:
+    name, is_delivered = facts.table.name, facts.table.delivery == "firehose"
+    # The stream drops some records of rows that it has, such as copies of an earlier snapshot.
+    if not facts.passed or (facts.stored and not is_delivered):
+        return
+    yield TraceFinding(
+        "not_stored",
+        "Kafka has a newer event of the row, which the lake has passed without storing it",
+        "run `cdclake redrive`, which delivers failed records again"
+        if is_delivered
+        else f"run `cdclake verify --table {name}`; if it differs, `cdclake resync {name}`",
+    )
 
 
 def _refused(facts: TraceFacts, events: Sequence[TracedEvent]) -> Iterator[TraceFinding]:
@@ -153,9 +178,10 @@ def _outcome(facts: TraceFacts) -> Iterator[TraceFinding]:
     elif newest.op == "d":
         yield _deleted(facts, newest)
     yield from _applied(facts, newest)
-    if newest.op != "d" and newest.other_key is not None:
+    created = next((event for event in reversed(facts.stored) if event.op in ("c", "d")), newest)
+    if created.op == "c" and created.other_key is not None:
         yield TraceFinding(
-            "key_changed_from", f"the row had the key {newest.other_key} before its key was changed"
+            "key_changed_from", f"the row had the key {created.other_key} before it was changed"
         )
     if newest.is_polled:
         yield TraceFinding("polled", "a poll found the row in the source; the log was not read")
@@ -164,7 +190,10 @@ def _outcome(facts: TraceFacts) -> Iterator[TraceFinding]:
         yield TraceFinding(
             *("resynced", "the row was read again from the source, by a resync or a new epoch")
             if was_read_again
-            else ("loaded", "the first load read the row; no change has followed")
+            else (
+                "loaded",
+                "a load or a resync read the row; the lake has no later change of it",
+            )
         )
 
 
@@ -237,8 +266,10 @@ def _table(facts: TraceFacts, found: list[TraceFinding]) -> Iterator[TraceFindin
     masked = [column.name for column in facts.table.columns if column.mask]
     if masked and facts.events:
         yield TraceFinding(
-            "masked", f"the connector masks {', '.join(masked)}; the lake never had the clear text"
+            "masked",
+            f"the connector masks {', '.join(masked)}: the lake has what the mask leaves of it",
         )
+    yield from _interrupted(facts, codes)
     if facts.flow.is_resyncing and "resync_running" not in codes:
         yield TraceFinding("resync_running", "a resync of the table is running")
     if facts.flow.is_stopped and "table_stopped" not in codes:
@@ -260,6 +291,36 @@ def _table(facts: TraceFacts, found: list[TraceFinding]) -> Iterator[TraceFindin
                 f"run the command again; if nothing changes, run `cdclake verify --table"
                 f" {facts.table.name}`",
             )
+
+
+def _interrupted(facts: TraceFacts, codes: set[str]) -> Iterator[TraceFinding]:
+    """Yield why changes after the newest event may be missing."""
+    if not facts.stored:
+        return
+    table, flow = facts.table, facts.flow
+    if facts.source.is_published is False and "not_published" not in codes:
+        yield TraceFinding(
+            "not_published",
+            f"the publication does not contain {table.source}: later changes are missing",
+            f"run `cdclake up FILE`, which restores it, then `cdclake resync {table.name}`",
+        )
+    if flow.connector_error is not None and not flow.is_loading:
+        yield TraceFinding(
+            "not_in_kafka",
+            f"later changes may be missing, since the connector sends none: {flow.connector_error}",
+            "fix the cause, then run `cdclake up`",
+        )
+    if flow.polled is not None and flow.last_error is not None:
+        yield TraceFinding(
+            "not_polled",
+            f"the last poll of the table failed, and later changes may be missing:"
+            f" {flow.last_error}",
+            "fix the cause, then wait for the next poll, or run `cdclake job poll_tables`",
+        )
+    if not flow.kafka_answers:
+        yield TraceFinding(
+            "kafka_unknown", "Kafka does not answer: events that the lake has not read are unknown"
+        )
 
 
 def _has(is_there: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from cdclake.trace.trace_facts import TracedEvent
 
@@ -20,37 +21,32 @@ def merged_events(
     Records of one event that were sent again count as its copies. A refused event whose position is
     unknown, because Kafka no longer has its record, comes last.
     """
-    events: list[TracedEvent] = []
+    events: dict[tuple[Any, ...], TracedEvent] = {}
     for event in (*stored, *in_kafka):
-        _add(events, event)
+        known = events.get(event.identity)
+        events[event.identity] = event if known is None else _joined(known, event)
+    places = {_place(event): event.identity for event in events.values() if not event.is_stored}
     for event in quarantined:
-        _note_refused(events, event)
-    return tuple(sorted(events, key=_order))
+        identity = places.get(_place(event), event.identity)
+        events[identity] = _refused(events.get(identity), event)
+    return tuple(sorted(events.values(), key=_order))
 
 
 def _order(event: TracedEvent) -> tuple[str, int, int]:
     return event.position or _LAST, event.offset or 0, event.quarantined_us or 0
 
 
-def _add(events: list[TracedEvent], event: TracedEvent) -> None:
-    for index, known in enumerate(events):
-        if known.identity != event.identity:
-            continue
-        is_its_record = (known.partition, known.offset) == (event.partition, event.offset)
-        if is_its_record and known.kafka_ms is None:
-            events[index] = replace(known, kafka_ms=event.kafka_ms)
-        else:
-            events[index] = replace(known, copies=known.copies + 1)
-        return
-    events.append(event)
+def _place(event: TracedEvent) -> tuple[Any, ...]:
+    return event.topic, event.partition, event.offset
 
 
-def _note_refused(events: list[TracedEvent], refused: TracedEvent) -> None:
-    place = (refused.topic, refused.partition, refused.offset)
-    for index, known in enumerate(events):
-        if not known.is_stored and (known.topic, known.partition, known.offset) == place:
-            events[index] = replace(
-                known, reason=refused.reason, quarantined_us=refused.quarantined_us
-            )
-            return
-    events.append(refused)
+def _joined(known: TracedEvent, event: TracedEvent) -> TracedEvent:
+    if _place(known) == _place(event) and known.kafka_ms is None:
+        return replace(known, kafka_ms=event.kafka_ms)
+    return replace(known, copies=known.copies + 1)
+
+
+def _refused(known: TracedEvent | None, refused: TracedEvent) -> TracedEvent:
+    if known is None:
+        return refused
+    return replace(known, reason=refused.reason, quarantined_us=refused.quarantined_us)

@@ -13,6 +13,7 @@ from cdclake.debezium.position import POLL_PHASE, SNAPSHOT_PHASE, Position, hist
 from cdclake.plan import Table
 
 Row = Mapping[str, Any]
+MAX_EVENTS = 1000  # of one row that are traced, newest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ class SourceFacts:
 
     has_row: bool | None = None  # None: the source did not answer
     is_published: bool | None = None
-    row_filter: str | None = None
+    row_filter: str | None = None  # of the publication, if it hides the row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,7 @@ class FlowFacts:
     is_resyncing: bool = False
     polled: bool | None = None  # of a polled table: whether a poll has run
     writer_runs: bool = True
+    kafka_answers: bool = True
     connector_error: str | None = None
     arrived: Mapping[int, int] = field(default_factory=dict)  # next offset to read, by partition
     # By partition the first retained offset, the first one that was searched, and the end.
@@ -109,7 +111,8 @@ class TraceFacts:
     source: SourceFacts
     flow: FlowFacts
     events: tuple[TracedEvent, ...] = ()  # of the key, in the order of positions
-    truncates: tuple[TracedEvent, ...] = ()  # of the table, in the order of positions
+    has_earlier: bool = False  # there are older events than the first of these
+    truncates: tuple[TracedEvent, ...] = ()  # of the table, after the row's first event, in order
     applied_through_us: int = 0  # the state has every change ingested up to then
     state: StateFacts | None = None
     state_row: Row | None = None  # of `<t>`, with tombstones and soft deletes
@@ -158,6 +161,16 @@ class TraceFacts:
             and e.partition is not None
             and e.offset is not None
             and e.offset >= self.flow.arrived.get(e.partition, 0)
+        )
+
+    @property
+    def passed(self) -> tuple[TracedEvent, ...]:
+        """Return the newer events in Kafka that the lake has processed, and has nowhere."""
+        waiting = self.waiting
+        return tuple(
+            e
+            for e in self.events
+            if not e.is_stored and e.reason is None and e not in waiting and self.is_newer(e)
         )
 
     @property

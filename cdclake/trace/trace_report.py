@@ -24,6 +24,7 @@ def trace_report(facts: TraceFacts) -> dict[str, Any]:
         "key": list(facts.key),
         "situation": findings[0].code,
         "findings": [finding.to_json() for finding in findings],
+        "earlier_events": facts.has_earlier,
         "events": list(_events(facts)),
         "hops": [hop for number, event in enumerate(_all(facts)) for hop in _hops(number, event)],
         "searched": [
@@ -121,6 +122,8 @@ def timeline(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {finding.text}"
         if finding.remedy:
             yield f"    remedy: {finding.remedy}"
+    if report["earlier_events"]:
+        yield f"  the newest {len(report['events'])} events follow; earlier ones are not listed"
     for number, event in enumerate(report["events"]):
         yield ""
         yield f"{number + 1}. {_heading(event)}"

@@ -85,6 +85,11 @@ def test_rows_are_exact_over_changed_tables_and_a_restart(tmp_path: Path) -> Non
             lake.run("up", pipeline(tmp_path, more=ADDED))
             connection.execute('update "größen" set added = id where id % 2 = 0')
             lake.assert_equal()
+            [event] = lake.run("peek", "sizes", "--last", "1")["events"]
+            assert event["operation"] == "update" and event["refused"] is None
+            row = event["value"]["after"]
+            assert (event["key"], row["added"]) == ({"id": row["id"]}, row["id"])
+            assert lake.run("trace", "sizes", str(row["id"]))["situation"] == "applied"
             lake.run("down")
         file = pipeline(tmp_path, more=ADDED, state="{type: text, exclude: true}")
         lake.run("up", file)

@@ -70,6 +70,9 @@ def test_the_printed_program_counts_the_live_rows(
         env={
             **{word: os.environ[word] for word in words if word in os.environ},
             "HOME": str(with_extensions(tmp_path)),
+            "AWS_ACCESS_KEY_ID": "another",  # of the user's shell, and of no use here
+            "AWS_SECRET_ACCESS_KEY": "another",
+            "AWS_PROFILE": "another",
         },
         cwd=tmp_path,
         capture_output=True,

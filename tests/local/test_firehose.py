@@ -96,6 +96,20 @@ def test_the_state_follows_from_such_a_log_and_can_be_made_again(lake: RunningLa
     lake.assert_equal()
 
 
+def test_trace_and_peek_tell_the_tables_of_a_topic_apart(lake: RunningLake) -> None:
+    """The key of a line contains that of its order, and both are in one topic."""
+    [[order]] = lake.sql("select max(order_id) from order_items_current")
+    events = f"select count(distinct cdc_position) from orders_changes where order_id = {order}"
+    report = lake.run("trace", "orders", str(order))
+    assert report["situation"] in ("applied", "not_applied")
+    assert [[len(report["events"])]] == lake.sql(events)
+    shown = lake.run("peek", "orders", "--last", "200")["events"]
+    assert {"items", "orders"} <= {
+        "items" if "line_no" in event["key"] else "orders" for event in shown
+    }
+    assert not [event["refused"] for event in shown if event["refused"]]
+
+
 def test_what_the_stream_repairs_is_refused_here(lake: RunningLake) -> None:
     for words in (("resync", "orders"), ("replay", "--table", "orders")):
         refused = lake.run(*words, expect=2)
@@ -123,6 +137,7 @@ def test_what_fails_is_kept_and_told(lake: RunningLake) -> None:
     insert_nan(lake, 800001)
     report = lake.run("verify", "--table", "orders", expect=1)
     assert [table["missing"] for table in report["tables"]] == [1]
+    assert lake.run("trace", "orders", "800001")["situation"] == "not_stored"
     with lake.connect() as connection:
         connection.execute("delete from orders where order_id = 800001")
     lake.assert_equal()

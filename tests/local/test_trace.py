@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from cdclake.local.lake.lake import aws_environment, open_lake
+from cdclake.local.process.home import Home
+from cdclake.local.trace.gather import trace_row
 from tests.local.running import PROJECT, RunningLake, lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -21,6 +24,8 @@ create table rows (id bigint primary key, v int, status text, n numeric(5,2), em
 insert into rows select i, 1, 'new', i, i || '@example.org', case when i = 8 then
   (select string_agg(md5(x::text), '') from generate_series(1, 400) x) end
   from generate_series(1, 12) i;
+create table coded (code varchar(5), amount numeric(5,2), primary key (code, amount));
+insert into coded values ('abcde', 1.5);
 """ + "".join(
     f"create table {name} (id bigint primary key, v numeric(5,2),"
     " at timestamptz not null default clock_timestamp());"
@@ -42,10 +47,13 @@ update late set v = 7 where id = 1;
 delete from softly where id = 1;
 truncate emptied;
 insert into halting (id, v) select i, 'NaN' from generate_series(10, 15) i;
+update rows set n = 'NaN' where id = 9;
+update rows set v = 3 where id = 70;
+insert into emptied (id, v) values (2, 9);
 alter publication cdclake_traced drop table unpublished, filtered;
 insert into unpublished (id, v) values (10, 1);
 alter publication cdclake_traced add table filtered where (id < 100);
-insert into filtered (id, v) values (200, 1);
+insert into filtered (id, v) values (200, 1), (50, 1);
 """
 FILE = """
 version: 1
@@ -59,6 +67,9 @@ tables:
     key: [id]
     columns: {id: bigint, v: integer, status: text, n: "numeric(5,2)", note: text,
       email: {type: text, mask: hash}}
+  public.coded:
+    key: [code, amount]
+    columns: {code: varchar(5), amount: "numeric(5,2)"}
 """
 PLAIN_TABLE = """
   public.NAME:
@@ -71,6 +82,18 @@ SETTINGS = {
     "limited": "replica_identity: full\n    checks: [{range: {v: {min: 0}}, on: REACTION}]",
     "softly": "deletes: soft",
     "polled": "capture: {poll: {by: at, every: rate(1 day)}}",
+}
+
+# By metric of a table: the key of `status`, for the figures that do not age.
+FIGURES = {
+    "changes_rows": "changes_rows",
+    "state_rows": "state_rows",
+    "live_rows": "live_rows",
+    "lag_events": "lag_events",
+    "freshness_seconds": "freshness_s",
+    "quarantined_events": "quarantined",
+    "withheld_events": "withheld",
+    "failed_records": "failed",
 }
 
 # By row: the answer, and a further finding that must be among those of the row.
@@ -88,9 +111,14 @@ SITUATIONS: dict[tuple[str, str], tuple[str, str]] = {
     ("late", "1"): ("not_applied", "not_applied"),
     ("softly", "1"): ("deleted_soft", "deleted_soft"),
     ("emptied", "1"): ("truncated", "truncated"),
+    ("rows", "9"): ("quarantined", "applied"),
+    ("limited", "22"): ("applied", "withheld"),
+    ("emptied", "2"): ("applied", "applied"),
     ("halting", "1"): ("applied", "table_stopped"),
+    ("unpublished", "1"): ("applied", "not_published"),
     ("unpublished", "10"): ("not_published", "not_published"),
     ("filtered", "200"): ("filtered", "filtered"),
+    ("filtered", "50"): ("applied", "applied"),
     ("polled", "1"): ("applied", "polled"),
     ("polled", "10"): ("not_polled", "not_polled"),
 }
@@ -120,6 +148,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
             connection.execute("insert into polled (id, v) values (10, 1)")
         running.eventually(lambda: _state(running, "halting") == "stopped", 60)
         yield running
+
+
+def test_twenty_situations_are_planted() -> None:
+    """As many different explanations of a row; further ones follow from what the tests do."""
+    assert len(set(SITUATIONS.values())) >= 20
 
 
 def _state(lake: RunningLake, table: str) -> str:
@@ -156,6 +189,19 @@ def test_trace_follows_one_change_hop_by_hop(lake: RunningLake) -> None:
     assert report["readers"]["source"] == {"has_row": True}
 
 
+def test_trace_reads_records_that_it_does_not_search_by_their_offsets(
+    lake: RunningLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Like in a topic with more records than are searched: only the row's own ones are read."""
+    monkeypatch.setattr("cdclake.local.trace.kafka_events._ALWAYS_SEARCHED", 0)
+    for name in aws_environment(lake.endpoints):
+        monkeypatch.delenv(name, raising=False)  # what `open_lake` sets is gone afterwards
+    facts = trace_row(open_lake(Home(lake.home)), "rows", ["2"])
+    assert len(facts.events) == 2 and all(event.kafka_ms for event in facts.events)
+    [(retained, first, end)] = facts.flow.searched.values()
+    assert retained < first == end
+
+
 def test_trace_names_both_sides_of_a_changed_key(lake: RunningLake) -> None:
     assert lake.run("trace", "rows", "7")["events"][-1]["other_key"] == "70"
     assert lake.run("trace", "rows", "70")["events"][0]["other_key"] == "7"
@@ -187,7 +233,18 @@ def test_trace_refuses_what_it_cannot_explain(lake: RunningLake) -> None:
     undeclared = lake.run("trace", "nothing", "1", expect=2)["error"]
     assert "does not declare it" in undeclared["message"] and "cdclake up" in undeclared["remedy"]
     assert "is no key of rows" in lake.run("trace", "rows", "x", expect=2)["error"]["message"]
-    assert "1 columns" in lake.run("trace", "rows", "1", "2", expect=2)["error"]["message"]
+    assert (
+        "has one column, not 2" in lake.run("trace", "rows", "1", "2", expect=2)["error"]["message"]
+    )
+
+
+def test_trace_reads_a_key_as_the_source_does_and_cuts_nothing(lake: RunningLake) -> None:
+    for amount in ("1.5", "1.50", "0001.5"):
+        report = lake.run("trace", "coded", "abcde", amount)
+        assert (report["situation"], len(report["events"])) == ("applied", 1)
+    for code, amount in (("abcdefg", "1.5"), ("abcde", "1.501")):
+        refused = lake.run("trace", "coded", code, amount, expect=2)["error"]
+        assert "does not fit character varying(5), numeric(5,2)" in refused["message"]
 
 
 def test_trace_explains_a_row_that_was_not_captured(lake: RunningLake) -> None:
@@ -211,6 +268,26 @@ def test_trace_explains_a_late_event(lake: RunningLake) -> None:
     assert report["situation"] == "applied" and "late_event" in _codes(report)
     assert report["readers"]["limited_current"]["v"] == "9.00"
     assert lake.run("trace", "limited", "21")["situation"] == "applied"
+
+
+def test_metrics_have_the_values_of_status(lake: RunningLake) -> None:
+    lake.run("pause")  # so that no batch changes a figure between both
+    try:
+        status, found = lake.run("status", expect=None), lake.run("metrics")["metrics"]
+    finally:
+        lake.run("resume")
+    values = {(each["name"], *each["labels"].values()): each["value"] for each in found}
+    for table in status["tables"]:
+        name = table["table"]
+        for key in FIGURES:
+            assert values.get((f"cdclake_table_{key}", name)) == table[FIGURES[key]], (key, table)
+        assert values["cdclake_table_stopped", name] == (table["state"] == "stopped")
+    assert values["cdclake_table_quarantined_events", "rows"] >= 2
+    assert values["cdclake_slot_wal_limit_bytes",] == status["slot"]["limit_bytes"]
+    assert values["cdclake_healthy",] == 0  # events are refused
+    for part in status["components"]:
+        up = values["cdclake_component_up", part["name"]]
+        assert up == (part["state"] == "running"), part
 
 
 def test_trace_prints_a_timeline(lake: RunningLake) -> None:
@@ -268,10 +345,12 @@ def test_quarantine_shows_key_column_value_and_reason(lake: RunningLake) -> None
 
 
 def test_peek_refuses_what_is_not_there(lake: RunningLake) -> None:
+    polled = lake.run("peek", "polled", expect=2)["error"]
+    assert "polls read it" in polled["message"]
     unknown = lake.run("peek", "nothing", expect=2)["error"]
     assert "traced.public.rows" in unknown["remedy"]
     beyond = lake.run("peek", "rows", "--offset", "100000", expect=2)["error"]
-    assert "has the offsets 0 to" in beyond["message"]
+    assert "offsets 0 to" in beyond["message"]
     assert (
         "no partition 7"
         in lake.run("peek", "rows", "--partition", "7", expect=2)["error"]["message"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.errors import InputError
+from cdclake.errors import ComponentFailed, InputError
 from cdclake.local.metrics_server import metrics_server
 from cdclake.prometheus_text import CONTENT_TYPE, HELP, prometheus_text, samples
 
@@ -76,3 +76,22 @@ def test_the_endpoint_serves_one_path_on_this_machine_only() -> None:
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_a_scrape_of_a_lake_that_cannot_be_read_says_why() -> None:
+    answers = iter(["cdclake_healthy 1.0\n"])
+
+    def read() -> str:
+        for answer in answers:
+            return answer
+        raise ComponentFailed("the lake could not be read", "run it again", component="aws")
+
+    with metrics_server(0, read) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/metrics"
+        assert urllib.request.urlopen(url).status == 200
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(url)
+        assert caught.value.code == 503
+        assert "the lake could not be read" in caught.value.read().decode()
+        server.shutdown()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from cdclake.errors import ComponentFailed
 from cdclake.local.components.kafka import Broker
@@ -25,8 +26,7 @@ class TopicRecord(NamedTuple):
 
 def retained(kafka: Broker, topic: str) -> dict[int, tuple[int, int]] | None:
     """Return the first retained offset and the end by partition; None if there is no such topic."""
-    consumer = _consumer(kafka)
-    try:
+    with _consumer(kafka) as consumer:
         found = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
         if found.error is not None:
             return None
@@ -35,17 +35,12 @@ def retained(kafka: Broker, topic: str) -> dict[int, tuple[int, int]] | None:
             number: consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
             for number, place in places.items()
         }
-    finally:
-        consumer.close()
 
 
 def topic_names(kafka: Broker) -> list[str]:
     """Return the names of all topics, except those that Kafka keeps for itself."""
-    consumer = _consumer(kafka)
-    try:
+    with _consumer(kafka) as consumer:
         return sorted(t for t in consumer.list_topics(timeout=_TIMEOUT_S).topics if t[:2] != "__")
-    finally:
-        consumer.close()
 
 
 def read_records(
@@ -55,47 +50,54 @@ def read_records(
 
     Offsets without a record, as in a compacted topic, are skipped.
     """
-    for partition, (first, end) in sorted(ranges.items()):
-        if first < end:
-            yield from _read_partition(kafka, topic, partition, first, end)
+    with _consumer(kafka) as consumer:
+        for partition, (first, end) in sorted(ranges.items()):
+            if first < end:
+                yield from _read_partition(consumer, topic, partition, first, end)
+
+
+def records_at(
+    kafka: Broker, topic: str, places: Sequence[tuple[int, int]]
+) -> Iterator[TopicRecord]:
+    """Yield the records at these partitions and offsets; those that Kafka lacks are skipped."""
+    with _consumer(kafka) as consumer:
+        for partition, offset in places:
+            yield from _read_partition(consumer, topic, partition, offset, offset + 1)
 
 
 def _read_partition(
-    kafka: Broker, topic: str, partition: int, first: int, end: int
+    consumer: Consumer, topic: str, partition: int, first: int, end: int
 ) -> Iterator[TopicRecord]:
-    consumer = _consumer(kafka)
-    try:
-        consumer.assign([TopicPartition(topic, partition, first)])
-        while True:
-            record = consumer.poll(_TIMEOUT_S)
-            if record is None:
-                raise ComponentFailed(
-                    f"Kafka did not return records of {topic!r} within {_TIMEOUT_S:.0f} s",
-                    "read Kafka's log with `cdclake logs kafka`",
-                    component="kafka",
-                )
-            error, offset = record.error(), record.offset()
-            if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                return
-            if error is not None or offset is None:
-                continue
-            if offset < end:
-                written_ms = int(record.timestamp()[1])
-                key, value = _raw(record.key()), _raw(record.value())
-                yield TopicRecord(partition, offset, written_ms, key, value)
-            if offset >= end - 1:
-                return
-    finally:
-        consumer.close()
+    consumer.assign([TopicPartition(topic, partition, first)])
+    while True:
+        record = consumer.poll(_TIMEOUT_S)
+        if record is None:
+            raise ComponentFailed(
+                f"Kafka did not return records of {topic!r} within {_TIMEOUT_S:.0f} s",
+                "read Kafka's log with `cdclake logs kafka`",
+                component="kafka",
+            )
+        error, offset = record.error(), record.offset()
+        if error is not None and error.code() == KafkaError._PARTITION_EOF:
+            return
+        if error is not None or offset is None:
+            continue
+        if offset < end:
+            written_ms = int(record.timestamp()[1])
+            key, value = _raw(record.key()), _raw(record.value())
+            yield TopicRecord(partition, offset, written_ms, key, value)
+        if offset >= end - 1:
+            return
 
 
 def _raw(value: bytes | str | None) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
 
 
-def _consumer(kafka: Broker) -> Consumer:
-    """Create a consumer that commits no offsets, and that reports the end of a partition."""
-    return Consumer(
+@contextmanager
+def _consumer(kafka: Broker) -> Iterator[Consumer]:
+    """Open a consumer that commits no offsets, and that reports the end of a partition."""
+    consumer = Consumer(
         {
             **kafka.settings,
             "group.id": "cdclake-cli",
@@ -104,3 +106,13 @@ def _consumer(kafka: Broker) -> Consumer:
             "fetch.wait.max.ms": 50,
         }
     )
+    try:
+        yield consumer
+    except KafkaException as error:
+        raise ComponentFailed(
+            f"Kafka does not answer: {error.args[0].str()}",
+            "read Kafka's log with `cdclake logs kafka`, and start it with `cdclake up`",
+            component="kafka",
+        ) from None
+    finally:
+        consumer.close()

@@ -8,6 +8,20 @@ from typing import NamedTuple
 from cdclake import naming
 from cdclake.jobs.reader.duck import Reader
 
+# The places are chosen first, so that only their bytes are kept in memory.
+_NEWEST = f"""
+WITH newest AS (
+  SELECT topic, "partition", "offset", max(quarantined_at) AS quarantined_at
+  FROM {naming.QUARANTINE} WHERE list_contains(?, "table")
+  GROUP BY topic, "partition", "offset"
+  ORDER BY quarantined_at DESC, topic, "offset" DESC LIMIT ?
+)
+SELECT "table", topic, "partition", "offset", "key", "value", reason, epoch_us(quarantined_at)
+FROM {naming.QUARANTINE} SEMI JOIN newest USING (topic, "partition", "offset", quarantined_at)
+QUALIFY row_number() OVER (PARTITION BY topic, "partition", "offset") = 1
+ORDER BY quarantined_at DESC, topic, "offset" DESC
+"""
+
 
 class RefusedRecord(NamedTuple):
     """Record in quarantine."""
@@ -27,12 +41,5 @@ def refused_records(reader: Reader, tables: Sequence[str], limit: int) -> list[R
     if naming.QUARANTINE not in reader.catalog.names():
         return []
     with reader.open([], plain=[naming.QUARANTINE]) as session:
-        rows = session.execute(
-            'SELECT "table", topic, "partition", "offset", "key", "value", reason,'
-            f' epoch_us(quarantined_at) FROM {naming.QUARANTINE} WHERE list_contains(?, "table")'
-            ' QUALIFY row_number() OVER (PARTITION BY topic, "partition", "offset"'
-            " ORDER BY quarantined_at DESC) = 1"
-            ' ORDER BY quarantined_at DESC, topic, "offset" DESC LIMIT ?',
-            [list(tables), limit],
-        ).fetchall()
+        rows = session.execute(_NEWEST, [list(tables), limit]).fetchall()
     return [RefusedRecord(*row) for row in rows]

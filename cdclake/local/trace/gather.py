@@ -36,21 +36,27 @@ _CONNECT_WAIT_S = 2.0
 def trace_row(lake: LocalLake, name: str, words: Sequence[str]) -> TraceFacts:
     """Return what the lake's parts recorded of the row with this key.
 
-    Kafka is read before the tables, so that an event that is on its way is in one of them.
+    The offsets that the lake has reached are read first: what is before them then is in its tables,
+    and what is after them is searched for in Kafka.
     """
     table = _table(lake, name)
     key, source = _in_source(lake, table, words)
-    nothing: tuple[list[TracedEvent], Searched] = ([], {})
-    is_logged = table.delivery != "poll"
     flow = _flow(lake, table)
-    records, searched = known(partial(kafka_events, lake, key), nothing) if is_logged else nothing
     row = read_lake_row(lake_reader(lake), key)
+    known_events = (*row.events, *row.quarantined)
+    found: tuple[list[TracedEvent], Searched] | None = ([], {})
+    if table.delivery != "poll":
+        # The lake knows nothing of the row: even what it has processed may tell why.
+        arrived = flow.arrived if known_events or source.has_row is False else {}
+        found = known(partial(kafka_events, lake, key, known_events, arrived), None)
+    records, searched = found or ([], {})
     return TraceFacts(
         table=table,
         key=key.words,
         source=source,
-        flow=replace(flow, searched=searched),
+        flow=replace(flow, searched=searched, kafka_answers=found is not None),
         events=merged_events(row.events, records, row.quarantined),
+        has_earlier=row.has_earlier,
         truncates=row.truncates,
         applied_through_us=row.applied_through_us,
         state=row.state,
@@ -63,7 +69,14 @@ def _table(lake: LocalLake, name: str) -> Table:
     try:
         return lake.plan.table(name)
     except InputError as error:
-        file = lake.state.pipeline_file
+        plan, file = lake.plan, lake.state.pipeline_file
+        others = {*(each.name for each in plan.derived), *plan.sink_tables}
+        others |= {table for stream in plan.put_streams for table in stream.tables}
+        if name in others:
+            raise InputError(
+                f"{name!r} has no rows of the source, so they have no events",
+                f"query it with `cdclake sql`, or {error.remedy}",
+            ) from None
         raise InputError(
             f"{error.message}: {file} does not declare it, so its rows are not captured",
             f"declare the table in {file} and run `cdclake up {file}`, or {error.remedy}",
@@ -80,7 +93,7 @@ def _in_source(lake: LocalLake, table: Table, words: Sequence[str]) -> tuple[Row
         key = key_by_source(connection, table, words)
         try:
             return key, source_facts(connection, lake.plan, key)
-        except psycopg.Error:  # the table is gone, or may not be read
+        except psycopg.Error:  # the table is gone, is locked, or may not be read
             return key, SourceFacts()
 
 
@@ -106,7 +119,9 @@ def _flow(lake: LocalLake, table: Table) -> FlowFacts:
         is_loading=lake.state.loading or table.name in loads,
         is_resyncing=lake.control.read(request_name(table.name, RESYNC)) is not None,
         writer_runs=states.get(table.writer) == "running",
-        connector_error=known(partial(_connector_error, lake), None),
+        connector_error=known(partial(_connector_error, lake), None)
+        if states.get("connect") == "running"
+        else "Kafka Connect is not running",
         arrived=dict(arrived.get(table.name, {})),
     )
 

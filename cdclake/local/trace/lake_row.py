@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 
 from cdclake import naming
+from cdclake.debezium.position import history_part
 from cdclake.debezium.refusals import without_value
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import DUCKDB
@@ -20,12 +21,13 @@ from cdclake.jobs.reader.point_in_time import NOW
 from cdclake.jobs.reader.relations import applied_at
 from cdclake.local.trace.row_key import RowKey
 from cdclake.plan import Column, Table
-from cdclake.trace.trace_facts import Row, StateFacts, TracedEvent
+from cdclake.trace.trace_facts import MAX_EVENTS, Row, StateFacts, TracedEvent
 
 _FACTS = (
     naming.OP, naming.POSITION, naming.TX_ID, naming.PARTITION, naming.OFFSET, naming.UNAVAILABLE,
     naming.EPOCH, naming.LSN,
 )  # fmt: skip
+_FETCHED = 1000  # rows at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,7 @@ class LakeRow:
     """Everything that the lake's tables have of a row."""
 
     events: tuple[TracedEvent, ...] = ()
+    has_earlier: bool = False  # there are older events than the first of these
     truncates: tuple[TracedEvent, ...] = ()
     quarantined: tuple[TracedEvent, ...] = ()
     applied_through_us: int = 0
@@ -51,9 +54,11 @@ def read_lake_row(reader: Reader, key: RowKey) -> LakeRow:
     commits = _Commits(loaded[table.changes], loaded[table.name], table)
     with reader.open([table], plain=refused) as session:
         state_row = _object(session, table.name, key)
+        stored = list(_stored(session, key, commits))
         return LakeRow(
-            events=tuple(_stored(session, key, commits)),
-            truncates=tuple(_truncates(session, table, commits)),
+            events=tuple(stored[-MAX_EVENTS:]),
+            has_earlier=len(stored) > MAX_EVENTS,
+            truncates=tuple(_truncates(session, table, commits, stored)),
             quarantined=tuple(_quarantined(session, key)) if refused else (),
             applied_through_us=commits.applied_through_us,
             state=None if state_row is None else _state(state_row),
@@ -157,6 +162,7 @@ def _state(row: Row) -> StateFacts:
 
 
 def _selected(where: str, table: Table) -> str:
+    """Return the query of the newest events, one more than are traced, newest first."""
     values = ", ".join(
         f"{DUCKDB.name(c.name)} := {to_state(DUCKDB.name(c.name), c.column_type, DUCKDB)}"
         f"{'::VARCHAR' if _is_decimal(c) else ''}"
@@ -167,14 +173,15 @@ def _selected(where: str, table: Table) -> str:
         f"SELECT {facts}, epoch_us({naming.COMMITTED_AT}) AS committed,"
         f" epoch_us({naming.INGESTED_AT}) AS ingested,"
         f" to_json(struct_pack({values}))::VARCHAR AS row"
-        f" FROM {DUCKDB.name(table.changes)} WHERE {where} ORDER BY {naming.POSITION}"
+        f" FROM {DUCKDB.name(table.changes)} WHERE {where}"
+        f" ORDER BY {naming.POSITION} DESC LIMIT {MAX_EVENTS + 1}"
     )
 
 
 def _fetched(session: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
     result = session.execute(query)
     names = [column[0] for column in result.description]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    return [dict(zip(names, row, strict=True)) for row in reversed(result.fetchall())]
 
 
 def _stored(
@@ -196,9 +203,17 @@ def _other(row: Mapping[str, Any], pair: tuple[str, str] | None) -> str | None:
 
 
 def _truncates(
-    session: duckdb.DuckDBPyConnection, table: Table, commits: _Commits
+    session: duckdb.DuckDBPyConnection,
+    table: Table,
+    commits: _Commits,
+    stored: Sequence[TracedEvent],
 ) -> Iterator[TracedEvent]:
-    for row in _fetched(session, _selected(f"{naming.OP} = 't'", table)):
+    """Yield the truncates after the row's first event; files that end before it are not read."""
+    if not stored:
+        return
+    first = DUCKDB.text(stored[0].position or "")
+    where = f"{naming.OP} = 't' AND {naming.POSITION} > {first}"
+    for row in _fetched(session, _selected(where, table)):
         yield _event(row, table, commits)
 
 
@@ -230,15 +245,17 @@ def _event(
 def _other_keys(
     session: duckdb.DuckDBPyConnection, key: RowKey, rows: Sequence[Mapping[str, Any]]
 ) -> dict[tuple[int, int, int], tuple[str, str]]:
-    """Return operation and key of other keys' events that are halves of the same change."""
-    places = [
-        (row[naming.EPOCH], row[naming.LSN], row[naming.TX_ID])
-        for row in rows
-        if row[naming.OP] in ("c", "d") and row[naming.TX_ID] is not None
-    ]
-    if not places:
+    """Return operation and key of other keys' events that are halves of the same change.
+
+    Both halves have one position up to the offset, so that files without it are not read.
+    """
+    halves = [r for r in rows if r[naming.OP] in ("c", "d") and r[naming.TX_ID] is not None]
+    if not halves:
         return {}
-    listed = ", ".join(map(str, places))
+    places = {(row[naming.EPOCH], row[naming.LSN], row[naming.TX_ID]) for row in halves}
+    listed = ", ".join(map(str, sorted(places)))
+    positions = sorted(history_part(row[naming.POSITION]) for row in halves)
+    first, last = DUCKDB.text(positions[0]), DUCKDB.text(f"{positions[-1]}~")
     keys = ", ".join(
         f"{to_state(DUCKDB.name(c.name), c.column_type, DUCKDB)}::VARCHAR"
         for c in key.table.key_columns
@@ -246,7 +263,8 @@ def _other_keys(
     query = (
         f"SELECT {naming.EPOCH}, {naming.LSN}, {naming.TX_ID}, {naming.OP},"
         f" concat_ws(' ', {keys}) FROM {DUCKDB.name(key.table.changes)}"
-        f" WHERE ({naming.EPOCH}, {naming.LSN}, {naming.TX_ID}) IN ({listed})"
+        f" WHERE {naming.POSITION} BETWEEN {first} AND {last}"
+        f" AND ({naming.EPOCH}, {naming.LSN}, {naming.TX_ID}) IN ({listed})"
         f" AND NOT ({_condition(key)}) AND {naming.OP} IN ('c', 'd')"
     )
     return {
@@ -255,17 +273,20 @@ def _other_keys(
 
 
 def _quarantined(session: duckdb.DuckDBPyConnection, key: RowKey) -> Iterator[TracedEvent]:
+    """Yield the row's refused events; a value is read only if it has to name the row."""
     result = session.execute(
-        'SELECT topic, "partition", "offset", "key", "value", reason, epoch_us(quarantined_at)'
-        f' FROM {naming.QUARANTINE} WHERE "table" = ? ORDER BY "partition", "offset"',
+        'SELECT topic, "partition", "offset", "key", CASE WHEN "key" IS NULL THEN "value" END,'
+        f' reason, epoch_us(quarantined_at) AS at FROM {naming.QUARANTINE} WHERE "table" = ?'
+        " ORDER BY at",
         [key.table.name],
     )
-    for topic, partition, offset, key_bytes, value, reason, at in result.fetchall():
-        if key.matches(key_bytes, value):
-            yield TracedEvent(
-                topic=topic,
-                partition=partition,
-                offset=offset,
-                reason=without_value(reason),
-                quarantined_us=at,
-            )
+    while rows := result.fetchmany(_FETCHED):
+        for topic, partition, offset, key_bytes, value, reason, at in rows:
+            if key.matches(key_bytes, value):
+                yield TracedEvent(
+                    topic=topic,
+                    partition=partition,
+                    offset=offset,
+                    reason=without_value(reason),
+                    quarantined_us=at,
+                )

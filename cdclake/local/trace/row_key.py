@@ -18,7 +18,8 @@ from cdclake.postgres.event_values import SESSION, log_value
 from cdclake.postgres.quoting import identifier, qualified
 
 _TYPES = """
-SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute
+SELECT attname::text, format_type(atttypid, atttypmod), format_type(atttypid, -1)
+FROM pg_attribute
 WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
 """
 
@@ -56,9 +57,9 @@ def _read(column: Column, fields: Mapping[str, Any]) -> Any:
 def check_words(table: Table, words: Sequence[str]) -> None:
     """Raise InputError unless there is one word per column of the key."""
     if len(words) != len(table.key):
+        columns = "one column" if len(table.key) == 1 else f"{len(table.key)} columns"
         raise InputError(
-            f"the key of {table.name} has {len(table.key)} columns, and {len(words)} values are"
-            " given",
+            f"the key of {table.name} has {columns}, not {len(words)}",
             f"write `cdclake trace {table.name} {' '.join(name.upper() for name in table.key)}`",
         )
 
@@ -68,33 +69,54 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
     check_words(table, words)
     for setting in SESSION:
         connection.execute(setting)
-    types = _declared(table)
-    if not table.is_query:
-        relation = qualified(table.schema, table.table)
-        types |= dict(connection.execute(_TYPES, (relation,)).fetchall())
+    types = _types(connection, table)
     pairs = list(zip(table.key_columns, words, strict=True))
     given = ", ".join(
-        f"CAST(%s AS {types[column.source]}) AS {identifier(column.source)}" for column, _ in pairs
+        f"CAST(%s AS {types[column.source][0]}) AS {identifier(column.source)}"
+        for column, _ in pairs
     )
+    # A cast to varchar(n) or numeric(p,s) cuts silently, and would find another row.
+    exact = " AND ".join(
+        f"{identifier(column.source)} = CAST(%s AS {types[column.source][1]})"
+        if types[column.source][0] != types[column.source][1]
+        else "true"
+        for column, _ in pairs
+    )
+    compared = [word for column, word in pairs if len(set(types[column.source])) > 1]
     selected = ", ".join(log_value(column, table) for column, _ in pairs)
+    query = f"SELECT {exact}, {selected} FROM (SELECT {given}) AS k"
     try:
-        row = connection.execute(f"SELECT {selected} FROM (SELECT {given}) AS k", words).fetchone()
+        row = connection.execute(query, [*compared, *words]).fetchone()
     except psycopg.DataError as error:
         raise InputError(
             f"{' '.join(words)!r} is no key of {table.name}: {error.diag.message_primary}",
             "write the values of the key's columns as PostgreSQL reads them",
         ) from None
     assert row is not None  # a SELECT without FROM has a row
-    values = {column.name: value for (column, _), value in zip(pairs, row, strict=True)}
+    if not row[0]:
+        raise InputError(
+            f"{' '.join(words)!r} is no key of {table.name}: it does not fit"
+            f" {', '.join(types[column.source][0] for column, _ in pairs)}",
+            "write the values of the key's columns as the source has them",
+        )
+    values = {column.name: value for (column, _), value in zip(pairs, row[1:], strict=True)}
     return RowKey(table, tuple(words), values)
 
 
-def _declared(table: Table) -> dict[str, str]:
-    """Return the types of the file; an enum's name is not in it, and its values are text."""
-    return {
+def _types(connection: Connection, table: Table) -> dict[str, tuple[str, str]]:
+    """Return the type of each key column, also without its length or precision.
+
+    Without the table it is that of the file; an enum's name is not in it, and its values are text.
+    """
+    declared = {
         column.source: "text" if column.type == "enum" else column.type
         for column in table.key_columns
     }
+    types = {name: (kind, kind) for name, kind in declared.items()}
+    if table.is_query:
+        return types
+    found = connection.execute(_TYPES, (qualified(table.schema, table.table),)).fetchall()
+    return types | {name: (exact, plain) for name, exact, plain in found}
 
 
 def key_by_text(table: Table, words: Sequence[str]) -> RowKey:

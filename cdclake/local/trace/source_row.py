@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from cdclake.jobs.runtime.source import Connection
 from cdclake.local.trace.row_key import RowKey
 from cdclake.plan import Plan
@@ -15,22 +13,30 @@ _MEMBERS = """
 SELECT rowfilter FROM pg_publication_tables
 WHERE pubname = %s AND schemaname = %s AND tablename = %s
 """
+_BOUND = "SET statement_timeout = '10s'"  # a migration may hold a lock on the table
 
 
 def source_facts(connection: Connection, plan: Plan, key: RowKey) -> SourceFacts:
     """Return whether the source has the row, and whether the publication contains its table."""
     table = key.table
-    has_row = _has_row(connection, key, key.words)
+    connection.execute(_BOUND)
+    has_row = _has_row(connection, key)
     if table.delivery == "poll":
         return SourceFacts(has_row=has_row)
     members = connection.execute(
         _MEMBERS, (plan.source_object, table.schema, table.table)
     ).fetchall()
     row_filter = members[0][0] if members else None
-    return SourceFacts(has_row=has_row, is_published=bool(members), row_filter=row_filter)
+    is_hidden = row_filter is not None and has_row and not _has_row(connection, key, row_filter)
+    return SourceFacts(
+        has_row=has_row,
+        is_published=bool(members),
+        row_filter=row_filter if is_hidden else None,
+    )
 
 
-def _has_row(connection: Connection, key: RowKey, words: Sequence[str]) -> bool:
+def _has_row(connection: Connection, key: RowKey, row_filter: str = "true") -> bool:
     columns = " AND ".join(f"{identifier(c.source)} = %s" for c in key.table.key_columns)
-    query = f"SELECT 1 FROM {poll_queries.relation(key.table)} WHERE {columns} LIMIT 1"
-    return connection.execute(query, words).fetchone() is not None
+    rows = f"{poll_queries.relation(key.table)} WHERE ({row_filter})".replace("%", "%%")
+    query = f"SELECT 1 FROM {rows} AND {columns} LIMIT 1"
+    return connection.execute(query, key.words).fetchone() is not None

@@ -72,10 +72,10 @@ CASES = {
         top("aws: {monitoring: {email: [a@b.c, a@b.c]}}"), 2, 20, "'a@b.c' is listed twice", "remove",
     ),
     "webhook with a token": (
-        top("aws: {monitoring: {webhook: ['https://x.example.com/a?token=b']}}"), 2, 30, "cannot be 'https://x.example.com/a?token=b'", "https://events",
+        top("aws: {monitoring: {webhook: ['https://x.example.com/a?token=b']}}"), 2, 30, "neither https://HOST/PATH without login", "Secrets Manager",
     ),
     "webhook without encryption": (
-        top("aws: {monitoring: {webhook: ['http://x.example.com']}}"), 2, 30, "cannot be 'http://x.example.com'", "https://events",
+        top("aws: {monitoring: {webhook: ['http://x.example.com']}}"), 2, 30, "neither https://HOST/PATH without login", "https://events",
     ),
     "alarm at once": (
         top("aws: {monitoring: {freshness_minutes: 1}}"), 2, 39, "`freshness_minutes`", "2",
@@ -249,3 +249,19 @@ def test_what_aws_asks_for_is_asked_only_of_what_goes_there():
     assert find_problems(parse_document(text)) == []
     [problem] = find_problems(parse_document(text), deployed=True)
     assert "my shop" in problem.message
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://x.example.com/a?token=tell-none",
+        "https://x.example.com/a#tell-none",
+        "https://tell-none@x.example.com/a",
+        "http://x.example.com/tell-none",
+        "${secretsmanager:tell-none}",
+    ],
+)
+def test_a_refused_webhook_is_not_repeated_since_it_may_be_secret(address: str) -> None:
+    text = top(f"aws: {{monitoring: {{webhook: ['{address}']}}}}")
+    [problem] = find_problems(parse_document(text))
+    assert "tell-none" not in f"{problem.message} {problem.remedy}"

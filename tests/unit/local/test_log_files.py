@@ -80,3 +80,11 @@ def test_what_is_not_there_is_said(home: Home, tmp_path: Path) -> None:
         next(log_lines(home, "kafka", LONG, follow=False))
     with pytest.raises(NotRunning):
         next(log_lines(Home(tmp_path / "none"), None, LONG, follow=False))
+
+
+@pytest.mark.parametrize("begin", ["[2026-11-26 06:00:01,900] INFO x\n", STREAM])
+def test_lines_before_the_first_time_of_a_log_are_not_its_newest(home: Home, begin: str) -> None:
+    home.log("kafka").write_text(f"Formatting metadata\n{begin}")
+    found = [line.text for line in log_lines(home, None, LONG, follow=False)]
+    assert "Formatting metadata" in found[:-2]
+    assert found[-2:] == ["[7] x@y STATEMENT:  SELECT a", "\tFROM t"]

@@ -47,7 +47,7 @@ def test_a_key_of_numbers_and_text_needs_no_source() -> None:
     assert key_by_text(TABLE, ("01", "x")).values == {"id": 1, "code": "x"}
     with pytest.raises(InputError, match="'x' is no bigint"):
         key_by_text(TABLE, ("x", "a"))
-    with pytest.raises(InputError, match="has 2 columns, and 1 values are given"):
+    with pytest.raises(InputError, match="has 2 columns, not 1"):
         key_by_text(TABLE, ("1",))
 
 

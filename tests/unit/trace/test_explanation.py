@@ -180,3 +180,40 @@ def test_report_has_each_hop_with_its_seconds() -> None:
     assert lines[0] == "orders 1: applied"
     assert any("Kafka: shop.public.orders, partition 0, offset 1" in line for line in lines)
     assert "     not sent: note" in lines
+
+
+@pytest.mark.parametrize(
+    ("flow", "source", "code"),
+    [
+        (FlowFacts(connector_error="no slot"), SourceFacts(has_row=True), "not_in_kafka"),
+        (FlowFacts(kafka_answers=False), SourceFacts(has_row=True), "kafka_unknown"),
+        (FlowFacts(), SourceFacts(has_row=True, is_published=False), "not_published"),
+        (FlowFacts(polled=True, last_error="no access"), SourceFacts(has_row=True), "not_polled"),
+    ],
+)
+def test_an_applied_row_whose_changes_no_longer_arrive_is_explained(
+    flow: FlowFacts, source: SourceFacts, code: str
+) -> None:
+    codes = [finding.code for finding in explain(facts(event("c", 1), flow=flow, source=source))]
+    assert codes == ["applied", code]
+
+
+def test_a_row_is_not_missing_in_a_kafka_that_does_not_answer() -> None:
+    [finding] = explain(facts(flow=FlowFacts(kafka_answers=False)))
+    assert finding.code == "kafka_unknown"
+
+
+def test_an_event_that_the_lake_has_passed_is_explained() -> None:
+    passed = event("c", 1, is_stored=False)
+    firehose = replace(TABLE, delivery="firehose")
+    assert explain(facts(passed))[0].code == "not_stored"
+    [first, *_] = explain(facts(event("c", 1), event("u", 2, is_stored=False), table=firehose))
+    assert first.code == "not_stored" and "cdclake redrive" in first.remedy
+    # The stream drops records of rows that it has.
+    codes = [f.code for f in explain(facts(event("c", 1), event("u", 2, is_stored=False)))]
+    assert "not_stored" not in codes
+
+
+def test_the_earlier_key_is_named_after_a_further_change() -> None:
+    found = explain(facts(event("c", 1, other_key="7"), event("u", 2)))
+    assert "key_changed_from" in [finding.code for finding in found]
