@@ -17,7 +17,7 @@ from cdclake.firehose.redrive_stream import lateness_seconds
 from cdclake.iceberg.athena_views import STAMP_AGE_S
 from cdclake.jobs.iceberg.catalog_view import CatalogViews
 from cdclake.jobs.iceberg.commit_metadata import state_stamp
-from cdclake.jobs.iceberg.error_policy import hold_reason
+from cdclake.jobs.iceberg.error_policy import Kind, cause_of
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.plan import Plan, Table
 
@@ -43,7 +43,8 @@ class ViewRenewal:
         """Renew the bound of the table's view if that is due; return the new one, or None.
 
         It is due ten minutes after the view's last change, if the changelog has grown enough since
-        the bound, or if the state was set back to before it.
+        the bound, or if the state was set back to before it. Any error is only logged, unless the
+        JVM failed: the old bound is right, and no table waits for its view.
         """
 
         def choose(bound: int, changed_at: datetime) -> int | None:
@@ -59,13 +60,16 @@ class ViewRenewal:
             name = naming.current_name(table.name)
             return self.views.replace_bound(plan.lake_database, name, choose)
         except Exception as error:
-            if hold_reason(table.name, error) is None:
+            if cause_of(error, Kind.JVM_FAILED) is not None:
                 raise
             log.warning("table %s: cannot renew its view", table.name, exc_info=error)
             return None
 
     def _has_grown(self, changelog: Any, since: int) -> bool:
-        """Check whether commits since this time (microseconds) have added enough bytes."""
+        """Check whether commits since this time (microseconds) have added enough bytes.
+
+        They may have if some of them have expired, which are no longer counted.
+        """
         added, snapshot = 0, changelog.currentSnapshot()
         while snapshot is not None and snapshot.timestampMillis() * 1000 > since:
             if snapshot.operation() != "replace":  # a compaction adds no rows
@@ -73,7 +77,11 @@ class ViewRenewal:
             if added >= self.min_growth:
                 return True
             parent = snapshot.parentId()
-            snapshot = None if parent is None else changelog.snapshot(parent)
+            if parent is None:
+                return False
+            snapshot = changelog.snapshot(parent)
+            if snapshot is None:
+                return True
         return False
 
 

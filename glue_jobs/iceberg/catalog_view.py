@@ -7,17 +7,21 @@ that another writer has made since fails the update, and that writer's text stay
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake.iceberg.stored_view import bound_of, with_bound
 
 log = logging.getLogger("cdclake.views")
 
+# Do not wait longer: a batch of the stream does, too, and the next try follows.
+_QUICK = Config(connect_timeout=5, read_timeout=10, retries={"total_max_attempts": 2})
 # Of GetTable's answer, what UpdateTable takes.
 _INPUT = (
     *("Name", "Description", "Owner", "Retention", "StorageDescriptor", "PartitionKeys"),
@@ -29,7 +33,8 @@ class CatalogViews:
     """Stored views of the Glue catalog."""
 
     def __init__(self) -> None:
-        self._glue: Any = boto3.client("glue")
+        self._glue: Any = None
+        self._connecting = threading.Lock()
 
     def replace_bound(
         self, database: str, name: str, choose: Callable[[int, datetime], int | None]
@@ -46,10 +51,18 @@ class CatalogViews:
                 log.warning("%s: cannot renew the view's bound: %s", name, error)
             return None
 
+    def _connected(self) -> Any:
+        """Return the client. Creating it may fail, without a region or credentials."""
+        with self._connecting:
+            if self._glue is None:
+                self._glue = boto3.client("glue", config=_QUICK)
+            return self._glue
+
     def _replace(
         self, database: str, name: str, choose: Callable[[int, datetime], int | None]
     ) -> int | None:
-        view = self._glue.get_table(DatabaseName=database, Name=name)["Table"]
+        glue = self._connected()
+        view = glue.get_table(DatabaseName=database, Name=name)["Table"]
         text = view.get("ViewOriginalText", "")
         bound = bound_of(text)
         changed_at = view.get("UpdateTime", view["CreateTime"])
@@ -57,7 +70,7 @@ class CatalogViews:
         if chosen is None:
             return None
         kept = {field: view[field] for field in _INPUT if field in view}
-        self._glue.update_table(
+        glue.update_table(
             DatabaseName=database,
             TableInput={**kept, "ViewOriginalText": with_bound(text, chosen)},
             VersionId=view["VersionId"],

@@ -107,9 +107,11 @@ def mark_incomplete(table: Open, source: SourceRows, lake: LakeRows) -> None:
 
 
 def _differing_names(sides: Sides, source: Row | None, lake: Row | None) -> set[str]:
-    """Return the names of the columns that differ; none if a row is gone by now."""
-    if source is None or lake is None:
+    """Return the names of the columns that differ; none if the source's row is gone by now."""
+    if source is None:
         return set()
+    if lake is None:
+        return {column.name for column in sides.source.columns}
     found = differing_columns(source.texts, lake.texts, sides.source.columns)
     return {column.name for column in found}
 

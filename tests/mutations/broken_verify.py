@@ -50,6 +50,12 @@ VERIFY = (
         (("glue_jobs/verify/rounds.py", ") <= waits_for", ") is not None"),),
     ),
     Mutation(
+        "call a row that the engine has lost incomplete",
+        ("tests/unit/verify/test_view_rows.py",),
+        (("glue_jobs/verify/rounds.py", "return {column.name for column in sides.source.columns}",
+          "return set()"),),
+    ),
+    Mutation(
         "count rows that lacked a value before they were applied",
         ("tests/unit/verify/test_incomplete_counts.py",),
         (("cdclake/iceberg/incomplete_rows.py",

@@ -76,6 +76,14 @@ STATE_VIEWS = (
         ((_RENEWAL, "settled < bound or ", ""),),
     ),
     Mutation(
+        "commits that have expired do not count as growth of the tail", _RENEWED,
+        ((_RENEWAL, "return True\n        return False", "return False\n        return False"),),
+    ),
+    Mutation(
+        "an error in the renewal of a view fails the stream", _RENEWED,
+        ((_RENEWAL, "if cause_of(error, Kind.JVM_FAILED) is not None:", "if error is not None:"),),
+    ),
+    Mutation(
         "a renewal overwrites the view of another writer", _RENEWED,
         (("glue_jobs/iceberg/catalog_view.py", '            VersionId=view["VersionId"],\n', ""),),
     ),

@@ -102,8 +102,11 @@ class FirehoseLog:
         return values(self.spark.sql(select), self.table)
 
     def state(self) -> list[Row]:
-        """The live rows of `<t>`, its declared columns alone."""
+        """The live rows of `<t>`, its declared columns alone: none is below a sweep applied."""
         rows = self.engine.lake.read(self.table.name).where(f"NOT {naming.DELETED}")
+        floor = applied_through(self.engine.lake, self.table).floor
+        if floor:
+            assert rows.where(f"{naming.POSITION} < {SPARK.text(floor)}").isEmpty()
         return values(rows, self.table)
 
     def deliver(

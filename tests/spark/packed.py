@@ -125,8 +125,12 @@ class Packed:
         return [placed[id(record)] for record in records]
 
     def _state(self) -> list[Any]:
+        """Return the live rows: none is below the truncates applied, as views take for granted."""
         lake = self.engine.lake
-        return lake.read(self.table.name).where(f"NOT {naming.DELETED}").collect()
+        rows = lake.read(self.table.name).where(f"NOT {naming.DELETED}").collect()
+        floor = applied_through(lake, self.table).floor
+        assert all(history_part(row[naming.POSITION]) >= floor for row in rows)
+        return rows
 
     def _live(self, rows: Iterable[Any]) -> dict[int, Live]:
         found: dict[int, Live] = {}

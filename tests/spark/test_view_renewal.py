@@ -122,6 +122,30 @@ def test_bound_follows_a_state_that_was_set_back(viewed: ViewedTable) -> None:
     assert viewed.renew() == viewed.stamps[2], "which is no stamp of an abandoned snapshot"
 
 
+def test_expired_commits_count_as_growth(viewed: ViewedTable) -> None:
+    viewed.create_view(-1)
+    assert viewed.renew(min_growth=MUCH) == -1
+    viewed.engine.spark.sql(
+        f"CALL lake.system.expire_snapshots(table => 'cdc.{viewed.table.changes}',"
+        " older_than => TIMESTAMP '2999-01-01 00:00:00', retain_last => 1)"
+    )
+    assert viewed.renew(min_growth=MUCH) == viewed.stamps[1]
+
+
+def test_a_stamp_that_cannot_be_read_is_logged(
+    viewed: ViewedTable, caplog: pytest.LogCaptureFixture
+) -> None:
+    viewed.create_view(-1)
+    state = viewed.engine.lake.qualified(viewed.table.name)
+
+    def commit() -> None:
+        viewed.engine.spark.sql(f"INSERT INTO {state} SELECT * FROM {state} WHERE false")
+
+    viewed.engine.lake.run_stamped("no stamp", commit)
+    assert viewed.renew() == -1
+    assert f"table {viewed.table.name}: cannot renew its view" in caplog.text
+
+
 def test_settled_bound_is_never_newer_than_what_queries_look_up(viewed: ViewedTable) -> None:
     (_, first), (_, second) = viewed.commits
     instant = timedelta(milliseconds=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -88,6 +88,28 @@ def test_a_row_that_lacks_a_value_is_incomplete(
     assert (table.incomplete, table.different) == found
     assert table.ok == (found == (1, 0))
     assert [example.kind for example in table.first] == ["incomplete" if table.ok else "different"]
+
+
+@dataclass(frozen=True)
+class ForgetfulEngine(LackingEngine):
+    """The engine, which no longer has the row when the key has been decided."""
+
+    opened: list[int] = field(default_factory=list)
+
+    @contextmanager
+    def open(self, tables: Collection[Table]) -> Iterator[LakeRows]:
+        self.opened.append(1)
+        decided = len(self.opened) > 3  # the first pass and two rounds
+        reader = SmallReader(PLAN, LOG) if decided else self.reader
+        with LackingEngine(reader).open(tables) as rows:
+            yield rows
+
+
+def test_a_row_that_the_engine_loses_is_not_incomplete() -> None:
+    whole: Any = SmallReader(PLAN, [*LOG, {**BORN, naming.UNAVAILABLE: None, "big": "B"}])
+    engine = ForgetfulEngine(SmallReader(PLAN, [*LOG, BORN]))
+    [table] = compare_engines(whole, [TABLE], engine).tables
+    assert (table.incomplete, table.different, table.ok) == (0, 1, False)
 
 
 class Unasked(TrinoEngine):
