@@ -52,7 +52,7 @@ def job(
         report = _run_here(name, tables)
     else:
         report = _run_on_aws(name, tables, file, environment)
-    emit(report, json_output, lambda: say_all(_lines(report, verbose)))
+    emit(report, json_output, lambda: say_all(_lines(name, report, verbose)))
     if not report["ok"]:
         raise typer.Exit(4)
 
@@ -99,9 +99,16 @@ def _check_known(name: str, *, aws: bool) -> None:
         raise InputError(f"unknown job {name!r}", f"choose one of {', '.join(known)}")
 
 
-def _lines(report: dict[str, Any], verbose: bool) -> Iterator[str]:
+def _lines(name: str, report: dict[str, Any], verbose: bool) -> Iterator[str]:
+    from cdclake import naming
+
     if "job_run_id" in report:
         yield f"run {report['job_run_id']}"
     if "error" in report:
         yield f"{report['error']['message']}; {report['error']['remedy']}"
     yield from job_lines(report, verbose)
+    if name == naming.LOAD_JOB and report["ok"]:
+        yield (
+            "the source keeps WAL until the connector runs: set `connector: on` and `stream: on`,"
+            " and deploy"
+        )

@@ -83,33 +83,36 @@ class _Probe:
             **_outputs(f"{deployment.prefix}-cdc"),
         }
         self._began_ms = int(time.time() * 1000)
+        self._created = ""  # its ARN
 
     def run(self) -> str:
         """Create the connector and await its end; return the reason that MSK Connect states."""
         with explained(self.name, "create the connector"):
-            created = self._connect.create_connector(**self._request())
+            self._created = self._connect.create_connector(**self._request())["connectorArn"]
         end = time.monotonic() + _CREATING_S
         while time.monotonic() < end:
             with explained(self.name, "follow the connector"):
-                told = self._connect.describe_connector(connectorArn=created["connectorArn"])
+                told = self._connect.describe_connector(connectorArn=self._created)
             if told["connectorState"] in _ENDED:
                 return str(told.get("stateDescription", {}).get("message", ""))
             time.sleep(_POLL_S)
         return f"the connector was neither running nor failed after {_CREATING_S / 60:.0f} minutes"
 
     def log(self) -> str:
-        """Return its log; wait for the first lines, which arrive after the connector's state."""
+        """Return its log; wait until it has lines and no new ones: they arrive after the state."""
         end = time.monotonic() + _LOGGING_S
         group = naming.probe_connector_log(self._deployment.prefix)
         pages = self._logs.get_paginator("filter_log_events")
+        lines: list[str] = []
         while True:
+            before = lines
             with explained(group, "read the log"):
                 lines = [
                     event["message"]
                     for page in pages.paginate(logGroupName=group, startTime=self._began_ms)
                     for event in page["events"]
                 ]
-            if lines or time.monotonic() > end:
+            if (lines and lines == before) or time.monotonic() > end:
                 return "\n".join(lines)
             time.sleep(_POLL_S)
 
@@ -138,6 +141,20 @@ class _Probe:
         return found.arn
 
     def _find(self) -> _Found | None:
+        return self._described() if self._created else self._listed()
+
+    def _described(self) -> _Found | None:
+        """Return the connector that this probe created, which a list may not have yet."""
+        with explained(self.name, "look for"):
+            try:
+                told = self._connect.describe_connector(connectorArn=self._created)
+            except ClientError as error:
+                if error.response["Error"]["Code"] != "NotFoundException":
+                    raise
+                return None
+        return _Found(self._created, told["connectorState"])
+
+    def _listed(self) -> _Found | None:
         with explained(self.name, "look for"):
             pages = self._connect.get_paginator("list_connectors").paginate(
                 connectorNamePrefix=self.name

@@ -54,8 +54,22 @@ class BulkLoad:
 
     def run(self, source: JdbcSource, slot: str) -> list[TableReport]:
         """Load every table; return a report of each. Call it once per epoch, without a stream."""
-        if self.start is not None:
-            self.start.begin(source)
+        if self.start is None:
+            return self._load_tables(source, slot)[0]
+        self.start.begin(source)
+        try:
+            reports, lsn = self._load_tables(source, slot)
+        except Exception:
+            self.start.abandon(source)
+            raise
+        if any(report.error is not None for report in reports):
+            self.start.abandon(source)
+        else:
+            self.start.complete(source, lsn)
+        return reports
+
+    def _load_tables(self, source: JdbcSource, slot: str) -> tuple[list[TableReport], int]:
+        """Load every table; return a report of each, and the LSN of their rows."""
         self._create_tables()
         self.leases.abandon_earlier_runs()
         with exported_snapshot(source, slot, self.plan.tables) as snapshot:
@@ -73,9 +87,7 @@ class BulkLoad:
             with ThreadPoolExecutor(MAX_CONCURRENT_TABLES) as threads:
                 reports = list(threads.map(on_thread, self.plan.tables))
         self._note_refused(refused)
-        if self.start is not None and all(report.error is None for report in reports):
-            self.start.complete(source, snapshot.lsn)
-        return reports
+        return reports, snapshot.lsn
 
     def _create_tables(self) -> None:
         self.lake.create(quarantine_schema(self.plan))

@@ -83,8 +83,25 @@ class ConnectorStart:
                 f"end that client, {_NEXT_EPOCH}",
                 component="postgres",
             )
+        self._check_unchanged()
         self._write(offset_value(lsn))
         log.info("the connector starts at LSN %x", lsn)
+
+    def abandon(self, source: JdbcSource) -> None:
+        """Drop the slot of a failed load: no connector can use it, and the source keeps WAL for it.
+
+        Call it before `complete`, after which a connector may need the slot. The load has its error
+        already, so another one is logged.
+        """
+        try:
+            if read_slot(source, self.slot) is not None:
+                _drop_slot(source, self.slot)
+        except ComponentFailed as error:
+            log.error(
+                "the source keeps WAL for the slot %s; drop it, or load again, which drops it: %s",
+                self.slot,
+                error,
+            )
 
     def _check_stopped(self, found: SlotState | None) -> None:
         order = self.control.read(naming.STREAM_ORDER)
@@ -109,6 +126,20 @@ class ConnectorStart:
         begun = self.control.read(naming.load_start(self.epoch)) is not None
         if begun or Progress.load(self.control).epoch >= self.epoch:
             raise InputError(f"the lake already has rows of epoch {self.epoch}", _NEXT_EPOCH)
+
+    def _check_unchanged(self) -> None:
+        """Raise ComponentFailed unless the record of `begin` is still the connector's newest one.
+
+        A connector that read its offsets before `begin` may be taking a snapshot. Its slot is then
+        inactive.
+        """
+        if self.offsets.newest().get(self.key) != UNFINISHED:
+            raise ComponentFailed(
+                f"a connector has stored a position in the topic {self.offsets.topic} during the"
+                " load",
+                f"deploy with `connector: off`, drop the slot {self.slot}, {_NEXT_EPOCH}",
+                component="kafka",
+            )
 
     def _write(self, value: str) -> None:
         self.offsets.write(self.key, value)

@@ -9,11 +9,13 @@ import pytest
 from cdclake import naming
 from cdclake.debezium.connect_offset import UNFINISHED, offset_key, offset_value
 from cdclake.errors import CdcError, ComponentFailed, InputError
+from cdclake.jobs.bulk_load.bulk_load import BulkLoad
 from cdclake.jobs.bulk_load.connector_start import ConnectorStart, read_slot
 from cdclake.jobs.bulk_load.exported_snapshot import JdbcSource
+from cdclake.jobs.control.leases import Leases
 from tests.local.source_database import running_server
 from tests.spark.bulk import BulkSource
-from tests.spark.events import MemoryStore
+from tests.spark.events import Engine, MemoryStore, plan_of
 
 pytestmark = pytest.mark.spark
 
@@ -56,8 +58,8 @@ def source(database):
     )
 
 
-def handover(epoch: int = 1) -> ConnectorStart:
-    offsets: Any = KeptRecords()
+def handover(epoch: int = 1, record: str | None = None) -> ConnectorStart:
+    offsets: Any = KeptRecords(records={KEY: record} if record else {})
     control: Any = MemoryStore()
     return ConnectorStart(offsets=offsets, key=KEY, slot="handed", epoch=epoch, control=control)
 
@@ -124,7 +126,7 @@ def test_a_load_next_to_a_connector_is_refused(source):
 def test_the_connector_gets_the_lsn_of_an_intact_slot(source):
     source.run(CREATE)
     [[lsn]] = source.run(CONFIRMED)
-    handing = handover()
+    handing = handover(record=UNFINISHED)
     handing.complete(of(source), lsn)
     assert handing.offsets.newest() == {KEY: offset_value(lsn)}
 
@@ -140,11 +142,44 @@ def test_a_connector_that_would_miss_changes_gets_no_position(source, between, m
     source.run(CREATE)
     [[lsn]] = source.run(CONFIRMED)
     source.run("SELECT pg_logical_emit_message(true, 'x', 'written during the load')", between)
-    handing = handover()
+    handing = handover(record=UNFINISHED)
     with pytest.raises(ComponentFailed, match=message) as error:
         handing.complete(of(source), lsn)
     assert "increase `aws: connect: epoch`" in error.value.remedy
-    assert handing.offsets.newest() == {}
+    assert handing.offsets.newest() == {KEY: UNFINISHED}
+
+
+def test_a_position_of_a_connector_is_not_overwritten(source):
+    source.run(CREATE)
+    [[lsn]] = source.run(CONFIRMED)
+    handing = handover(record=offset_value(lsn + 1))
+    with pytest.raises(ComponentFailed, match="stored a position"):
+        handing.complete(of(source), lsn)
+    assert handing.offsets.newest() == {KEY: offset_value(lsn + 1)}
+
+
+class FullStore(MemoryStore):
+    """Control objects that cannot be written any more once the slot exists."""
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        if name == naming.load_start(1):
+            raise ComponentFailed("no space", "make some", component="s3")
+        super().write(name, content)
+
+
+@pytest.mark.parametrize("control", [MemoryStore(), FullStore()])
+def test_a_load_that_fails_leaves_no_slot(spark, source, control):
+    engine = Engine(spark, plan_of())
+    handing = replace(handover(), control=control)
+    bulk = BulkLoad(engine.plan, engine.lake, control, Leases(control, naming.LOAD_JOB), 1, handing)
+    source.run(f"CREATE TABLE {engine.table.name} (id bigint PRIMARY KEY)")  # columns are missing
+    if isinstance(control, FullStore):
+        with pytest.raises(ComponentFailed, match="no space"):
+            bulk.run(of(source), "handed")
+    else:
+        assert [report.error is None for report in bulk.run(of(source), "handed")] == [False]
+    assert read_slot(of(source), "handed") is None
+    assert handing.offsets.newest() == {KEY: UNFINISHED}
 
 
 def test_a_position_that_another_client_overwrites_is_no_position(source):

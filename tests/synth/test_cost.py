@@ -77,7 +77,8 @@ def test_unknown_prices_are_named_and_can_be_given(created, tmp_path):
     after = estimate(all_of_it, load_prices(file), deployment)
     assert before.unknown == ["cloudwatch.metric"]
     assert after.unknown == []
-    more = 300 * (2.0 - 0.10) + 25 * 0.3
+    [metrics] = [each.quantity for each in all_of_it if each.meter == "cloudwatch.metric"]
+    more = 300 * (2.0 - 0.10) + metrics * 0.3
     assert after.total_month_usd == pytest.approx(before.total_month_usd + more, abs=0.05)
     told = after.to_json()
     assert told["total_month_usd"] == after.total_month_usd

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdclake.deployed_jobs import AT_KAFKA
 from tests.mutations.broken_first_account import FINDINGS, FIRST_ACCOUNT
-from tests.synth.deployments import PIPELINE
+from tests.synth.deployments import PIPELINE, VARIANTS
 from tests.synth.faults import FAULTS
 
 DB = "AWS::RDS::DBInstance"
@@ -17,10 +17,10 @@ def test_a_function_runs_sql_in_the_private_database(created):
     assert "shop-source-sql" in names
 
 
-def test_each_job_with_a_kafka_client_is_a_streaming_job(created):
+def test_each_job_with_a_kafka_client_is_a_streaming_job(deploy):
     streaming = {
         each["Properties"]["Name"].removeprefix("shop-")
-        for each in created.resources("AWS::Glue::Job")
+        for each in deploy(VARIANTS["governed"]).resources("AWS::Glue::Job")  # with a bulk load
         if each["Properties"]["Command"]["Name"] == "gluestreaming"
     }
     assert streaming >= set(AT_KAFKA)

@@ -35,8 +35,11 @@ def run(capsys: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
     file.write_text(VALID + DELIVERED + "environments: {dev: {}}\n")
     monkeypatch.setattr(aws_jobs, "_POLL_S", 0.0)
 
-    def run_verb(*arguments: str, words: tuple[str, ...] = ("job",)) -> tuple[object, str, str]:
-        where = ("--target", "aws", "--file", str(file), "--environment", "dev", "--json")
+    def run_verb(
+        *arguments: str, words: tuple[str, ...] = ("job",), as_json: bool = True
+    ) -> tuple[object, str, str]:
+        where: tuple[str, ...] = ("--target", "aws", "--file", str(file), "--environment", "dev")
+        where += ("--json",) if as_json else ()
         with pytest.raises(SystemExit) as caught:
             command.main((*words, *arguments, *where))
         return caught.value.code, *capsys.readouterr()
@@ -95,6 +98,22 @@ def test_a_run_is_awaited_and_its_report_printed(run, jobs_in_moto, monkeypatch,
     assert (ended, told["ok"], told["tables"]) == (code, ok, [REPORT])
     [arguments] = started()
     assert arguments["--tables"] == "orders"
+
+
+@pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 4)])
+def test_a_loaded_source_keeps_wal_until_the_connector_runs(
+    run, jobs_in_moto, monkeypatch, ok, code
+):
+    job = "shop-dev-load_tables"
+    boto3.client("glue").create_job(
+        Name=job,
+        Role="r",
+        Command={"Name": "gluestreaming", "ScriptLocation": "s3://state/x.py"},
+        DefaultArguments={"--control": "s3://state/control"},
+    )
+    writes_its_report(monkeypatch, jobs_in_moto, ok=ok, job=job)
+    ended, out, _ = run("load_tables", as_json=False)
+    assert (ended, "keeps WAL until the connector runs" in out) == (code, ok)
 
 
 def test_a_run_that_dies_before_its_report_is_a_failure(run, jobs_in_moto):

@@ -101,7 +101,8 @@ class MskConnect:
         self.states = ["CREATING", "FAILED"]  # after one another
         self.log, self.reason = GOOD, "Connector configuration is invalid"
         self.exists, self.refusals, self.deployed = False, 0, True
-        self.refused = False
+        self.refused, self.is_listed = False, True
+        self.late: list[str] = []  # lines that the second read of the log has
 
     def answer(self, operation: str, asked: dict[str, Any]) -> dict[str, Any]:
         self.calls.append((operation, asked))
@@ -123,7 +124,7 @@ class MskConnect:
     def ListConnectors(self, asked: dict[str, Any]) -> dict[str, Any]:
         found = {"connectorName": NAME, "connectorArn": ARN, "connectorState": self.states[0]}
         other = {**found, "connectorName": f"{asked['connectorNamePrefix']}-2"}
-        return {"connectors": [other, *([found] if self.exists else [])]}
+        return {"connectors": [other, *([found] if self.exists and self.is_listed else [])]}
 
     def DescribeCustomPlugin(self, _: dict[str, Any]) -> dict[str, Any]:
         return {"latestRevision": {"revision": 1}}
@@ -138,6 +139,8 @@ class MskConnect:
         return {"connectorArn": ARN}
 
     def DescribeConnector(self, _: dict[str, Any]) -> dict[str, Any]:
+        if not self.exists:
+            raise refusal("NotFoundException", "no connector with this ARN")
         if len(self.states) > 1:
             self.states.pop(0)
         return {
@@ -146,7 +149,10 @@ class MskConnect:
         }
 
     def FilterLogEvents(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {"events": [{"message": line} for line in self.log.splitlines()]}
+        lines = self.log.splitlines()
+        self.log = "\n".join([*lines, *self.late])
+        self.late = []
+        return {"events": [{"message": line} for line in lines]}
 
     def DeleteConnector(self, _: dict[str, Any]) -> dict[str, Any]:
         if self.refusals:
@@ -222,6 +228,17 @@ def test_what_fails_is_told_and_the_connector_deleted(doctor, msk):
     assert code == 1
     assert NO_PLUGIN in json.dumps(told)
     assert not msk.exists
+
+
+def test_one_that_is_not_listed_yet_is_deleted(doctor, msk):
+    msk.is_listed = False
+    assert doctor(*AWS)[0] == 0
+    assert not msk.exists
+
+
+def test_lines_that_arrive_late_are_read(doctor, msk):
+    msk.log, msk.late = JAVA, [TRIED]
+    assert doctor(*AWS)[0] == 0
 
 
 def test_one_that_hangs_is_deleted(doctor, msk):
