@@ -26,7 +26,7 @@ def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     made = {name: f"s3://b/{name}/1.json" for name in names}
 
     @contextmanager
-    def session(tables: Any, plain: Any = ()) -> Any:
+    def session(tables: Any, plain: Any = (), tails: bool = False) -> Any:
         opened.append((*(each.name for each in tables), *plain))
         if any(each.name == "b" for each in tables):
             raise duckdb.BinderException("no column x")
@@ -68,6 +68,11 @@ def test_tables_without_a_commit_are_not_read_again(lake: Any) -> None:
     lake.opened.clear()
     assert table_figures.table_figures(lake) == first
     assert ("a", "b") in lake.opened and (naming.QUARANTINE,) in lake.opened
+
+
+def test_figures_are_right_where_none_can_be_kept(lake: Any, tmp_path: Path) -> None:
+    (tmp_path / "figures").write_text("a file in the folder's place")
+    assert table_figures.table_figures(lake)["a"]["live_rows"] == 3
 
 
 def test_figures_of_another_version_or_a_broken_file_are_read_again(tmp_path: Path) -> None:
