@@ -16,7 +16,6 @@ from cdclake.errors import CdcError
 
 SOURCE_DSN_KEY = "CDCLAKE_SOURCE_DSN"  # environment variable of `init` and `up`
 LOCAL_SOURCE = "local"  # instead of a DSN: the running lake's own
-_UNIT_STEP = 1000
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -94,19 +93,6 @@ def given_source(dsn: str) -> str:
     from cdclake.local.process.home import Home
 
     return running_source(Home.from_environment())[0]
-
-
-def shown_bytes(count: float) -> str:
-    """Return a number of bytes in the unit that a person reads.
-
-    >>> shown_bytes(999), shown_bytes(57_400_000)
-    ('999 B', '57 MB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < _UNIT_STEP:
-            return f"{count:,.0f} {unit}"
-        count /= _UNIT_STEP
-    return f"{count:,.1f} TB"
 
 
 def is_terminal() -> bool:
