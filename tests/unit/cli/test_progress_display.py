@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -10,10 +11,17 @@ import sys
 import threading
 
 import pytest
+from rich.console import Console
 
 from cdclake.activity import Advance, Step, step
 from cdclake.cli.output import say, showing_progress
-from cdclake.cli.progress_display import LineWriter, advance_text, json_line, text_line
+from cdclake.cli.progress_display import (
+    LineWriter,
+    PanelWriter,
+    advance_text,
+    json_line,
+    text_line,
+)
 from tests.source_tree import PROJECT
 
 SHOWN = """
@@ -64,6 +72,18 @@ def test_rate_and_time_left_are_shown_while_it_runs(clock: None) -> None:
     assert text.startswith("100 of 1,000 rows, ") and " rows/s, " in text and "s left" in text
     running.ended = 200.0
     assert advance_text(running) == "100 of 1,000 rows"
+
+
+def test_the_panel_shows_the_last_steps_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINES", "10")
+    monkeypatch.setenv("COLUMNS", "80")
+    panel = PanelWriter()
+    for count in range(30):
+        panel.begin(Step(f"step {count}"))
+    shown = Console(file=io.StringIO(), width=80)
+    shown.print(panel.draw())
+    lines = shown.file.getvalue().splitlines()
+    assert len(lines) == 9 and "step 29" in lines[-1]
 
 
 def test_line_of_text_and_of_json() -> None:
