@@ -103,7 +103,7 @@ def test_purge_lists_what_it_deletes_and_asks(lake):
     code, shown = on_a_terminal(b"n\n", lake.path, "down", "--purge")
     assert (code, lake.data("aws").is_dir()) == (130, True)
     assert re.search(
-        r"tables of the lake, their history, and the control objects \(57\.0 kB\)", shown
+        r"their history, and the control objects \(57\.0 kB\)", shown
     )
     code, shown = on_a_terminal(b"y\n", lake.path, "down", "--purge")
     assert (code, lake.data("aws").is_dir()) == (0, False)
