@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.cli.aligned import size
-from cdclake.cli.output import JsonOption, emit, is_terminal, say
+from cdclake.cli.output import JsonOption, ask_to_continue, emit, is_terminal, say
 
 
 def down(
@@ -57,7 +57,7 @@ def _confirm(parts: list[dict[str, Any]], folder: Path) -> None:
     for part in parts:
         held = "" if part["bytes"] is None else f" ({size(part['bytes'])})"
         say(f"  {part['what']}{held}: {part['where']}")
-    typer.confirm("Go on?", abort=True)
+    ask_to_continue("Go on?")
 
 
 def _render(answer: dict[str, Any]) -> None:

@@ -54,6 +54,17 @@ def say(text: str) -> None:
     _write(text)
 
 
+def say_progress(text: str) -> None:
+    """Print a line about what the command does as a JSON object on standard error."""
+    sys.stderr.write(json.dumps({"progress": {"step": text.strip()}}) + "\n")
+
+
+def ask_to_continue(question: str) -> None:
+    """Ask on the terminal whether to continue, below the steps so far; abort without a yes."""
+    close_progress()
+    typer.confirm(question, abort=True)
+
+
 def say_all(lines: Iterable[str]) -> None:
     """Print lines of text."""
     for line in lines:

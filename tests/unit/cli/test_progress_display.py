@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from cdclake.activity import Advance, Step, step
-from cdclake.cli.output import say, showing_progress
+from cdclake.cli.output import say, say_progress, showing_progress
 from cdclake.cli.progress_display import (
     LineWriter,
     PanelWriter,
@@ -80,9 +80,9 @@ def test_the_panel_shows_the_last_steps_that_fit(monkeypatch: pytest.MonkeyPatch
     panel = PanelWriter()
     for count in range(30):
         panel.begin(Step(f"step {count}"))
-    shown = Console(file=io.StringIO(), width=80)
-    shown.print(panel.draw())
-    lines = shown.file.getvalue().splitlines()
+    shown = io.StringIO()
+    Console(file=shown, width=80).print(panel.draw())
+    lines = shown.getvalue().splitlines()
     assert len(lines) == 9 and "step 29" in lines[-1]
 
 
@@ -158,3 +158,38 @@ def test_terminal_shows_the_steps_in_place_and_keeps_the_answer() -> None:
     assert "read the tables" in drawn and "reads artworks, 5 of 10 rows" in drawn
     assert "\x1b[2K" in drawn  # the lines are erased at the end
     assert "after the answer" in drawn
+
+
+ASKED = """
+import time
+from cdclake.activity import step
+from cdclake.cli.output import ask_to_continue, showing_progress
+with showing_progress(as_json=False), step("compare the file"):
+    time.sleep(0.6)
+    ask_to_continue("Go on?")
+    time.sleep(0.6)
+"""
+
+
+def test_a_question_is_asked_after_the_steps_are_removed() -> None:
+    main, terminal = pty.openpty()
+    try:
+        os.write(main, b"y\n")
+        subprocess.run(
+            [sys.executable, "-c", ASKED], cwd=PROJECT, check=True,
+            stdin=terminal, stdout=terminal, stderr=terminal,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        )  # fmt: skip
+        drawn = os.read(main, 1 << 16).decode()
+    finally:
+        os.close(main)
+        os.close(terminal)
+    before, _, after = drawn.partition("Go on? [y/N]: ")
+    assert "compare the file" in before and before.rstrip("\r").endswith("\x1b[2K")
+    assert "compare the file" not in after
+
+
+def test_lines_of_a_show_are_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    say_progress("  ✓ started Kafka\n")
+    shown = capsys.readouterr()
+    assert (shown.out, json.loads(shown.err)) == ("", {"progress": {"step": "✓ started Kafka"}})
