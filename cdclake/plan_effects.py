@@ -189,6 +189,8 @@ def forecast(
 ) -> dict[str, Any]:
     """Return the effects as the answer of `cdclake plan` shows them, without sizes."""
     return {
+        "by_resync": False,
+        "unknown": [],
         "infrastructure": infrastructure_effects(before, after),
         "settings": changed_settings(before, after),
         "tables": [asdict(each) for each in table_effects(before, after, change, findings)],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.activity import listening
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say, say_progress
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> Non
     given = GIVEN[name]
     folder = given.folder(data)
     watch = Stopwatch()
-    show = PlainLines(watch, _to_stderr if json_output else _flushed)
+    show = PlainLines(watch, say_progress if json_output else _flushed)
     base = Home.from_environment().path
     with listening(None), ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
         answer = run_given(home, given, folder, show, keep=keep)
@@ -131,12 +131,8 @@ def _show(watch: Stopwatch, as_json: bool, title: str) -> Show:
     console = Console()
     plain = as_json or "NO_COLOR" in os.environ or not console.is_terminal
     if plain or console.is_dumb_terminal or not console.encoding.startswith("utf"):
-        return PlainLines(watch, _to_stderr if as_json else _flushed)
+        return PlainLines(watch, say_progress if as_json else _flushed)
     return LivePanel(watch, console, title)
-
-
-def _to_stderr(line: str) -> None:
-    sys.stderr.write(line.encode("ascii", "backslashreplace").decode() + "\n")
 
 
 def _flushed(line: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.activity import step
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, ask_to_continue, emit, say
 from cdclake.cli.target import EnvironmentOption, Target, TargetOption
 from cdclake.errors import InputError
 
@@ -94,7 +94,7 @@ def _accept_cost(json_output: bool) -> None:
     )
     if json_output or not sys.stdin.isatty():
         raise InputError(cost, "add --yes to accept it")
-    typer.confirm(f"{cost}. Continue?", abort=True)
+    ask_to_continue(f"{cost}. Continue?")
 
 
 def _here(

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, is_terminal, say, shown_bytes
+from cdclake.cli.aligned import size
+from cdclake.cli.output import JsonOption, ask_to_continue, emit, is_terminal, say
 
 
 def down(
@@ -54,9 +55,9 @@ def _confirm(parts: list[dict[str, Any]], folder: Path) -> None:
         return
     say(f"this deletes the lake in {folder}, and keeps the tables of the source:")
     for part in parts:
-        size = "" if part["bytes"] is None else f" ({shown_bytes(part['bytes'])})"
-        say(f"  {part['what']}{size}: {part['where']}")
-    typer.confirm("Go on?", abort=True)
+        held = "" if part["bytes"] is None else f" ({size(part['bytes'])})"
+        say(f"  {part['what']}{held}: {part['where']}")
+    ask_to_continue("Go on?")
 
 
 def _render(answer: dict[str, Any]) -> None:

@@ -16,7 +16,6 @@ from cdclake.errors import CdcError
 
 SOURCE_DSN_KEY = "CDCLAKE_SOURCE_DSN"  # environment variable of `init` and `up`
 LOCAL_SOURCE = "local"  # instead of a DSN: the running lake's own
-_UNIT_STEP = 1000
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -53,6 +52,17 @@ def emit(obj: Mapping[str, Any], as_json: bool, render: Callable[[], None]) -> N
 def say(text: str) -> None:
     """Print one line of text."""
     _write(text)
+
+
+def say_progress(text: str) -> None:
+    """Print a line about what the command does as a JSON object on standard error."""
+    sys.stderr.write(json.dumps({"progress": {"step": text.strip()}}) + "\n")
+
+
+def ask_to_continue(question: str) -> None:
+    """Ask on the terminal whether to continue, below the steps so far; abort without a yes."""
+    close_progress()
+    typer.confirm(question, abort=True)
 
 
 def say_all(lines: Iterable[str]) -> None:
@@ -94,19 +104,6 @@ def given_source(dsn: str) -> str:
     from cdclake.local.process.home import Home
 
     return running_source(Home.from_environment())[0]
-
-
-def shown_bytes(count: float) -> str:
-    """Return a number of bytes in the unit that a person reads.
-
-    >>> shown_bytes(999), shown_bytes(57_400_000)
-    ('999 B', '57 MB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < _UNIT_STEP:
-            return f"{count:,.0f} {unit}"
-        count /= _UNIT_STEP
-    return f"{count:,.1f} TB"
 
 
 def is_terminal() -> bool:

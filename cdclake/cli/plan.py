@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say, shown_bytes
+from cdclake.cli.aligned import counted, size
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
 from cdclake.cli.target import Target
 
 _UNCHANGED = "unchanged"
@@ -25,7 +26,7 @@ def plan(
         Path | None,
         typer.Option(
             help="Compare with this pipeline file, such as that of the last commit, instead of the"
-            " deployment."
+            " lake or the deployment."
         ),
     ] = None,
     source: Annotated[
@@ -96,17 +97,19 @@ def render(answer: dict[str, Any]) -> None:
         say(f"{'setting':<11} {setting['key']}: {setting['before']} -> {setting['after']}")
     changed = [table for table in answer["tables"] if table["effect"] != _UNCHANGED]
     for table in changed:
-        size = _size(table) if table["effect"].startswith("load") else ""
+        held = _size(table) if table["effect"].startswith("load") else ""
         named = table["source"] or table["table"]
-        say(f"{table['effect']:<11} {named}{size}: {table['reason']}")
+        say(f"{table['effect']:<11} {named}{held}: {table['reason']}")
     for new in answer["new_tables"]:
         why = f"{new['reason']}; {new['remedy']}" if new["reason"] else "not declared yet"
         say(f"{'new table':<11} {new['source']}: {why}; `cdclake init --update FILE` adds it")
     reads = answer["reads"]
     if reads["tables"]:
-        say(f"reads {reads['tables']} of {len(answer['tables'])} tables{_size(reads)}")
+        reading = "to read with `cdclake resync`:" if answer["by_resync"] else "reads"
+        total = counted(len(answer["tables"]), "table")
+        say(f"{reading} {reads['tables']} of {total}{_size(reads)}")
     elif not (changed or answer["infrastructure"] or answer["settings"]):
-        say("nothing changes")
+        say(f"nothing changes{' in what was compared' if answer['unknown'] else ''}")
     for unknown in answer["unknown"]:
         say(unknown)
 
@@ -114,6 +117,6 @@ def render(answer: dict[str, Any]) -> None:
 def _size(of: dict[str, Any]) -> str:
     if of["rows"] is None and of["bytes"] is None:
         return ""
-    rows = "rows not known" if of["rows"] is None else f"about {of['rows']:,} rows"
-    size = "size not known" if of["bytes"] is None else shown_bytes(of["bytes"])
-    return f" ({rows}, {size})"
+    rows = "rows not known" if of["rows"] is None else f"about {counted(of['rows'], 'row')}"
+    held = "size not known" if of["bytes"] is None else size(of["bytes"])
+    return f" ({rows}, {held})"

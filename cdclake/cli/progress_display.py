@@ -132,9 +132,10 @@ class PanelWriter:
 
         self._spinner = Spinner("dots", style="cyan")
         self._steps: list[Step] = []
+        self._console = Console(stderr=True)
         self._live = Live(
-            get_renderable=self._draw,
-            console=Console(stderr=True),
+            get_renderable=self.draw,
+            console=self._console,
             refresh_per_second=_REDRAWS_PER_S,
             transient=True,
             redirect_stdout=False,
@@ -156,7 +157,8 @@ class PanelWriter:
     def end(self, step: Step) -> None:
         """Leave the line; it is drawn with a mark from now on."""
 
-    def _draw(self) -> RenderableType:
+    def draw(self) -> RenderableType:
+        """Return the last steps that fit: those that run."""
         from rich.table import Table
         from rich.text import Text
 
@@ -165,7 +167,8 @@ class PanelWriter:
         grid.add_column(no_wrap=True)
         grid.add_column(justify="right", min_width=7)
         grid.add_column(style="dim", overflow="ellipsis", no_wrap=True)
-        for step in list(self._steps):
+        fitting = max(self._console.height - 1, 1)
+        for step in self._steps[-fitting:]:
             done = step.ended is not None
             mark = Text("✓", style="green") if done else self._spinner
             grid.add_row(mark, Text(step.name), f"{step.seconds():.1f} s", Text(advance_text(step)))

@@ -158,6 +158,8 @@ def _text(query: str | None, file: Path | None, chosen: Format | None) -> str | 
     elif sys.stdin is not None and sys.stdin.isatty():
         if chosen in (Format.PARQUET, Format.JSON):
             raise InputError(f"--format {chosen} needs a query", "add one, or -f FILE")
+        if not sys.stdout.isatty():
+            raise InputError("there is no query", "add one, or -f FILE")
         return None
     else:
         text = _read(sys.stdin.read, "standard input") if sys.stdin is not None else ""

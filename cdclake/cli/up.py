@@ -8,7 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, is_terminal, say_all
+from cdclake.cli.output import (
+    SOURCE_DSN_KEY,
+    JsonOption,
+    ask_to_continue,
+    emit,
+    is_terminal,
+    say_all,
+)
 from cdclake.cli.up_text import up_lines
 from cdclake.errors import CdcError, InputError
 
@@ -73,7 +80,7 @@ def _confirm(file: Path | None, dsn: str | None) -> None:
         return
     if any(table["effect"] == LOAD_AGAIN for table in answer["tables"]):
         render(answer)
-        typer.confirm("Go on?", abort=True)
+        ask_to_continue("Go on?")
 
 
 def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> dict[str, Any]:

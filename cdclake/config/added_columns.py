@@ -20,6 +20,7 @@ from cdclake.config.file_edits import (
     value_of,
 )
 from cdclake.config.problems import Refused
+from cdclake.config.resolve import find_problems
 from cdclake.config.yaml_reader import parse_document
 from cdclake.errors import InputError
 from cdclake.postgres.file_lines import scalar
@@ -40,6 +41,11 @@ def add_columns(file: Path, added: AddedColumns) -> None:
             f"cannot add columns to {file}: its `columns:` are written in a way that cannot be"
             " changed without rewriting them (an alias, for example)",
             f"add them yourself: {_listed(added)}",
+        )
+    if problems := find_problems(parse_document(changed.removeprefix(BOM))):
+        raise InputError(
+            f"{file} with {_listed(added)} would be invalid: {problems[0].message}",
+            problems[0].remedy,
         )
     replace_text(place, changed, f"add these lines yourself: {_listed(added)}")
 

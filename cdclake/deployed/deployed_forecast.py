@@ -16,6 +16,14 @@ from cdclake.plan import Plan
 from cdclake.plan_diff import compare, conflicts
 from cdclake.plan_effects import READ, SourceFindings, forecast
 
+_SLOT = (
+    "for a deployment, a lost slot, relations that changed and columns renamed in the source are"
+    " not known"
+)
+_ACCOUNT = (
+    "`aws:` is not compared with the account: `cdk diff` shows what changes there; with `--against"
+    " FILE` it is compared, and a new `aws.connect.epoch`, which reads every table again, is seen"
+)
 _BY_RESYNC = "the connector reads no rows of it by itself: run `cdclake resync {} --target aws`"
 
 
@@ -43,6 +51,7 @@ def forecast_deployment(
         "compared_with": compared,
         **answer,
         "settings": [*answer["settings"], *settings],
+        "unknown": [_SLOT, *([_ACCOUNT] if before and against is None else [])],
     }
 
 
@@ -78,7 +87,9 @@ def _effects(before: Plan | None, after: Plan, new_epoch: str) -> dict[str, Any]
     change = compare(before, after)
     change = change.all_snapshotted() if new_epoch else change
     answer = forecast(before, after, change, SourceFindings(new_epoch=new_epoch))
-    return answer if new_epoch else {**answer, "tables": [*map(_by_resync, answer["tables"])]}
+    if new_epoch:
+        return answer
+    return {**answer, "by_resync": True, "tables": [*map(_by_resync, answer["tables"])]}
 
 
 def _by_resync(table: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cdclake.errors import InputError
 from cdclake.local.components.connect_plugins import forget_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
@@ -38,14 +39,23 @@ def purged_parts(home: Home, *, keep_slot: bool = False) -> list[dict[str, Any]]
         for name, what in _PURGED.items()
         if home.data(name).is_dir()
     ]
+    if state != LakeState(database=state.database):
+        what = "record of the lake: its pipeline file, epoch, masks and declared plugins"
+        parts.append({"what": what, "where": str(home.path), "bytes": None})
     if "source_dsn" in home.secret_names():
         what = "stored login of the source"
         parts.append({"what": what, "where": str(home.path), "bytes": None})
-        plan = Plan.from_json(state.plan) if state.plan else None
-        if plan is not None and plan.tables and not keep_slot:
+        if _is_in_a_source(home, state) and not keep_slot:
+            plan = Plan.from_json(state.plan)
             what = f"slot, publication and role {plan.source_object}, and the schema cdclake"
             parts.append({"what": what, "where": _SOURCE, "bytes": None})
     return parts
+
+
+def _is_in_a_source(home: Home, state: LakeState) -> bool:
+    """Return True if the lake has a slot and other objects in a database of the user's."""
+    streams = bool(state.plan and Plan.from_json(state.plan).tables)
+    return streams and state.external and "source_dsn" in home.secret_names()
 
 
 def _size_of(folder: Path) -> int:
@@ -64,8 +74,7 @@ def down(home: Home, *, purge: bool, keep_slot: bool = False) -> dict[str, Any]:
     With `keep_slot`, an external source keeps our objects, and the next `up` continues from them.
     """
     state = LakeState.load(home)
-    streams = bool(state.plan and Plan.from_json(state.plan).tables)
-    is_foreign = streams and state.external and "source_dsn" in home.secret_names()
+    is_foreign = _is_in_a_source(home, state)
     dropped = _leave_source(home, state) if is_foreign and not keep_slot else []
     kept = [f"slot {Plan.from_json(state.plan).source_object}"] if is_foreign and keep_slot else []
     stopped = stack.shut_down(home)
@@ -96,9 +105,19 @@ def _leave_source(home: Home, state: LakeState) -> list[str]:
 
 
 def _purge(home: Home, state: LakeState) -> None:
-    """Remove topics, lake and checkpoints; the embedded database keeps the user's tables."""
-    for name in _PURGED:
-        shutil.rmtree(home.data(name), ignore_errors=True)
+    """Remove topics, lake and checkpoints; the embedded database keeps the user's tables.
+
+    Raises:
+        InputError: if a folder cannot be deleted; the lake then still has its record
+    """
+    try:
+        for folder in filter(Path.is_dir, map(home.data, _PURGED)):
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise InputError(
+            f"cannot delete {error.filename}: {error.strerror}",
+            "check its permissions and run `cdclake down --purge` again",
+        ) from None
     forget_plugins(home)
     home.forget("source_dsn")
     kept = LakeState(database=state.database)

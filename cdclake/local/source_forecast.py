@@ -35,7 +35,7 @@ class SourceForecast:
     server: ServerState | None = None
 
     def completed(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer of `plan` with sizes, new tables and what is not known."""
+        """Return the answer of `plan` with sizes and new tables, or that they are not known."""
         tables = [
             {**table, "rows": size.rows if size else None, "bytes": size.bytes if size else None}
             for table in answer["tables"]
@@ -50,7 +50,7 @@ class SourceForecast:
                 for each in self.new.matching
             ],
             "undeclared_tables": list(self.new.others),
-            "unknown": [] if self.was_asked else [NOT_ASKED],
+            "unknown": [*answer["unknown"], *([] if self.was_asked else [NOT_ASKED])],
         }
 
 

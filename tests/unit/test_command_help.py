@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -101,10 +102,37 @@ def lake(tmp_path) -> Home:
 def test_purge_lists_what_it_deletes_and_asks(lake):
     code, shown = on_a_terminal(b"n\n", lake.path, "down", "--purge")
     assert (code, lake.data("aws").is_dir()) == (130, True)
-    assert re.search(r"tables of the lake, their history, and the control objects \(57 kB\)", shown)
+    assert re.search(r"their history, and the control objects \(57\.0 kB\)", shown)
     code, shown = on_a_terminal(b"y\n", lake.path, "down", "--purge")
     assert (code, lake.data("aws").is_dir()) == (0, False)
     assert "the lake is deleted" in shown
+
+
+def test_purge_deletes_what_it_lists_and_nothing_else(lake, monkeypatch, capsys):
+    monkeypatch.setenv("CDCLAKE_HOME", str(lake.path))
+    (lake.data("postgres") / "base").mkdir(parents=True)
+    (lake.data("kafka") / "topic-0").mkdir(parents=True)
+    before = set(lake.data("aws").parent.iterdir())
+    with pytest.raises(SystemExit) as ended:
+        main(["down", "--purge", "--json"])
+    assert ended.value.code == 0
+    listed = {Path(part["where"]) for part in json.loads(capsys.readouterr().out)["deleted"]}
+    assert listed - {lake.path} == before - set(lake.data("aws").parent.iterdir())
+    assert lake.path in listed and LakeState.load(lake) == LakeState()
+    assert (lake.data("postgres") / "base").is_dir()
+
+
+def test_purge_keeps_the_record_of_a_lake_that_it_cannot_delete(lake, monkeypatch, capsys):
+    def refuse(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setenv("CDCLAKE_HOME", str(lake.path))
+    monkeypatch.setattr("shutil.rmtree", refuse)
+    with pytest.raises(SystemExit) as ended:
+        main(["down", "--purge", "--json"])
+    assert ended.value.code == 2
+    assert "cannot delete" in json.loads(capsys.readouterr().out)["error"]["message"]
+    assert LakeState.load(lake).epoch == 1
 
 
 def test_purge_does_not_ask_with_yes(lake):

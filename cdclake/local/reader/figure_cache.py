@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
+
+from cdclake.local.process.home import write_atomically
 
 _VERSION = 1  # of the figures: raise it when they are computed in another way
 
@@ -33,14 +35,17 @@ class FigureCache:
         self._changed = True
 
     def save(self) -> None:
-        """Write the file if anything is new; concurrent commands replace each other's."""
+        """Write the file if anything is new; concurrent commands replace each other's.
+
+        On a full or read-only disk nothing is kept: the figures are right without it.
+        """
         if not self._changed:
             return
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=self._path.parent, delete=False) as file:
-            json.dump({"version": _VERSION, "entries": self._entries}, file)
-        Path(file.name).replace(self._path)
-        self._changed = False
+        text = json.dumps({"version": _VERSION, "entries": self._entries})
+        with suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomically(self._path, text)
+            self._changed = False
 
 
 def _read(path: Path) -> dict[str, Any]:

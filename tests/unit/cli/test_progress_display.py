@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -10,10 +11,17 @@ import sys
 import threading
 
 import pytest
+from rich.console import Console
 
 from cdclake.activity import Advance, Step, step
-from cdclake.cli.output import say, showing_progress
-from cdclake.cli.progress_display import LineWriter, advance_text, json_line, text_line
+from cdclake.cli.output import say, say_progress, showing_progress
+from cdclake.cli.progress_display import (
+    LineWriter,
+    PanelWriter,
+    advance_text,
+    json_line,
+    text_line,
+)
 from tests.source_tree import PROJECT
 
 SHOWN = """
@@ -64,6 +72,18 @@ def test_rate_and_time_left_are_shown_while_it_runs(clock: None) -> None:
     assert text.startswith("100 of 1,000 rows, ") and " rows/s, " in text and "s left" in text
     running.ended = 200.0
     assert advance_text(running) == "100 of 1,000 rows"
+
+
+def test_the_panel_shows_the_last_steps_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINES", "10")
+    monkeypatch.setenv("COLUMNS", "80")
+    panel = PanelWriter()
+    for count in range(30):
+        panel.begin(Step(f"step {count}"))
+    shown = io.StringIO()
+    Console(file=shown, width=80).print(panel.draw())
+    lines = shown.getvalue().splitlines()
+    assert len(lines) == 9 and "step 29" in lines[-1]
 
 
 def test_line_of_text_and_of_json() -> None:
@@ -138,3 +158,38 @@ def test_terminal_shows_the_steps_in_place_and_keeps_the_answer() -> None:
     assert "read the tables" in drawn and "reads artworks, 5 of 10 rows" in drawn
     assert "\x1b[2K" in drawn  # the lines are erased at the end
     assert "after the answer" in drawn
+
+
+ASKED = """
+import time
+from cdclake.activity import step
+from cdclake.cli.output import ask_to_continue, showing_progress
+with showing_progress(as_json=False), step("compare the file"):
+    time.sleep(0.6)
+    ask_to_continue("Go on?")
+    time.sleep(0.6)
+"""
+
+
+def test_a_question_is_asked_after_the_steps_are_removed() -> None:
+    main, terminal = pty.openpty()
+    try:
+        os.write(main, b"y\n")
+        subprocess.run(
+            [sys.executable, "-c", ASKED], cwd=PROJECT, check=True,
+            stdin=terminal, stdout=terminal, stderr=terminal,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        )  # fmt: skip
+        drawn = os.read(main, 1 << 16).decode()
+    finally:
+        os.close(main)
+        os.close(terminal)
+    before, _, after = drawn.partition("Go on? [y/N]: ")
+    assert "compare the file" in before and before.rstrip("\r").endswith("\x1b[2K")
+    assert "compare the file" not in after
+
+
+def test_lines_of_a_show_are_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    say_progress("  ✓ started Kafka\n")
+    shown = capsys.readouterr()
+    assert (shown.out, json.loads(shown.err)) == ("", {"progress": {"step": "✓ started Kafka"}})

@@ -61,6 +61,13 @@ def test_statement_from_standard_input(
     assert code() == expected
 
 
+def test_no_shell_starts_if_its_output_is_not_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    assert code() == 2
+
+
 @pytest.mark.parametrize(
     ("text", "ago"),
     [

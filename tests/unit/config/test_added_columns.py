@@ -79,6 +79,15 @@ def test_a_shared_mapping_is_not_changed(tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
+def test_a_column_that_the_file_cannot_have_leaves_it_unchanged(tmp_path: Path) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(BLOCK)
+    before = file.read_bytes()
+    with pytest.raises(InputError, match="would be invalid"):
+        add_columns(file, {ORDERS: {"Email": "text"}})  # the name in the lake is taken
+    assert file.read_bytes() == before
+
+
 def test_the_file_is_replaced_whole_with_its_mode_and_its_link(tmp_path: Path) -> None:
     file, link = tmp_path / "shop.yaml", tmp_path / "link.yaml"
     file.write_text(BLOCK)

@@ -58,11 +58,19 @@ def test_the_deployed_plan_is_what_is_compared(
     code, same = plan(capsys, str(file), "--environment", "dev")
     assert (code, {table["effect"] for table in same["tables"]}) == (0, {"unchanged"})
     assert same["compared_with"] == "what is deployed as shop-dev-stream_changes"
+    assert any("`aws:` is not compared" in unknown for unknown in same["unknown"])
+    with pytest.raises(SystemExit):
+        main(["plan", str(file), "--environment", "dev"])
+    assert "nothing changes in what was compared" in capsys.readouterr().out
     file.write_text(with_a_column(file))
     code, changed = plan(capsys, str(file), "--environment", "dev")
     again = [table for table in changed["tables"] if table["effect"] == "load again"]
     assert (code, len(again), changed["reads"]["tables"]) == (0, 1, 1)
     assert "cdclake resync" in again[0]["reason"]
+    with pytest.raises(SystemExit):
+        main(["plan", str(file), "--environment", "dev"])
+    shown = capsys.readouterr().out
+    assert "to read with `cdclake resync`: 1 of " in shown and "\nreads " not in shown
 
 
 def test_what_cannot_be_deployed_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,9 +97,11 @@ def test_files_are_compared_without_an_account(
     code, found = plan(capsys, str(other), "--environment", "dev", "--against", str(file))
     assert (code, found["compared_with"]) == (0, str(file))
     assert found["settings"] == [{"key": "aws.connect.mcus", "before": 1, "after": 2}]
+    assert not any("`aws:`" in unknown for unknown in found["unknown"])
     other.write_text(FILE + "aws: {connect: {epoch: 2}}\n")
     _, epoch = plan(capsys, str(other), "--environment", "dev", "--against", str(file))
     assert {table["effect"] for table in epoch["tables"]} == {"load again"}
+    assert (epoch["by_resync"], found["by_resync"]) == (False, True)
 
 
 def test_up_asks_on_a_terminal_before_it_reads_again(file: Path, tmp_path: Path) -> None:

@@ -70,6 +70,11 @@ def test_tables_without_a_commit_are_not_read_again(lake: Any) -> None:
     assert ("a", "b") in lake.opened and (naming.QUARANTINE,) in lake.opened
 
 
+def test_figures_are_right_where_none_can_be_kept(lake: Any, tmp_path: Path) -> None:
+    (tmp_path / "figures").write_text("a file in the folder's place")
+    assert table_figures.table_figures(lake)["a"]["live_rows"] == 3
+
+
 def test_figures_of_another_version_or_a_broken_file_are_read_again(tmp_path: Path) -> None:
     path = tmp_path / "figures" / "tables.json"
     cache = FigureCache(path)
