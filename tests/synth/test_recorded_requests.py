@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 import pytest
 
-from cdclake.deployed_jobs import JOBS
-from tests.recorded_requests.functions import CALLS
-from tests.recorded_requests.record import RECORDED, known
+from cdclake.deployed_jobs import AT_KAFKA, JOBS
+from tests.recorded_requests.functions import CALLS, FUNCTIONS
+from tests.recorded_requests.kafka_audit import CONNECTOR
+from tests.recorded_requests.record import READER, known
+from tests.source_tree import PROJECT
 from tests.synth.deployments import Synthesized, Template
 from tests.synth.permissions import allows, own_statements, rendered, role_of
 from tests.synth.rules.reading import listed
@@ -29,9 +32,9 @@ Call = tuple[str, str, str]  # action, ARN, service through which KMS is asked
 STREAM, POLL, HUDI = "stream_changes", "poll_tables", "publish_hudi"
 APPLY, MAINTAIN, REBUILD = "apply_changes", "maintain_tables", "rebuild_tables"
 DERIVED, VERIFY, OPERATE, PROBE = "refresh_derived", "verify_tables", "operate", "probe"
+LOAD = "load_tables"
 # Granted, and asked for by no recorded request: jobs, action and resource, with the reason.
 UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
-    (JOBS, "kafka-cluster:*", "*", "the local broker has one login; see test_permissions.py"),
     (JOBS, "ec2:*", "*", "Glue itself attaches the job's workers to the network"),
     (JOBS, "glue:GetConnection", "*", "Glue itself reads the connection"),
     (JOBS, "logs:*", "*", "Glue itself writes the logs"),
@@ -59,6 +62,11 @@ UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
 )  # fmt: skip
 
 
+# Of the connector: granted at Kafka, and asked for by no recorded request.
+UNRECORDED_OF_CONNECTOR: dict[tuple[str, str], str] = {}
+RIGHTS = PROJECT / "docs" / "runbooks" / "first-deployment.md"
+
+
 def role_name(job: str) -> str:
     return "".join(word.title() for word in job.split("_"))
 
@@ -77,6 +85,10 @@ def calls_of(job: str) -> Iterator[Call]:
             )
             if action in OF_S3:
                 yield OF_S3[action], KEY, "s3"
+        elif service == "kafka-cluster":
+            kind, _, name = on.partition("/")
+            own = f"{kind}/shop/uuid/{name}" if name else "cluster/shop/uuid"
+            yield action, f"arn:aws:kafka:{HERE}:{own}", ""
         elif service == "glue":
             database, _, table = on.partition("/")
             yield action, f"arn:aws:glue:{HERE}:catalog", ""
@@ -88,12 +100,36 @@ def calls_of(job: str) -> Iterator[Call]:
             yield "kms:Decrypt", KEY, "secretsmanager"
 
 
-def test_every_deployed_job_has_been_recorded():
-    assert list(known()) == RECORDED
+def test_every_deployed_job_the_connector_and_the_reader_have_been_recorded():
+    assert list(known()) == [*JOBS, CONNECTOR, READER]
     assert all(known().values())
+    at_kafka = [who for who, calls in known().items() if any("kafka" in c[0] for c in calls)]
+    assert {*at_kafka} == {*AT_KAFKA, CONNECTOR}
 
 
-@pytest.mark.parametrize("job", RECORDED)
+def test_the_connectors_role_allows_what_it_asked_of_kafka_and_nothing_else(variants):
+    role = role_of(variants["governed"], "Connector")
+    calls = list(calls_of(CONNECTOR))
+    assert [call for call in calls if not allows(role, *call[:2])] == []
+    unused = {
+        (action, rendered(on).partition("/shop/*/")[2])
+        for statement in own_statements(role)
+        for action in listed(statement["Action"])
+        for on in listed(statement["Resource"])
+        if action.startswith("kafka-cluster:")
+        and not any(fits(action, rendered(on), call) for call in calls)
+    }
+    assert unused == {*UNRECORDED_OF_CONNECTOR}
+
+
+def test_a_person_who_queries_needs_the_rights_that_the_runbook_names():
+    text = RIGHTS.read_text()
+    rights = text.partition("To query")[2].partition("\n- ")[0]
+    named = {"glue:GetTable", "s3:GetObject", "s3:ListBucket"}
+    assert named == {*re.findall(r"`((?:glue|s3):\w+)`", rights)} & {a for a, _ in known()[READER]}
+
+
+@pytest.mark.parametrize("job", JOBS)
 def test_the_role_of_a_job_allows_what_it_asked_for(variants, job):
     role = role_of(variants["governed"], role_name(job))
     refused = [
@@ -107,7 +143,7 @@ def test_the_role_of_a_job_allows_what_it_asked_for(variants, job):
 def test_a_permission_that_no_request_used_has_a_reason(variants):
     unused = {
         (job, action, arn)
-        for job in RECORDED
+        for job in JOBS
         for action, arn in grants(variants, job)
         if not any(fits(action, arn, call) for call in calls_of(job))
     }
@@ -148,6 +184,11 @@ IAM_NAMES = {
     "s3:GetObject": {"s3:GetObject", "s3:ListBucket"},  # 404 instead of 403
 }
 OF_LAMBDA = ("ec2:*", "logs:*", "kms:*")  # what Lambda does for a function
+
+
+def test_every_function_that_calls_aws_is_listed():
+    calling = {file.parent.name for file in FUNCTIONS.rglob("*.py") if "boto3" in file.read_text()}
+    assert calling == set(CALLS)
 
 
 @pytest.mark.parametrize("function", CALLS)
