@@ -16,7 +16,7 @@ SEED ?= 0
 SIZE ?= short
 
 .DEFAULT_GOAL := help
-.PHONY: help setup wheel hudi-jars trino-jars demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
+.PHONY: help setup wheel hudi-jars trino-jars trino-iceberg-jars demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
 	test-mutations test-faults prove bench bench-full check audit format record record-requests docs lock clean
 
 help: ## List the targets
@@ -35,6 +35,9 @@ hudi-jars: setup ## Fetch Hudi's jars (jars/hudi/, 120 MB), which pipelines with
 
 trino-jars: setup ## Fetch a bare Trino (jars/trino/, 80 MB): tests run Athena's SQL in it
 	@$(BIN)/python -m scripts.fetch_jars --optional trino
+
+trino-iceberg-jars: trino-jars ## Fetch Trino's plugin for Iceberg (jars/trino-iceberg/, 280 MB): `make prove` reads lakes with it
+	@$(BIN)/python -m scripts.fetch_jars --optional trino-iceberg
 
 demo: setup ## Stream a demo shop into a temporary lake and verify it row by row
 	@$(BIN)/cdclake demo
@@ -84,10 +87,10 @@ test-model: setup ## Run random histories on the real local lake: SEEDS=200 of t
 test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for some, SEED=0
 	@$(BIN)/python -m tests.faults.run --only "$(ONLY)" --seed $(SEED)
 
-prove: connectors trino-jars ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
+prove: connectors trino-iceberg-jars ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
 	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
-bench: setup $(if $(filter-out buffering,$(or $(ONLY),all)),$(PEER_JARS)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results
+bench: setup $(if $(filter-out buffering views,$(or $(ONLY),all)),$(PEER_JARS)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results
 	@$(BIN)/python -m benchmarks.run $(SIZE) $(ONLY)
 
 bench-full: setup $(PEER_JARS) $(DLT) ## Run all benchmarks and write docs/benchmarks.md; needs an idle machine

@@ -2,8 +2,8 @@
 
 Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but of the full size: a
 measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
-is there; `buffering` has a file to itself. Measures may be hours apart, and on another machine of
-the kind, so each says which commit was measured, when, and by what processor.
+is there; `buffering` and `views` have a file each. Measures may be hours apart, and on another
+machine of the kind, so each says which commit was measured, when, and by what processor.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from benchmarks.session import PROJECT
 from benchmarks.sizes import SIZES, Size
 from benchmarks.streaming import measure_streaming
 from benchmarks.upkeep import measure_maintenance, measure_reading
+from benchmarks.view_costs import measure_views
 from cdclake.local.demo.interrupts import ending_in_order
 
 WORK = PROJECT / "build" / "benchmarks"
@@ -55,7 +56,10 @@ COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
     "N7a": measure_changelog_requests,
 }
 # Measures without a target, each kept in a file of its name.
-PARTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {"buffering": measure_buffering}
+PARTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
+    "buffering": measure_buffering,
+    "views": measure_views,
+}
 
 
 def main() -> int:

@@ -41,6 +41,7 @@ class Size:
     history: int  # batches before a table is read
     loaded: int  # rows of a first load
     rounds: int  # first loads by each
+    viewed: int  # rows of the table whose view is read
     streaming: Streaming
     buffering: Buffering
     measures: tuple[str, ...]
@@ -59,6 +60,7 @@ SIZES = {
         history=100,
         loaded=5_000_000,
         rounds=3,
+        viewed=1_000_000,
         streaming=Streaming(
             tables=20, backlog=300_000, first_rate=1000, probe_seconds=60, hold_seconds=300
         ),
@@ -76,6 +78,7 @@ SIZES = {
         history=20,
         loaded=500_000,
         rounds=1,
+        viewed=200_000,
         streaming=Streaming(
             tables=20, backlog=300_000, first_rate=1000, probe_seconds=60, hold_seconds=300
         ),
@@ -93,6 +96,7 @@ SIZES = {
         history=3,
         loaded=20_000,
         rounds=1,
+        viewed=20_000,
         streaming=Streaming(
             tables=6, backlog=2_000, first_rate=100, probe_seconds=25, hold_seconds=25
         ),

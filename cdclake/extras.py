@@ -12,7 +12,7 @@ LOCAL = "local"
 MODULES: Mapping[str, tuple[str, ...]] = {
     "read": (
         *("duckdb", "duckdb_extension_avro"),
-        *("duckdb_extension_httpfs", "duckdb_extension_iceberg", "pytz"),
+        *("duckdb_extension_httpfs", "duckdb_extension_iceberg", "prompt_toolkit", "pytz"),
     ),
     LOCAL: (
         *("awsglue", "confluent_kafka", "fastavro", "mmh3", "moto", "msgspec", "numpy", "pandas"),

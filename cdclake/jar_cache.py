@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import io
 import os
+import platform
 import shutil
 import sys
 import tarfile
@@ -27,6 +28,8 @@ from cdclake.jar_lock import OWN_JARS, REPOSITORY, jar_name, parse_jar_lock, par
 from cdclake.places import IS_INSTALLED, JAR_LOCK, JARS, RESOURCES
 
 POSTGRES_DIST, _POSTGRES = "postgres-dist", "postgres"
+_ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+_COMMON_PLATFORM = "linux-amd64"
 MIRROR_KEY = "CDCLAKE_MAVEN_MIRROR"
 _CONNECTIONS = 8
 _TIMEOUT_S = 60.0
@@ -59,12 +62,22 @@ def fetch_jars(folder: Path) -> None:
 
 def _fill(folder: Path) -> None:
     if folder.name == POSTGRES_DIST:
-        jars = folder.with_name(_POSTGRES)
+        jars = folder.with_name(postgres_profile(platform.system(), platform.machine()))
         if not jars.is_dir():
             _fetch(jars)
         unpack_postgres(jars, folder)
     else:
         _fetch(folder)
+
+
+def postgres_profile(system: str, machine: str) -> str:
+    """Return the profile of PostgreSQL's binaries for a platform, which may not be locked.
+
+    >>> postgres_profile("Linux", "x86_64"), postgres_profile("Darwin", "arm64")
+    ('postgres', 'postgres-darwin-arm64')
+    """
+    found = f"{system.lower()}-{_ARCHITECTURES.get(machine.lower(), machine)}"
+    return _POSTGRES if found == _COMMON_PLATFORM else f"{_POSTGRES}-{found}"
 
 
 def _fetch(folder: Path) -> None:

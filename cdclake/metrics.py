@@ -26,12 +26,14 @@ BATCH_EVENTS = Metric("BatchEvents")  # events of the last batch
 STATE_AGE = Metric("StateAge", "Seconds")  # of the state that is behind its changelog longest
 LAG = Metric("Lag")  # unread records of the topic with the most
 QUARANTINED = Metric("Quarantined")  # events refused since the last publication
+WITHHELD = Metric("Withheld")  # events that a rule has withheld since the last publication
 STOPPED_TABLES = Metric("StoppedTables")
 
 # Written by the stream for each table, with `aws: monitoring: {table_metrics: true}`.
 TABLE_FRESHNESS = Metric("TableFreshness", "Seconds")  # of a table that streams
 TABLE_STATE_AGE = Metric("TableStateAge", "Seconds")  # since the state is behind its changelog
 TABLE_QUARANTINED = Metric("TableQuarantined")
+TABLE_WITHHELD = Metric("TableWithheld")  # events that a rule has withheld since the table began
 TABLE_STOPPED = Metric("TableStopped")
 TABLE_VERIFIED_AGE = Metric("TableVerifiedAge", "Seconds")  # since it was last compared
 

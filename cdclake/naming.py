@@ -50,6 +50,11 @@ def rebuilt_name(table: str) -> str:
     return f"cdc__rebuilt_{table}"
 
 
+def tail_name(table: str) -> str:
+    """Return the name of the changelog's rows that may not be applied yet."""
+    return f"cdc__tail_{table}"
+
+
 # --- cdclake's columns ---------------------------------------------------------------------------
 
 OP = "cdc_op"
@@ -219,6 +224,7 @@ VERIFY_JOB = "verify_tables"
 OPERATE_JOB = "operate"
 PROBE_JOB = "probe"
 PROBE_TABLE = "cdclake_probe_"  # start of the name of a table that the probe makes and drops
+PROBE_OUTPUTS = "ConnectorProbe"  # start of the outputs that describe the throw-away connector
 STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
 # Property of a changelog: a day; events that were ingested on earlier days are collapsed.
@@ -264,6 +270,11 @@ def consumer_group_prefix(prefix: str) -> str:
 def report_name(run: str) -> str:
     """Return the name of the control object with the report of a job run."""
     return f"{REPORTS}/{run}.json"
+
+
+def advance_name(run: str) -> str:
+    """Return the name of the control object with what a job run has done so far."""
+    return f"{REPORTS}/{run}.advance.json"
 
 
 def load_start(epoch: int) -> str:
@@ -358,6 +369,16 @@ def runbook(alarm: str) -> str:
 def connector_name(pipeline: str) -> str:
     """Return the connector's name; it must never change, since Connect keys its offsets by it."""
     return f"{pipeline}-source"
+
+
+def probe_connector_name(prefix: str) -> str:
+    """Return the name of the throw-away connector of `cdclake doctor`, which no other has."""
+    return f"{prefix}-probe-throw-away-connector"  # longer than names in `connectors:`
+
+
+def probe_connector_log(prefix: str) -> str:
+    """Return the log group of the throw-away connector."""
+    return f"/aws/vendedlogs/{prefix}/connect-probe"
 
 
 def declared_connector_name(prefix: str, name: str) -> str:

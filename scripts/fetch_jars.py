@@ -54,7 +54,12 @@ PROFILES = (
     "spark",
     "msk",
 )
-OPTIONAL = ("hudi", "iceberg-sink", "trino")  # large, and each for one feature or its tests only
+OPTIONAL = (
+    # Large, and each for one feature or its tests only.
+    *("hudi", "iceberg-sink", "trino", "trino-iceberg"),
+    # PostgreSQL for the other platforms that an installation may be on.
+    *("postgres-darwin-amd64", "postgres-darwin-arm64", "postgres-linux-arm64"),
+)
 INSTALL_JAVA = "install JDK 17 or newer: apt-get install openjdk-17-jdk-headless"
 INSTALL_MAVEN = "install Maven 3.6.3 or newer: apt-get install maven"
 # Resolving consists of waiting for many small files, in JVMs that live for seconds.

@@ -6,15 +6,18 @@ fails if the page is out of date.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from cdclake.config.resolve import load_plan
 from cdclake.iceberg.reader_facts import READER_FACTS
-from cdclake.iceberg.saved_queries import ATHENA, SPARK, saved_queries
+from cdclake.iceberg.saved_queries import ATHENA, INCOMPLETE, SPARK, saved_queries
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "reading.md"
+COSTS = PROJECT / "benchmarks" / "results" / "views.json"
 PIPELINE, TABLE = PROJECT / "pipelines" / "shop.yaml", "orders"
 
 _BEGINNING = """\
@@ -27,7 +30,8 @@ for every table. The Spark versions work in a session whose catalog of the lake'
 `<t>` holds the changes applied so far: it is seconds behind its changelog if the stream applies
 them, and up to one schedule interval with `apply: scheduled`. `<t>_current` is as fresh as the
 changelog: `cdclake sql` has it locally; `cdclake views` creates one for Athena and Trino, whose
-queries also read the tail of the changelog ([deployment](deployment.md)). A `?` is a value that
+queries also read the tail of the changelog ([deployment](deployment.md)). The job that applies the
+changes keeps that tail short, by renewing a literal in the stored view. A `?` is a value that
 Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
 
 The views give points in time in UTC. Engines do not prune files by predicates on such a column,
@@ -50,6 +54,12 @@ _ABOUT = {
     "changes of the last hour": (
         "What arrived in the lake within the last hour, with the names of the operations."
     ),
+    INCOMPLETE: (
+        "In Athena and Trino, `<t>_current` shows NULL for a large value that an UPDATE of the"
+        " row's key did not send, until that is applied; elsewhere it has the value. The query"
+        " reads keys, positions and operations of the whole changelog. `cdclake status` counts such"
+        " rows as `incomplete`, and so does `cdclake verify --reader athena`."
+    ),
     "quarantined events": (
         "Events of the table that could not be stored unchanged, by reason; `cdclake replay` tries"
         " them again once the cause is fixed."
@@ -68,7 +78,6 @@ _ABOUT = {
     ),
 }
 
-
 _READERS = """\
 ## Engines
 
@@ -81,9 +90,80 @@ deletion vectors), and never equality deletes.
 """
 
 
+_TITLES = {name: facts.title for name, facts in READER_FACTS.items()}
+_SPARK = """
+## Spark
+
+Spark has no stored `<t>_current`, since no catalog that reads the lake's tables on AWS stores
+Iceberg's views: Iceberg 1.10's `GlueCatalog` does not implement `ViewCatalog` (CREATE VIEW fails,
+as `tests/spark/test_views_agree.py` shows; apache/iceberg#12488 asks for it), and Glue's Iceberg
+REST catalog does not support the view API (AWS Glue developer guide, limitations of its Iceberg
+REST catalog API, 2026-11-26). In this version the catalogs of Hive, JDBC, Nessie and REST
+implement it. Athena's views, which Glue does store, are Trino's SQL. A session makes a temporary
+view instead, which shows the tables as they are at that moment:
+
+```python
+from cdclake.config.resolve import load_plan
+from cdclake.jobs.derived.source_snapshot import open_source
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+
+plan = load_plan("pipelines/shop.yaml")
+open_source(LakeTables(spark, plan.lake_database), plan.table("orders", of="file"))
+spark.sql("SELECT count(*) FROM orders_current").show()
+```
+"""
+_COSTS = """\
+## What `<t>_current` costs
+
+What a query of `<t>_current` reads and computes, as a multiple of the same query of the live rows
+of `<t>`: {rows:,} rows, whose keys the predicates are on, and a tail of {small:,} or {large:,}
+events that are not applied yet, or of none ([all figures](../benchmarks/results/views.json), commit
+`{commit}`). All of a query is counted, with its look at metadata and at the tail. The machine had
+other work (a load of {load} on {cores} cores), so there are bytes and CPU seconds, and no times.
+
+| reader | query | `<t>`: MB, CPU s | no tail: MB, CPU | small tail: MB, CPU | large tail: MB, CPU |
+|---|---|---|---|---|---|
+"""
+_AFTER_COSTS = """
+A count of `<t>` reads one column of booleans; with a tail, a count of `<t>_current` must compare
+keys and positions. Where `<t>` is fresh enough, count there. A tail with a changed key whose large
+value was not sent costs more than this: its old key is looked up in the changelog. Most of what
+Spark adds to short queries is fixed: it looks at the tail with a job, creates the views and plans
+the joins. Without a tail its plan is that of the state.
+"""
+
+
 def page() -> str:
     """Return the expected text of the page."""
-    return "\n".join([_BEGINNING, *_sections(), _READERS + "\n".join(_readers()), ""])
+    engines = _READERS + "\n".join(_readers())
+    return "\n".join([_BEGINNING, *_sections(), engines, _SPARK, _costs(), ""])
+
+
+def _costs() -> str:
+    results = json.loads(COSTS.read_text("utf-8"))
+    measured = results["measures"]["views"]
+    introduction = _COSTS.format(
+        rows=measured["rows"],
+        small=measured["tail_events"]["small"],
+        large=measured["tail_events"]["large"],
+        commit=measured["measured"]["commit"],
+        load=measured["load_before"],
+        cores=results["machine"]["cores"],
+    )
+    runs = {(run["reader"], run["shape"], run["tail"]): run for run in measured["runs"]}
+    asked = dict.fromkeys((run["reader"], run["shape"]) for run in measured["runs"])
+    rows = "\n".join(_cost_row(runs, *each) for each in sorted(asked, key=lambda each: each[0]))
+    return introduction + rows + "\n" + _AFTER_COSTS.rstrip()
+
+
+def _cost_row(runs: Mapping[tuple[str, str, str], Any], reader: str, shape: str) -> str:
+    state = runs[reader, shape, "empty"]["state"]
+    cells = [_TITLES[reader], shape, f"{state['bytes'] / 1e6:.1f}, {state['cpu_seconds']:.2f}"]
+    for tail in ("empty", "small", "large"):
+        view = runs[reader, shape, tail]["view"]
+        times = (view[what] / state[what] for what in ("bytes", "cpu_seconds"))
+        cells.append(", ".join(f"{each:,.1f}x" for each in times))
+    return f"| {' | '.join(cells)} |"
 
 
 def _readers() -> Iterator[str]:

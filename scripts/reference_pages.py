@@ -1,35 +1,43 @@
-"""Write docs/reference/pipeline-file.md and docs/reference/commands.md from the code.
+"""Write docs/pipeline.md and docs/reference/commands.md from the code.
 
 `python -m scripts.reference_pages` writes both; a unit test fails while either is out of date.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from cdclake.cli.examples import example_lines
 from cdclake.cli.main import commands
-from cdclake.config.schema import pipeline_schema
+from cdclake.config.key_examples import FOLDER as EXAMPLES
+from cdclake.config.key_examples import example_of
+from cdclake.config.key_reference import DocumentedKey, documented_keys
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
-Schema = Mapping[str, Any]
-
-# Sections that override `firehose`.
-_SHARING = {"firehose.domains.NAME", "puts.NAME", "weblogs.NAME"}
+FOLDER = Path(__file__).resolve().parents[1] / "docs"
+_MAX_EXAMPLE_WIDTH = 72
 
 _FILE_HEAD = """# The pipeline file
 
 Made from the JSON Schema by `make docs`; do not edit it. `cdclake schema` prints the schema, and
-[pipelines/pipeline.schema.json](../../pipelines/pipeline.schema.json) gives completion to editors.
+[pipelines/pipeline.schema.json](../pipelines/pipeline.schema.json) gives completion to editors.
 `cdclake validate FILE` checks more than the schema can, offline. Complete files:
-[shop.yaml](../../pipelines/shop.yaml), [pagila.yaml](../../pipelines/pagila.yaml),
-[weblogs.yaml](../../pipelines/weblogs.yaml), [puts.yaml](../../pipelines/puts.yaml). The file never
+[shop.yaml](../pipelines/shop.yaml), [pagila.yaml](../pipelines/pagila.yaml),
+[weblogs.yaml](../pipelines/weblogs.yaml), [puts.yaml](../pipelines/puts.yaml). The file never
 contains a password.
 
-`NAME` is a name that you choose. `environments: NAME:` overlays the other sections for one
-environment of the deployment; the local lake ignores environments.
+`NAME` is a name that you choose, `[]` each entry of a list. An empty default means that the setting
+is off, or that its meaning names the default. Each example is part of a file in
+[pipelines/](../pipelines/) or [pipelines/reference/](../pipelines/reference/), which a test
+validates.
+`cdclake schema --doc KEY` prints one of these rows, with its example as lines to copy:
+`cdclake schema --doc policies.new_columns`.
+
+`environments: NAME:` overlays the other sections for one environment of the deployment; the local
+lake ignores environments.
 """
 
 _COMMANDS_HEAD = """# Commands
@@ -37,111 +45,43 @@ _COMMANDS_HEAD = """# Commands
 Made from the command line's own help by `make docs`; do not edit it. Every command takes `--help`.
 With `--json` it prints one JSON object on standard output; a failure is
 `{"ok": false, "error": {code, message, remedy, ...}}`.
-[Exit codes](../how-to/troubleshooting.md). `CDCLAKE_HOME` is the folder of the lake, and
-`CDCLAKE_SOURCE_DSN` stands in for `up --source`.
+[Exit codes](../how-to/troubleshooting.md). `CDCLAKE_HOME` is the folder of the lake.
+`CDCLAKE_SOURCE_DSN` holds the source's DSN with its password for every command that takes one.
+A FILE may also be written as `--file FILE`, as the commands spell it that take other arguments.
+`--install-completion`, without a command, installs completion for your shell.
 """
 
 
-def pipeline_file_page() -> str:
+def pipeline_page() -> str:
     """Return the page of the pipeline file: a section per top-level key, a row per setting."""
-    schema = pipeline_schema()
-    scalars: list[Row] = []
+    scalars: list[DocumentedKey] = []
     sections: list[str] = []
-    for name, entry in schema["properties"].items():
-        section, *settings = _settings(schema, name, entry, is_required=name in schema["required"])
+    for name, group in groupby(documented_keys(), lambda key: re.split(r"[.\[]", key.path)[0]):
+        section, *settings = group
         if not settings:
             scalars.append(section)
-        elif name != "environments":
+        else:
             about = [f"{section.meaning}\n"] if section.meaning else []
             sections += [f"## {name}\n", *about, *_table(settings, f"{name}."), ""]
     return "\n".join([_FILE_HEAD, "## Top level\n", *_table(scalars), "", *sections])
 
 
-class Row(NamedTuple):
-    """One setting of the pipeline file."""
-
-    path: str
-    default: str
-    values: str
-    meaning: str
-
-
-def _table(rows: list[Row], prefix: str = "") -> Iterator[str]:
-    yield "| key | default | other values | meaning |"
-    yield "|---|---|---|---|"
-    for row in rows:
-        cells = (f"`{row.path.removeprefix(prefix)}`", row.default, row.values, row.meaning)
+def _table(keys: list[DocumentedKey], prefix: str = "") -> Iterator[str]:
+    yield "| key | type | default | meaning | example |"
+    yield "|---|---|---|---|---|"
+    for key in keys:
+        name, meaning = f"`{key.path.removeprefix(prefix)}`", key.meaning.replace("|", "\\|")
+        cells = (name, key.type, key.default, meaning, _example(key))
         yield "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
 
 
-def _settings(
-    schema: Schema, path: str, entry: Schema, *, is_required: bool = False, inherits: bool = False
-) -> Iterator[Row]:
-    """Yield the row of a key, and of every key below it.
-
-    Settings that a domain or web logs share with `firehose` take their default from there
-    (`inherits`).
-    """
-    named, mapping = _named(schema, entry), _mapping(schema, entry)
-    meaning = entry.get("description") or named.get("description", "")
-    default = _default(entry, is_required=is_required, inherits=inherits)
-    values = _values(entry, None if inherits else entry.get("default"))
-    yield Row(path, default, values, " ".join(meaning.split()).replace("|", "\\|"))
-    for name, below in mapping.get("properties", {}).items():
-        yield from _settings(
-            schema,
-            f"{path}.{name}",
-            below,
-            is_required=name in mapping.get("required", ()),
-            inherits=inherits or (path in _SHARING and name in _shared(schema)),
-        )
-    each = mapping.get("additionalProperties")
-    if isinstance(each, dict) and each.get("$ref") != "#/$defs/JsonValue":
-        yield from _settings(schema, f"{path}.NAME", each)
-
-
-def _shared(schema: Schema) -> Collection[str]:
-    firehose: Collection[str] = schema["$defs"]["Firehose"]["properties"].keys()
-    return firehose
-
-
-def _named(schema: Schema, entry: Schema) -> Schema:
-    """Return the definition that an entry, also an optional one, refers to; else the entry."""
-    for option in (entry, *entry.get("anyOf", ())):
-        if "$ref" in option:
-            found: Schema = schema["$defs"][option["$ref"].rpartition("/")[2]]
-            return found
-    return entry
-
-
-def _mapping(schema: Schema, entry: Schema) -> Schema:
-    """Return the mapping that the entry allows; an empty one if it allows none."""
-    named = _named(schema, entry)
-    for option in (named, *named.get("anyOf", ())):
-        if "properties" in option or isinstance(option.get("additionalProperties"), dict):
-            mapping: Schema = option
-            return mapping
-    return {}
-
-
-def _default(entry: Schema, *, is_required: bool, inherits: bool) -> str:
-    if is_required:
-        return "required"
-    value = entry.get("default")
-    if value is None or isinstance(value, dict):
-        return ""
-    return "that of `firehose`" if inherits else f"`{_yaml(value)}`"
-
-
-def _values(entry: Schema, default: object) -> str:
-    """Return the allowed values other than the default."""
-    options = [value for part in (entry, *entry.get("anyOf", ())) for value in part.get("enum", ())]
-    others = [value for value in options if value not in (None, default)]
-    return ", ".join(f"`{_yaml(value)}`" for value in others)
-
-
-def _yaml(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _example(key: DocumentedKey) -> str:
+    found = example_of(key.path)
+    if found is None:
+        raise ValueError(f"no file in {EXAMPLES} has the key {key.path}")
+    line = found.inline()
+    is_section = isinstance(found.value, dict | list)
+    return "its keys below" if is_section and len(line) > _MAX_EXAMPLE_WIDTH else f"`{line}`"
 
 
 def commands_page() -> str:
@@ -151,6 +91,8 @@ def commands_page() -> str:
         shown = [each for each in command.params if each.name not in ("help", "json_output")]
         lines += [f"## {name}\n", "```", _usage(name, shown), "```\n"]
         lines += [" ".join(part.split()) + "\n" for part in command.help.split("\n\n")]
+        if examples := example_lines(name):
+            lines += ["```sh", *examples, "```\n"]
         if options := [each for each in shown if each.param_type_name == "option"]:
             lines += ["| option | default | meaning |", "|---|---|---|"]
             lines += [_option_row(each) for each in options]
@@ -180,7 +122,7 @@ def _option_row(option: Any) -> str:
     return f"| {names} | {shown} | {option.help} |".replace("|  |", "| |")
 
 
-PAGES = {"pipeline-file.md": pipeline_file_page, "commands.md": commands_page}
+PAGES = {"pipeline.md": pipeline_page, "reference/commands.md": commands_page}
 
 
 if __name__ == "__main__":

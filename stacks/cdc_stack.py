@@ -21,6 +21,7 @@ from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfig
 from cdclake.stacks.constructs.connector import Connector
 from cdclake.stacks.constructs.first_brokers import first_brokers
 from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.probe_connector import ProbeConnector
 from cdclake.stacks.constructs.source_preparation import Preparation
 from cdclake.stacks.constructs.topic import Topic
 from cdclake.stacks.network_stack import NetworkOutputs
@@ -48,8 +49,10 @@ class CdcStack(PipelineStack):
         self._network, self._source, self._streaming = network, source, streaming
         plugin, worker = self._add_plugin(), self._add_worker()
         offsets, prepared = self._add_offsets(), self._add_preparation()
+        brokers = self._brokers()
+        self._add_probe(plugin, worker, brokers)
         if deployment.aws.connector == "on":
-            connector = self._add_connector(plugin, worker)
+            connector = self._add_connector(plugin, worker, brokers)
             # Created after both, and deleted before the source is cleaned up: the slot must be
             # inactive then.
             connector.node.add_dependency(offsets, prepared)
@@ -114,7 +117,25 @@ class CdcStack(PipelineStack):
             ground=self._network.ground,
         )
 
-    def _add_connector(self, plugin: ConnectPlugin, worker: WorkerConfiguration) -> Connector:
+    def _add_probe(self, plugin: ConnectPlugin, worker: WorkerConfiguration, brokers: str) -> None:
+        name = naming.probe_connector_name(self.deployment.prefix)
+        grants = [
+            *self._streaming.grant_keep_state(offsets=self._offsets, connector=name),
+            *self._source.grant_read_login_and_salt(),
+        ]
+        ProbeConnector(
+            self,
+            "ConnectProbe",
+            plugin=plugin,
+            worker=worker,
+            brokers=brokers,
+            grants=grants,
+            ground=self._network.ground,
+        )
+
+    def _add_connector(
+        self, plugin: ConnectPlugin, worker: WorkerConfiguration, brokers: str
+    ) -> Connector:
         name = naming.connector_name(self.deployment.prefix)
         return Connector(
             self,
@@ -124,7 +145,7 @@ class CdcStack(PipelineStack):
             mcus=self.deployment.aws.connect.mcus,
             plugin=plugin,
             worker=worker,
-            brokers=self._brokers(),
+            brokers=brokers,
             security_group=self._network.connect.group_id,
             grants=self._grants(name),
             ground=self._network.ground,

@@ -14,6 +14,7 @@ from cdclake.stacks.constructs.deployment_context import DeploymentContext, kept
 from cdclake.stacks.constructs.encryption import Encryption
 from cdclake.stacks.constructs.flow_log import FlowLog
 from cdclake.stacks.constructs.private_network import PrivateNetwork, interfaces_of
+from cdclake.stacks.constructs.probe_connector import add_probe_outputs
 from cdclake.stacks.constructs.security_groups import ClientGroup, ServerGroup
 from cdclake.stacks.pipeline_stack import PipelineStack
 
@@ -54,6 +55,9 @@ class NetworkStack(PipelineStack):
                 self.outputs = self._place(encryption.key_arn, existing)
                 self._ask_for_endpoints()
         if deployment.plan.tables:
+            ground, connect = self.outputs.ground, self.outputs.connect
+            subnets = {"Subnets": ",".join(ground.subnet_ids), "SecurityGroup": connect.group_id}
+            add_probe_outputs(self, subnets)
             self._admit_to_source()
             self._ask_owner_of_kafka()
 

@@ -43,7 +43,8 @@ class ObservabilityStack(PipelineStack):
             ground: context of the deployment.
         """
         super().__init__(scope, deployment, "observability", "dashboard and alarms")
-        topic = AlarmTopic(self, "Topic", emails=deployment.aws.monitoring.email, ground=ground)
+        told = deployment.aws.monitoring
+        topic = AlarmTopic(self, "Topic", emails=told.email, webhooks=told.webhook, ground=ground)
         self.alarm_topic = Topic.from_topic_arn(self, "Told", topic.arn)
         self._action = SnsAction(self.alarm_topic)
         watched = watches(deployment, failed_queue=failed_queue, functions=functions)

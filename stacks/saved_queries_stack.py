@@ -8,9 +8,18 @@ from aws_cdk import aws_athena
 from constructs import Construct
 
 from cdclake.config.deployment import Deployment
-from cdclake.iceberg.saved_queries import as_one_text, put_queries, saved_queries
+from cdclake.iceberg.saved_queries import (
+    INCOMPLETE,
+    as_one_text,
+    put_queries,
+    request_queries,
+    saved_queries,
+)
 from cdclake.plan import Table
 from cdclake.stacks.pipeline_stack import PipelineStack
+
+# With that query, a template of more tables could exceed CloudFormation's megabyte.
+_MAX_LONG_TEXTS = 250
 
 
 class SavedQueriesStack(PipelineStack):
@@ -31,7 +40,10 @@ class SavedQueriesStack(PipelineStack):
         database = deployment.plan.lake_database
         for table in tables:
             described = f"Rows, history and health of {table.source}: select a query to run"
-            _save(self, table.name, described, saved_queries(table, database))
+            queries = saved_queries(table, database)
+            if len(tables) > _MAX_LONG_TEXTS:
+                queries.pop(INCOMPLETE, None)
+            _save(self, table.name, described, queries)
 
 
 class PutQueriesStack(PipelineStack):
@@ -40,10 +52,17 @@ class PutQueriesStack(PipelineStack):
     def __init__(self, scope: Construct, deployment: Deployment) -> None:
         super().__init__(scope, deployment, "queries-puts", "saved queries of put records")
         plan = deployment.plan
-        keys = {table.name: table.key for put in plan.puts for table in put.targets}
-        for name in (name for stream in plan.put_streams for name in stream.tables):
-            described = f"Rows and health of {name}: select a query to run"
-            _save(self, name, described, put_queries(name, keys.get(name, ()), plan.lake_database))
+        database = plan.lake_database
+        queries = {
+            **{n: request_queries(n, database) for logs in plan.web_logs for n in logs.tables},
+            **{
+                table.name: put_queries(table.name, table.key, database)
+                for put in plan.puts
+                for table in put.targets
+            },
+        }
+        for name, texts in queries.items():
+            _save(self, name, f"Rows and health of {name}: select a query to run", texts)
 
 
 def _save(stack: PipelineStack, name: str, described: str, queries: dict[str, str]) -> None:

@@ -58,8 +58,14 @@ class StreamingOutputs:
     def grant_produce(self, *, others: list[str], offsets: str, connector: str) -> list[Grant]:
         """Allow a connector to write the pipeline's and `others` topics and to keep its state."""
         return [
-            joins_cluster(self.cluster_arn),
             *connect_grants.writes_topics(self.cluster_path, pipeline=self.pipeline, others=others),
+            *self.grant_keep_state(offsets=offsets, connector=connector),
+        ]
+
+    def grant_keep_state(self, *, offsets: str, connector: str) -> list[Grant]:
+        """Allow a worker to join the cluster and to keep the state of its connector there."""
+        return [
+            joins_cluster(self.cluster_arn),
             *connect_grants.keeps_state(self.cluster_path, offsets=offsets, connector=connector),
         ]
 

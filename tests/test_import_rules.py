@@ -22,7 +22,7 @@ from tests.source_tree import (
 # The longest prefix of the module decides.
 THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake": set(),  # the core: standard library only
-    "cdclake.cli": {"rich", "typer"},
+    "cdclake.cli": {"prompt_toolkit", "rich", "typer"},
     "cdclake.config": {"jq", "pydantic", "pydantic_core", "ruamel", "sqlglot"},
     "cdclake.deployed": {"boto3", "botocore"},
     "cdclake.functions": {"boto3", "botocore"},
@@ -69,6 +69,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.local.process": {"psutil"},
     "cdclake.local.puts": {"botocore"},
     "cdclake.local.reader": {"duckdb"},
+    "cdclake.local.trace": {"duckdb", "psycopg"},
     "cdclake.stacks": {"aws_cdk", "cdk_nag", "constructs"},
     "cdclake.stacks.constructs": {"aws_cdk", "constructs"},
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import DeploymentEnvironment, DeploymentFile
 
@@ -63,7 +64,8 @@ def _templates(deployment: Deployment, folder: Path | None) -> dict[str, dict[st
         return read_templates(folder, deployment.prefix)
     from cdclake.stacks.templates import synthesize_templates
 
-    return synthesize_templates(deployment)
+    with step("write the templates"):
+        return synthesize_templates(deployment)
 
 
 def _render(found: Estimate, prefix: str) -> None:

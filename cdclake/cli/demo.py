@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cdclake.activity import listening
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.errors import InputError
 
@@ -78,7 +79,12 @@ def _demo_of_shop(json_output: bool, **given: Any) -> None:
     title = f"cdclake demo: {options.rate:g} rows/s for {options.seconds:g} s"
     show = _show(watch, json_output, title)
     base = Home.from_environment().path
-    with ending_in_order(), temporary_home(base, keep=options.keep) as home, show.open():
+    with (
+        listening(None),
+        ending_in_order(),
+        temporary_home(base, keep=options.keep) as home,
+        show.open(),
+    ):
         answer = run_demo(home, options, watch, show)
     answer["seconds_total"] = round(watch.elapsed, 1)
     answer["steps"] = watch.seconds()
@@ -101,7 +107,7 @@ def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> Non
     watch = Stopwatch()
     show = PlainLines(watch, _to_stderr if json_output else _flushed)
     base = Home.from_environment().path
-    with ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
+    with listening(None), ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
         answer = run_given(home, given, folder, show, keep=keep)
     answer["seconds_total"] = round(watch.elapsed, 1)
     _end(answer | ({"home": str(home.path)} if keep else {}), json_output, _render_given)

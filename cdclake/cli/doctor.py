@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
 from cdclake.cli.target import EnvironmentOption, Target, TargetOption
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
     from cdclake.check import Check
+
+
+_FixOption = Annotated[
+    bool, typer.Option("--fix", help="Repair what can be repaired without a decision.")
+]
+_ProbeOption = Annotated[
+    bool,
+    typer.Option("--probe", help="With --target aws: run the probe job, and add what it found."),
+]
+_ConnectorOption = Annotated[
+    bool,
+    typer.Option(
+        "--probe-connector",
+        help="With --target aws: create a connector, add what its log answers, and delete it.",
+    ),
+]
+_YesOption = Annotated[
+    bool, typer.Option("--yes", help="Accept what --probe-connector costs, without a question.")
+]
 
 
 def doctor(
@@ -23,29 +44,25 @@ def doctor(
     ] = None,
     target: TargetOption = Target.LOCAL,
     environment: EnvironmentOption = None,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Repair what can be repaired without a decision.")
-    ] = False,
-    probe: Annotated[
-        bool,
-        typer.Option(
-            "--probe", help="With --target aws: run the probe job, and add what it found."
-        ),
-    ] = False,
+    fix: _FixOption = False,
+    probe: _ProbeOption = False,
+    connector: _ConnectorOption = False,
+    yes: _YesOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Check what a lake needs, and print a remedy for each check that fails.
 
     Locally: Java, jars, disk, ports and rights, and with --source the database. With --target aws:
-    the account, before a first deployment; with --probe also where the Glue jobs will run. Exit
-    with 1 if a check has failed.
+    the account, before a first deployment; with --probe also where the Glue jobs will run, with
+    --probe-connector also where Debezium will. Exit with 1 if a check has failed.
     """
     from cdclake.check import summary
 
-    if probe and target is not Target.AWS:
-        raise InputError("--probe runs a Glue job", "add --target aws")
+    _refuse_locally(target, probe=probe, connector=connector)
+    if connector and not yes:
+        _accept_cost(json_output)
     checks, fixed = (
-        _aws(file, environment, fix=fix, probe=probe)
+        _aws(file, environment, fix=fix, probe=probe, connector=connector)
         if target is Target.AWS
         else _here(file, source, environment, fix=fix)
     )
@@ -53,6 +70,31 @@ def doctor(
     emit(answer, json_output, lambda: _render(answer))
     if not answer["ok"]:
         raise typer.Exit(1)
+
+
+def _refuse_locally(target: Target, *, probe: bool, connector: bool) -> None:
+    if target is Target.AWS:
+        return
+    if probe:
+        raise InputError("--probe runs a Glue job", "add --target aws")
+    if connector:
+        raise InputError("--probe-connector runs a connector of MSK Connect", "add --target aws")
+
+
+def _accept_cost(json_output: bool) -> None:
+    """Ask whether to pay for the connector; without a terminal, require --yes."""
+    from cdclake.cost.prices import PRICES
+    from cdclake.deployed.connector_probe import MAX_MINUTES
+
+    price = PRICES["connect.mcu"]
+    cost = (
+        f"--probe-connector creates a connector of one MCU for at most {MAX_MINUTES} minutes, at"
+        f" {price.usd:.2f} dollars an hour in us-east-1 ({price.read_on}):"
+        f" {price.usd * MAX_MINUTES / 60:.2f} dollars"
+    )
+    if json_output or not sys.stdin.isatty():
+        raise InputError(cost, "add --yes to accept it")
+    typer.confirm(f"{cost}. Continue?", abort=True)
 
 
 def _here(
@@ -65,17 +107,20 @@ def _here(
     home = Home.from_environment()
     plan = None if file is None else load_plan(file, environment)
     fixed = repair(home) if fix else []
-    checks = [*check_machine(home), *check_lake(home)]
+    with step("check the machine"):
+        checks = [*check_machine(home), *check_lake(home)]
     if source is not None:
-        checks += check_database(source, plan)
+        with step("check the database"):
+            checks += check_database(source, plan)
     return checks, fixed
 
 
 def _aws(
-    file: Path | None, environment: str | None, *, fix: bool, probe: bool
+    file: Path | None, environment: str | None, *, fix: bool, probe: bool, connector: bool
 ) -> tuple[list[Check], list[str]]:
     from cdclake.config.deployment import load_deployment
     from cdclake.deployed.aws_calls import explained
+    from cdclake.deployed.connector_probe import probe_connector
     from cdclake.deployed.preflight import create_roles, preflight
     from cdclake.deployed.probe import run_probe
 
@@ -85,10 +130,11 @@ def _aws(
             "run `cdclake doctor FILE --environment NAME --target aws`",
         )
     deployment = load_deployment(file, environment)
-    with explained(deployment.prefix, "check the account for"):
+    with step("check the account"), explained(deployment.prefix, "check the account for"):
         fixed = create_roles(deployment) if fix else []
         checks = preflight(deployment)
     checks += run_probe(file, environment) if probe else []
+    checks += probe_connector(deployment) if connector else []
     return checks, [f"created the role of {service}" for service in fixed]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, is_terminal, say, shown_bytes
 
 
 def down(
@@ -25,19 +26,37 @@ def down(
             " the next `up` continues without reading the tables again.",
         ),
     ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before --purge deletes.")
+    ] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Stop all components and keep the lake, which `up` continues.
 
     A --source database loses the slot, the publication, the schema and the role of cdclake, since
     an unread slot retains WAL. The next `up` then reads every table again, and changes that were
-    made meanwhile are not in the history. --keep-slot avoids both.
+    made meanwhile are not in the history. --keep-slot avoids both. On a terminal, --purge lists
+    what it deletes, and asks.
     """
     from cdclake.local import shutdown
     from cdclake.local.process.home import Home
 
-    answer = shutdown.down(Home.from_environment(), purge=purge, keep_slot=keep_slot)
+    home = Home.from_environment()
+    if purge and not (yes or json_output) and is_terminal():
+        _confirm(shutdown.purged_parts(home, keep_slot=keep_slot), home.path)
+    answer = shutdown.down(home, purge=purge, keep_slot=keep_slot)
     emit(answer, json_output, lambda: _render(answer))
+
+
+def _confirm(parts: list[dict[str, Any]], folder: Path) -> None:
+    """List what is deleted, and ask whether to go on; nothing is asked if there is nothing."""
+    if not parts:
+        return
+    say(f"this deletes the lake in {folder}, and keeps the tables of the source:")
+    for part in parts:
+        size = "" if part["bytes"] is None else f" ({shown_bytes(part['bytes'])})"
+        say(f"  {part['what']}{size}: {part['where']}")
+    typer.confirm("Go on?", abort=True)
 
 
 def _render(answer: dict[str, Any]) -> None:

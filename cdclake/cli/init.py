@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, given_source, say
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
+    from cdclake.local.lake.declared_columns import DeclaredColumns
+    from cdclake.plan import Plan
     from cdclake.postgres.proposal import Proposal
     from cdclake.postgres.refusal import Refusal
+
+_UPDATE_HELP = (
+    "Add the source's new columns to this pipeline file, and the new tables that match its"
+    " `policies: new_tables`; keep the rest as it is written."
+)
 
 
 def init(
@@ -24,26 +31,22 @@ def init(
         str | None,
         typer.Option(
             "--from-db",
-            help="DSN of the database to read; better in the environment variable"
-            " CDCLAKE_SOURCE_DSN, since other users see arguments.",
+            envvar=SOURCE_DSN_KEY,
+            help="DSN of the database to read, better in the environment variable, since other"
+            " users see arguments; or `local`: that of the running lake.",
         ),
     ] = None,
     schema: Annotated[
         list[str] | None, typer.Option("--schema", help="Include only this schema; repeatable.")
     ] = None,
-    update: Annotated[
-        Path | None,
-        typer.Option(
-            "--update",
-            help="Add the new columns of its tables to this pipeline file, and keep the rest.",
-        ),
-    ] = None,
+    update: Annotated[Path | None, typer.Option("--update", help=_UPDATE_HELP)] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Write a pipeline file with every table of a database that can be streamed.
 
-    With --update, add new columns to a pipeline file instead; `exclude: true` keeps a column out.
+    With --update, add new columns and tables to a pipeline file instead; `exclude: true` keeps a
+    column out. Nothing is captured before `up` or a deployment gets the file.
     """
     if update is not None:
         if output is not None or schema or force:
@@ -84,43 +87,76 @@ def _write(output: Path, dsn: str, schemas: list[str] | None, json_output: bool)
 
 
 def _update(file: Path, dsn: str, json_output: bool) -> None:
-    from cdclake.config.resolve import load_plan
+    from cdclake.config.resolve import load_file, load_plan
     from cdclake.local.lake.declared_columns import declare_new_columns
+    from cdclake.local.lake.declared_tables import declare_new_tables
     from cdclake.local.lake.source_tls import secured
-    from cdclake.postgres.published import omitted_columns
 
-    declared = declare_new_columns(secured(dsn), load_plan(file), file)
+    dsn, patterns = secured(dsn), load_file(file).policies.new_tables
+    declared = declare_new_columns(dsn, load_plan(file), file)
     plan = load_plan(file)
-    tables = [
-        {
-            "source": table.source,
-            "table": table.name,
-            "key": [column.source for column in table.key_columns],
-            "columns": [column.source for column in table.columns],
-            "omitted_columns": list(omitted_columns(table, actual)),
-            "added_columns": list(declared.added.get(table.source, ())),
-        }
-        for table in plan.tables
-        if (actual := declared.source.get((table.schema, table.table))) is not None
-    ]
+    new = declare_new_tables(dsn, plan, patterns, file)
     refused = [
         {"source": table, "reason": reason, "remedy": remedy}
         for table, found in declared.refused.items()
         for reason, remedy in found
     ]
-    answer = {"ok": True, "file": str(file), "tables": tables, "refused": refused}
+    refused += [
+        {"source": each.source.source, "reason": each.reason, "remedy": _how_to_admit(each)}
+        for each in new.matching
+        if each.reason
+    ]
+    known = [*_updated(plan, declared)]
+    answer = {
+        "ok": True,
+        "file": str(file),
+        "tables": [*known, *({**_proposed(p), "added_columns": []} for p in new.admitted)],
+        "added_tables": [proposal.source.source for proposal in new.admitted],
+        "undeclared_tables": list(new.others),
+        "refused": refused,
+    }
     emit(answer, json_output, lambda: _render_update(answer))
+
+
+def _updated(plan: Plan, declared: DeclaredColumns) -> Iterator[dict[str, Any]]:
+    """Yield the tables that the file has declared before, with the columns that it got."""
+    from cdclake.postgres.published import omitted_columns
+
+    for table in plan.tables:
+        actual = declared.source.get((table.schema, table.table))
+        if actual is not None:
+            yield {
+                "source": table.source,
+                "table": table.name,
+                "key": [column.source for column in table.key_columns],
+                "columns": [column.source for column in table.columns],
+                "omitted_columns": list(omitted_columns(table, actual)),
+                "added_columns": list(declared.added.get(table.source, ())),
+            }
+
+
+def _how_to_admit(proposal: Proposal) -> str:
+    from cdclake.postgres.pipeline_text import entry_lines
+
+    if proposal.remedy or proposal.declared is None:
+        return proposal.remedy
+    return "to admit it, add these lines:\n" + "\n".join(entry_lines(proposal))
 
 
 def _render_update(answer: dict[str, Any]) -> None:
     added = [(t["source"], t["added_columns"]) for t in answer["tables"] if t["added_columns"]]
     for source, columns in added:
         say(f"{answer['file']}: added {', '.join(columns)} to {source}")
+    for source in answer["added_tables"]:
+        say(f"{answer['file']}: added the table {source}, with all its columns in clear")
     for refused in answer["refused"]:
         say(f"{refused['source']}: {refused['reason']}; {refused['remedy']}")
+    if count := len(answer["undeclared_tables"]):
+        what = "1 table" if count == 1 else f"{count} tables"
+        say(f"{what} of the source not declared, nor in `policies: new_tables`")
     say(
         f"Review the file, then run: cdclake up {answer['file']}"
-        if added
+        if added or answer["added_tables"]
         else f"{answer['file']} declares every column that it can"
     )
 
@@ -130,27 +166,16 @@ def _warnings(problems: list[Refusal]) -> list[dict[str, str]]:
 
 
 def _dsn(given: str | None) -> str:
-    dsn = given or os.environ.get(SOURCE_DSN_KEY)
-    if not dsn:
+    if not given:
         raise InputError(
             "no database to read",
-            f"set {SOURCE_DSN_KEY} to its DSN, or use --from-db",
+            f"set {SOURCE_DSN_KEY} to its DSN, or use --from-db DSN or --from-db local",
         )
-    return dsn
+    return given_source(given)
 
 
 def _summary(output: Path, proposals: list[Proposal]) -> dict[str, Any]:
-    tables = [
-        {
-            "source": proposal.source.source,
-            "table": declared.name,
-            "key": [column.source for column in declared.key_columns],
-            "columns": [column.source for column in declared.columns],
-            "omitted_columns": list(proposal.omitted),
-        }
-        for proposal in proposals
-        if (declared := proposal.declared) is not None and not proposal.reason
-    ]
+    tables = [_proposed(proposal) for proposal in proposals if not proposal.reason]
     refused = [
         {
             "source": proposal.source.source,
@@ -162,6 +187,18 @@ def _summary(output: Path, proposals: list[Proposal]) -> dict[str, Any]:
         if proposal.reason
     ]
     return {"ok": True, "file": str(output), "tables": tables, "refused": refused}
+
+
+def _proposed(proposal: Proposal) -> dict[str, Any]:
+    declared = proposal.declared
+    assert declared is not None  # the proposal has no reason against it
+    return {
+        "source": proposal.source.source,
+        "table": declared.name,
+        "key": [column.source for column in declared.key_columns],
+        "columns": [column.source for column in declared.columns],
+        "omitted_columns": list(proposal.omitted),
+    }
 
 
 def _render(output: Path, proposals: list[Proposal], warnings: list[dict[str, str]]) -> None:

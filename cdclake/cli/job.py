@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say_all
+from cdclake.cli.table_answers import VerboseOption, job_lines
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -36,6 +38,7 @@ def job(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
+    verbose: VerboseOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Run a job for the lake's tables.
@@ -49,7 +52,7 @@ def job(
         report = _run_here(name, tables)
     else:
         report = _run_on_aws(name, tables, file, environment)
-    emit(report, json_output, lambda: _render(report))
+    emit(report, json_output, lambda: say_all(_lines(report, verbose)))
     if not report["ok"]:
         raise typer.Exit(4)
 
@@ -96,15 +99,9 @@ def _check_known(name: str, *, aws: bool) -> None:
         raise InputError(f"unknown job {name!r}", f"choose one of {', '.join(known)}")
 
 
-def _render(report: dict[str, Any]) -> None:
+def _lines(report: dict[str, Any], verbose: bool) -> Iterator[str]:
     if "job_run_id" in report:
-        say(f"run {report['job_run_id']}")
+        yield f"run {report['job_run_id']}"
     if "error" in report:
-        say(f"{report['error']['message']}; {report['error']['remedy']}")
-    for line in report["tables"]:
-        say(
-            f"{line['table']}: {line['seconds']} s, {line['rows_applied']} rows applied, "
-            f"files {line['files_before']} -> {line['files_after']}, "
-            f"snapshots {line['snapshots_before']} -> {line['snapshots_after']}"
-            + (f"; {line['error']}" if line["error"] else "")
-        )
+        yield f"{report['error']['message']}; {report['error']['remedy']}"
+    yield from job_lines(report, verbose)

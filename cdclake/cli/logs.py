@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,12 +19,10 @@ from cdclake.cli.target import (
     deployed_file,
 )
 from cdclake.errors import InputError
+from cdclake.time_spans import parse_time
 
 if TYPE_CHECKING:
     from cdclake.log_line import LogLine
-
-_SPAN = re.compile(r"(\d+)([smhd])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def logs(
@@ -35,7 +32,9 @@ def logs(
     follow: Annotated[
         bool, typer.Option("-f", "--follow", help="Go on with new lines until interrupted.")
     ] = False,
-    since: Annotated[str, typer.Option(help="How far back: 30s, 10m, 2h or 1d.")] = "10m",
+    since: Annotated[
+        str, typer.Option(help="How far back: 30s, -10m, 2h or 1d; or a time.")
+    ] = "10m",
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
@@ -78,7 +77,11 @@ def _shown(line: LogLine) -> str:
 
 
 def _parse(since: str) -> timedelta:
-    match = _SPAN.fullmatch(since)
-    if match is None:
-        raise InputError(f"invalid --since {since!r}", "write 30s, 10m, 2h or 1d")
-    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+    """Return how far back the lines begin; raise InputError if that is neither span nor time."""
+    now = datetime.now(UTC)
+    time = parse_time(since, now) or parse_time(f"-{since}", now)
+    if time is None:
+        raise InputError(
+            f"invalid --since {since!r}", "write 30s, 10m, 2h, 1d or a time like 2026-11-21T14:30Z"
+        )
+    return now - time

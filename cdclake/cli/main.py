@@ -15,41 +15,51 @@ from typing import Annotated, Any
 import typer
 
 from cdclake import __version__
+from cdclake.cli.connect import connect
 from cdclake.cli.connector import connector
 from cdclake.cli.cost import cost
 from cdclake.cli.dbt import dbt
 from cdclake.cli.demo import demo
 from cdclake.cli.doctor import doctor
 from cdclake.cli.down import down
+from cdclake.cli.examples import example_lines
+from cdclake.cli.file_argument import FileCommand
 from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
+from cdclake.cli.metrics import metrics
 from cdclake.cli.new import new
-from cdclake.cli.output import emit_error, say
+from cdclake.cli.output import emit_error, say, showing_progress
 from cdclake.cli.pause import pause
+from cdclake.cli.peek import peek
+from cdclake.cli.plan import plan
 from cdclake.cli.psql import psql
+from cdclake.cli.quarantine import quarantine
 from cdclake.cli.redrive import redrive
 from cdclake.cli.rehearse import rehearse
 from cdclake.cli.replay import replay
 from cdclake.cli.resume import resume
 from cdclake.cli.resync import resync
 from cdclake.cli.schema import schema
+from cdclake.cli.snapshots import snapshots
 from cdclake.cli.source import source_sql
 from cdclake.cli.sql import sql
 from cdclake.cli.status import status
+from cdclake.cli.trace import trace
 from cdclake.cli.up import up
 from cdclake.cli.validate import validate
 from cdclake.cli.verify import verify
 from cdclake.cli.views import views
+from cdclake.cli.which_repair import WHICH_REPAIR
 from cdclake.errors import CdcError, ComponentFailed, InputError
 from cdclake.extras import missing_extra
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (new, doctor, init, validate, schema, up, down, demo),
-    "Look": (status, logs, sql, psql, verify),
+    "Start": (new, doctor, init, validate, schema, plan, up, down, demo),
+    "Look": (status, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
-    "Deploy and connect": (rehearse, cost, views, connector, dbt),
+    "Deploy and connect": (rehearse, cost, views, connect, connector, dbt),
 }
 
 # Commands of two words, by the first.
@@ -67,7 +77,6 @@ def make_app() -> typer.Typer:
         name="cdclake",
         help="Change data capture from PostgreSQL into Iceberg.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -75,14 +84,23 @@ def make_app() -> typer.Typer:
     for heading, verbs in VERBS.items():
         for verb in verbs:
             name = verb.__name__.replace("_", "-")
-            app.command(name, rich_help_panel=heading)(verb)
+            ends = [_example_text(name), WHICH_REPAIR if heading == "Repair" else None]
+            epilog = "\n\n".join(filter(None, ends)) or None
+            app.command(name, rich_help_panel=heading, epilog=epilog, cls=FileCommand)(verb)
     for name, verbs in GROUPS.items():
         group = typer.Typer(help=_GROUP_HELP[name], no_args_is_help=True)
         group.callback()(_start)
         for verb in verbs:
-            group.command(verb.__name__.removeprefix(f"{name}_").replace("_", "-"))(verb)
+            word = verb.__name__.removeprefix(f"{name}_").replace("_", "-")
+            group.command(word, epilog=_example_text(f"{name} {word}"))(verb)
         app.add_typer(group, name=name, rich_help_panel="Deploy and connect")
     return app
+
+
+def _example_text(command: str) -> str | None:
+    """Return the end of a command's help; a blank line keeps its lines apart."""
+    lines = example_lines(command)
+    return "\n\n".join(["Examples:" if len(lines) > 1 else "Example:", *lines]) if lines else None
 
 
 def commands() -> dict[str, Any]:
@@ -121,7 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:
-        code = make_app()(given, prog_name="cdclake", standalone_mode=False)
+        with showing_progress(as_json):
+            code = make_app()(given, prog_name="cdclake", standalone_mode=False)
     except CdcError as error:
         emit_error(error, as_json)
         code = error.exit_code

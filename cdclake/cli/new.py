@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, given_source, say
 from cdclake.errors import InputError
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}[a-z0-9]")
@@ -22,7 +22,7 @@ def new(
             "--from-db",
             envvar=SOURCE_DSN_KEY,
             help="DSN of a database whose tables the pipeline file gets, as by `cdclake init`;"
-            " better in the environment variable, since other users see arguments.",
+            " better in the environment variable, since other users see arguments; or `local`.",
         ),
     ] = None,
     json_output: JsonOption = False,
@@ -56,7 +56,7 @@ def _read(name: str, dsn: str) -> tuple[str, list[dict[str, str]]]:
     from cdclake.local.lake.source_tls import secured
     from cdclake.postgres.pipeline_text import render_pipeline
 
-    database, proposals = survey(secured(dsn), None)
+    database, proposals = survey(secured(given_source(dsn)), None)
     refused = [
         {"source": proposal.source.source, "reason": proposal.reason}
         for proposal in proposals

@@ -4,15 +4,42 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
+from cdclake.activity import listening
+from cdclake.cli.progress_display import ProgressDisplay
 from cdclake.errors import CdcError
 
 SOURCE_DSN_KEY = "CDCLAKE_SOURCE_DSN"  # environment variable of `init` and `up`
+LOCAL_SOURCE = "local"  # instead of a DSN: the running lake's own
+_UNIT_STEP = 1000
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+_displays: list[ProgressDisplay] = []
+
+
+@contextmanager
+def showing_progress(as_json: bool) -> Iterator[None]:
+    """Show the steps of the block on standard error, until it prints or ends."""
+    display = ProgressDisplay(as_json)
+    _displays.append(display)
+    try:
+        with listening(display):
+            yield
+    finally:
+        _displays.remove(display)
+        display.close()
+
+
+def close_progress() -> None:
+    """Remove the steps from the terminal, before something is printed or asked."""
+    for display in _displays:
+        display.close()
 
 
 def emit(obj: Mapping[str, Any], as_json: bool, render: Callable[[], None]) -> None:
@@ -28,6 +55,12 @@ def say(text: str) -> None:
     _write(text)
 
 
+def say_all(lines: Iterable[str]) -> None:
+    """Print lines of text."""
+    for line in lines:
+        _write(line)
+
+
 def error_object(error: CdcError) -> dict[str, Any]:
     """Return the JSON object of an error; with `component` and `log_tail` if it has them."""
     shown = {"code": error.code, "message": error.message, "remedy": error.remedy}
@@ -40,6 +73,7 @@ def emit_error(error: CdcError, as_json: bool) -> None:
     if as_json:
         _write(json.dumps(error_object(error)))
         return
+    close_progress()
     lines = [f"error: {error.message}"]
     if tail := getattr(error, "log_tail", ""):
         lines.append(str(tail).rstrip())
@@ -48,7 +82,40 @@ def emit_error(error: CdcError, as_json: bool) -> None:
     sys.stderr.write("\n".join(lines) + "\n")
 
 
+def given_source(dsn: str) -> str:
+    """Return the DSN, or that of the running lake's source for `local`.
+
+    Raises:
+        NotRunning: for `local` without a running lake
+    """
+    if dsn != LOCAL_SOURCE:
+        return dsn
+    from cdclake.local.lake.lake import running_source
+    from cdclake.local.process.home import Home
+
+    return running_source(Home.from_environment())[0]
+
+
+def shown_bytes(count: float) -> str:
+    """Return a number of bytes in the unit that a person reads.
+
+    >>> shown_bytes(999), shown_bytes(57_400_000)
+    ('999 B', '57 MB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < _UNIT_STEP:
+            return f"{count:,.0f} {unit}"
+        count /= _UNIT_STEP
+    return f"{count:,.1f} TB"
+
+
+def is_terminal() -> bool:
+    """Check whether a person reads the output and can answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def _write(text: str) -> None:
     """Print a line; escape characters that the terminal's encoding lacks."""
+    close_progress()
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")

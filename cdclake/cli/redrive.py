@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import (
     EnvironmentOption,
@@ -50,7 +51,8 @@ def _redrive_local(*, dry_run: bool) -> dict[str, Any]:
     from cdclake.local.process.home import Home
     from cdclake.local.redrive import redrive_lake
 
-    return redrive_lake(open_lake(Home.from_environment()), dry_run=dry_run)
+    with step("redrive failed records"):
+        return redrive_lake(open_lake(Home.from_environment()), dry_run=dry_run)
 
 
 def _redrive_deployed(
@@ -59,7 +61,8 @@ def _redrive_deployed(
     from cdclake.deployed.aws_functions import deployed_redrives
     from cdclake.redrive.pages import redrive_all
 
-    return redrive_all(*deployed_redrives(deployed_file(file), environment), dry_run=dry_run)
+    with step("redrive failed records"):
+        return redrive_all(*deployed_redrives(deployed_file(file), environment), dry_run=dry_run)
 
 
 def _render(answer: dict[str, Any]) -> None:

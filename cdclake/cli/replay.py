@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say_all
+from cdclake.cli.table_answers import VerboseOption, did_lines, replay_total
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -25,6 +27,7 @@ def replay(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
+    verbose: VerboseOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Retry quarantined events; apply those that are accepted now, at their position.
@@ -39,7 +42,7 @@ def replay(
     else:
         check_local(file, environment)
         answer = _replay_here(table)
-    emit(answer, json_output, lambda: _render(answer))
+    emit(answer, json_output, lambda: say_all(_lines(answer, verbose)))
     if not answer["ok"]:
         raise typer.Exit(4)
 
@@ -55,8 +58,6 @@ def _replay_here(table: str | None) -> dict[str, Any]:
     return to_json(local_operations(lake).replay(tables, skip_stopped=table is None))
 
 
-def _render(answer: dict[str, Any]) -> None:
-    for table in answer["tables"]:
-        say(f"{table['table']}: {table['did']}")
-        for reason, count in table.get("refused", {}).items():
-            say(f"  {count} x {reason}")
+def _lines(answer: dict[str, Any], verbose: bool) -> Iterator[str]:
+    yield from did_lines(answer["tables"], verbose)
+    yield replay_total(answer["tables"])

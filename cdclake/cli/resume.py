@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say_all
+from cdclake.cli.table_answers import VerboseOption, did_lines
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -23,6 +25,7 @@ def resume(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
+    verbose: VerboseOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Start a paused stream; let stopped tables read their gap from Kafka and rejoin.
@@ -34,7 +37,7 @@ def resume(
     else:
         check_local(file, environment)
         answer = _resume_here()
-    emit(answer, json_output, lambda: _render(answer))
+    emit(answer, json_output, lambda: say_all(_lines(answer, verbose)))
     if not answer["ok"]:
         raise typer.Exit(4)
 
@@ -60,8 +63,7 @@ def _resume_here() -> dict[str, Any]:
         return to_json(local_operations(lake).resume(lake.plan.tables))
 
 
-def _render(answer: dict[str, Any]) -> None:
+def _lines(answer: dict[str, Any], verbose: bool) -> Iterator[str]:
     if answer.get("was_paused"):
-        say("the stream starts within five minutes")
-    for table in answer["tables"]:
-        say(f"{table['table']}: {table['did']}")
+        yield "the stream starts within five minutes"
+    yield from did_lines(answer["tables"], verbose)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.aligned import counted
+from cdclake.cli.output import JsonOption, emit, say_all
+from cdclake.cli.table_answers import VerboseOption, did_lines
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -33,29 +38,37 @@ def resync(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
+    verbose: VerboseOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Read every row of a table again, and remove rows from the lake that the source lacks."""
-    from cdclake import naming
-
+    begun = time.monotonic()
     _check(table, expired)
     if target is Target.AWS:
-        if no_wait:
-            raise InputError(
-                "--no-wait applies to the local lake only",
-                "interrupt the command instead; the job continues",
-            )
-        job = deployed_job(file, environment, naming.OPERATE_JOB)
-        if table is None:
-            answer = job.operate("resync", [], expired="true")
-        else:
-            answer = job.operate("resync", [table])
+        answer = _resync_deployed(table, no_wait, file, environment)
     else:
         check_local(file, environment)
         answer = _resync_here(table, no_wait)
-    emit(answer, json_output, lambda: _render(answer))
+    seconds = time.monotonic() - begun
+    emit(answer, json_output, lambda: say_all(_lines(answer, verbose, seconds)))
     if not answer["ok"]:
         raise typer.Exit(4)
+
+
+def _resync_deployed(
+    table: str | None, no_wait: bool, file: Path | None, environment: str | None
+) -> dict[str, Any]:
+    from cdclake import naming
+
+    if no_wait:
+        raise InputError(
+            "--no-wait applies to the local lake only",
+            "interrupt the command instead; the job continues",
+        )
+    job = deployed_job(file, environment, naming.OPERATE_JOB)
+    if table is None:
+        return job.operate("resync", [], expired="true")
+    return job.operate("resync", [table])
 
 
 def _check(table: str | None, expired: bool) -> None:
@@ -81,8 +94,9 @@ def _resync_here(table: str | None, no_wait: bool) -> dict[str, Any]:
     return to_json({each.name: operations.resync(each, wait=not no_wait) for each in chosen})
 
 
-def _render(answer: dict[str, Any]) -> None:
+def _lines(answer: dict[str, Any], verbose: bool, seconds: float) -> Iterator[str]:
     if not answer["tables"]:
-        say("no table lacks events that Kafka has lost")
-    for table in answer["tables"]:
-        say(f"{table['table']}: {table['did']}")
+        yield "no table lacks events that Kafka has lost"
+    yield from did_lines(answer["tables"], verbose)
+    if answer["tables"]:
+        yield f"{counted(len(answer['tables']), 'table')} in {seconds:.0f} s"

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import (
     EnvironmentOption,
@@ -37,7 +38,9 @@ def source_sql(
     if target is Target.AWS:
         from cdclake.deployed.source_sql import run_source_sql
 
-        answer = run_source_sql(script, deployed_file(file), environment, keep_owners=keep_owners)
+        deployed = deployed_file(file)
+        with step(f"run {script}"):
+            answer = run_source_sql(script, deployed, environment, keep_owners=keep_owners)
     else:
         check_local(file, environment)
         answer = _run_here(script, keep_owners=keep_owners)
@@ -48,7 +51,8 @@ def _run_here(script: Path, *, keep_owners: bool) -> dict[str, Any]:
     from cdclake.local.lake.source_script import run_local_script
     from cdclake.local.process.home import Home
 
-    return run_local_script(Home.from_environment(), script, keep_owners=keep_owners)
+    with step(f"run {script}"):
+        return run_local_script(Home.from_environment(), script, keep_owners=keep_owners)
 
 
 def _render(answer: dict[str, Any]) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +15,7 @@ from cdclake.errors import InputError
 
 if TYPE_CHECKING:
     from cdclake.deployed.aws_jobs import DeployedJob
+    from cdclake.jobs.reader.duck import Reader
 
 
 class Target(StrEnum):
@@ -57,3 +61,21 @@ def deployed_job(file: Path | None, environment: str | None, name: str) -> Deplo
     from cdclake.deployed.aws_jobs import DeployedJob
 
     return DeployedJob(deployed_file(file), environment, name)
+
+
+@contextmanager
+def lake_reader_of(target: Target, file: Path | None, environment: str | None) -> Iterator[Reader]:
+    """Yield a reader of the target's lake, which spills into a folder for this command."""
+    if target is Target.AWS:
+        from cdclake.deployed.deployed_lake import DeployedLake
+
+        lake = DeployedLake(deployed_file(file), environment)
+        with TemporaryDirectory() as spill:
+            yield lake.reader(Path(spill))
+        return
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
+    from cdclake.local.reader.duck import lake_reader
+
+    check_local(file, environment)
+    yield lake_reader(open_lake(Home.from_environment()))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
-from cdclake.errors import InputError
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, is_terminal, say_all
+from cdclake.cli.up_text import up_lines
+from cdclake.errors import CdcError, InputError
 
 
 class Wait(StrEnum):
@@ -32,8 +31,9 @@ def up(
         str | None,
         typer.Option(
             "--source",
+            envvar=SOURCE_DSN_KEY,
             help="DSN of an existing database to use instead of the lake's own; better in the"
-            " environment variable CDCLAKE_SOURCE_DSN, since other users see arguments.",
+            " environment variable, since other users see arguments.",
         ),
     ] = None,
     wait: Annotated[
@@ -42,14 +42,38 @@ def up(
             help="started: return when changes stream; rows: when every table's rows are in."
         ),
     ] = Wait.STARTED,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before tables are read again.")
+    ] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Start the lake, or the components that are down; with FILE, stream its tables.
 
     If it fails, it stops what it has started. A paused lake stays paused until `cdclake resume`.
+    On a terminal it asks before it reads tables again that the lake has (`cdclake plan FILE`).
     """
-    answer = _up(file, source or os.environ.get(SOURCE_DSN_KEY), wait, stream=not no_stream)
-    emit(answer, json_output, lambda: _render(answer))
+    if not (no_stream or yes or json_output) and is_terminal():
+        _confirm(file, source)
+    answer = _up(file, source, wait, stream=not no_stream)
+    emit(answer, json_output, lambda: say_all(up_lines(answer)))
+
+
+def _confirm(file: Path | None, dsn: str | None) -> None:
+    """Ask whether to go on if tables are read again; what cannot be foreseen is not asked."""
+    from cdclake.cli.plan import planned_locally, render
+    from cdclake.local.process.home import Home
+    from cdclake.plan_effects import LOAD_AGAIN
+
+    chosen = _chosen_file(Home.from_environment(), file)
+    if chosen is None:
+        return
+    try:
+        answer = planned_locally(chosen, dsn)
+    except CdcError:  # `up` refuses it too, or heals what did not answer
+        return
+    if any(table["effect"] == LOAD_AGAIN for table in answer["tables"]):
+        render(answer)
+        typer.confirm("Go on?", abort=True)
 
 
 def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> dict[str, Any]:
@@ -96,48 +120,3 @@ def _kept_dsn(home: Any, dsn: str | None) -> str | None:
             "use another CDCLAKE_HOME for the other source, or `cdclake down --purge` first",
         )
     return None if dsn is None else secured(dsn)
-
-
-def _render(answer: dict[str, Any]) -> None:
-    for line in answer["did"] or ["nothing to do: everything runs"]:
-        say(line)
-    _render_addresses(answer)
-    for change in answer.get("relation_changes", ()):
-        did = "it is read again" if change["did"] else change["remedy"]
-        say(f"{change['source']}: {change['message']}; {did}")
-    for table in answer["tables"]:
-        say(f"table     {table['source']} -> {table['table']}")
-    for name, polled in answer.get("polled", {}).items():
-        say(f"polled    {name}: {polled['error'] or str(polled['rows']) + ' rows'}")
-    for kind, put in _put_streams(answer):
-        say(f"{kind:<9} {put['source']} {put['stream']} -> {', '.join(put['tables'])}")
-    for connector in answer.get("connectors", ()):
-        failed = f": {connector['last_error']}" if connector["last_error"] else ""
-        say(f"connector {connector['connector']} {connector['state']}{failed}")
-    if not any(answer.get(key) for key in ("tables", "web_logs", "puts")):
-        say("no tables are streaming: run `cdclake up FILE`")
-    if answer.get("paused"):
-        say("the lake is paused and stays so: `cdclake resume` starts the stream")
-
-
-def _render_addresses(answer: dict[str, Any]) -> None:
-    source = answer["source"]
-    if source is not None:
-        own = source["password"] is not None
-        say(
-            f"source    postgresql://{source['user']}@{source['host']}:{source['port']}"
-            f"/{source['dbname']}"
-            + ("   (password: the lake's secrets.properties, or --json)" if own else "")
-        )
-    if answer["kafka"] is not None:
-        say(f"kafka     {answer['kafka']}")
-    say(f"s3, glue  {answer['s3']}")
-    if "firehose" in answer:
-        say(f"firehose  {answer['firehose']}")
-    say(f"clients   {answer['clients']}: credentials for your own clients")
-    say(f"logs      {answer['logs']}")
-
-
-def _put_streams(answer: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    yield from (("web logs", logs) for logs in answer.get("web_logs", ()))
-    yield from (("put table", put) for put in answer.get("puts", ()))

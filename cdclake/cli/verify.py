@@ -2,61 +2,95 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say_all
+from cdclake.cli.table_answers import VerboseOption
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
     Target,
     TargetOption,
     check_local,
+    deployed_file,
     deployed_job,
 )
-from cdclake.errors import ComponentFailed
+from cdclake.cli.verify_text import verify_lines
+from cdclake.errors import ComponentFailed, InputError
 
 Report = dict[str, Any]
 
 
+class ReaderEngine(StrEnum):
+    """Engine whose answer is compared."""
+
+    DUCKDB = "duckdb"
+    SPARK = "spark"
+    TRINO = "trino"
+    ATHENA = "athena"
+
+
+_WaitOption = Annotated[
+    float, typer.Option("--wait", min=0, help="Seconds to wait for pending changes.")
+]
+_TableOption = Annotated[
+    str | None,
+    typer.Option("--table", help="Only this table, by its name in the lake or in the source."),
+]
+_SampleOption = Annotated[
+    int | None,
+    typer.Option("--sample", min=1, help="Compare only about this many rows per table."),
+]
+_DeepOption = Annotated[
+    bool,
+    typer.Option(
+        "--deep", help="Also compare each state with its changelog, and look for doubled events."
+    ),
+]
+_ReaderOption = Annotated[
+    ReaderEngine,
+    typer.Option(help="Engine whose TABLE_current is compared; athena with --target aws."),
+]
+
+
 def verify(
-    wait: Annotated[
-        float, typer.Option("--wait", min=0, help="Seconds to wait for pending changes.")
-    ] = 120.0,
-    table: Annotated[
-        str | None,
-        typer.Option("--table", help="Only this table, by its name in the lake or in the source."),
-    ] = None,
-    sample: Annotated[
-        int | None,
-        typer.Option("--sample", min=1, help="Compare only about this many rows per table."),
-    ] = None,
-    deep: Annotated[
-        bool,
-        typer.Option(
-            "--deep",
-            help="Also compare each state with its changelog, and look for doubled events.",
-        ),
-    ] = False,
+    wait: _WaitOption = 120.0,
+    table: _TableOption = None,
+    sample: _SampleOption = None,
+    deep: _DeepOption = False,
+    reader: _ReaderOption = ReaderEngine.DUCKDB,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
+    verbose: VerboseOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Compare every row of the source with the lake; exit 1 if anything differs.
 
     A stopped table counts as a difference. Rows that kept changing during the comparison are
     reported as `unsettled`, and rows that a rule withholds as `withheld`; neither are differences.
-    For web logs the requests are counted: no acknowledged request may be missing.
+    Nor are `incomplete` rows: Athena shows NULL for a large value that an UPDATE of the row's key
+    did not send, until it is applied. For web logs the requests are counted: no acknowledged
+    request may be missing.
     """
+    _check_reader(reader, target)
+    chosen: list[str] = [] if table is None else [table]
     if target is Target.AWS:
-        report = _verify_on_aws(wait, table, sample, deep, file, environment)
+        arguments = _job_arguments(wait, sample, deep, reader)
+        report = _verify_on_aws(chosen, arguments, file, environment)
+        if reader is ReaderEngine.ATHENA:
+            report = _with_athena(report, table, sample, file, environment)
     else:
         check_local(file, environment)
-        report = _verify_here(wait, table, sample, deep)
-    emit(report, json_output, lambda: _render(report))
+        if reader is ReaderEngine.SPARK:
+            report = _verify_in_spark(chosen, _job_arguments(wait, sample, deep, reader))
+        else:
+            report = _verify_here(wait, table, sample, deep)
+    emit(report, json_output, lambda: say_all(verify_lines(report, verbose)))
     if not report["ok"]:
         raise typer.Exit(1)
 
@@ -81,86 +115,73 @@ def _verify_here(wait: float, table: str | None, sample: int | None, deep: bool)
     return {**report, "ok": ok, "web_logs": logs, "puts": puts}
 
 
+def _check_reader(reader: ReaderEngine, target: Target) -> None:
+    if reader is ReaderEngine.TRINO:
+        raise InputError(
+            "--reader trino is not possible: the local lake has no Trino, and a deployment asks"
+            " Athena",
+            "use --reader athena with --target aws, whose views have the same text; locally use"
+            " --reader spark",
+        )
+    if reader is ReaderEngine.ATHENA and target is Target.LOCAL:
+        raise InputError(
+            "--reader athena needs --target aws: the local lake has no Athena",
+            "add --target aws --file FILE, or use --reader spark",
+        )
+
+
+def _job_arguments(
+    wait: float, sample: int | None, deep: bool, reader: ReaderEngine
+) -> dict[str, str]:
+    """Return the arguments of the job; Athena is asked from this machine."""
+    arguments = {"wait": f"{wait:g}"} | ({} if sample is None else {"sample": str(sample)})
+    arguments |= {"reader": reader.value} if reader is ReaderEngine.SPARK else {}
+    return arguments | ({"deep": "true"} if deep else {})
+
+
+def _verify_in_spark(tables: list[str], arguments: dict[str, str]) -> Report:
+    """Run the deployed job on this machine: it has a Spark session."""
+    from cdclake import naming
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.lake.spark_jobs import run_job
+    from cdclake.local.process.home import Home
+
+    lake = open_lake(Home.from_environment())
+    if not lake.plan.all_tables:
+        raise InputError(
+            "--reader spark compares tables of a database, and this lake has none",
+            "run `cdclake verify`, which counts put records and requests",
+        )
+    names = [lake.plan.table(name).name for name in tables]
+    return _succeeded(run_job(lake, naming.VERIFY_JOB, names, **arguments), naming.VERIFY_JOB)
+
+
 def _verify_on_aws(
-    wait: float,
-    table: str | None,
-    sample: int | None,
-    deep: bool,
-    file: Path | None,
-    environment: str | None,
+    tables: list[str], arguments: dict[str, str], file: Path | None, environment: str | None
 ) -> Report:
     from cdclake import naming
 
-    arguments = {"wait": f"{wait:g}"} | ({} if sample is None else {"sample": str(sample)})
-    arguments |= {"deep": "true"} if deep else {}
     job = deployed_job(file, environment, naming.VERIFY_JOB)
-    report = job.run([] if table is None else [table], **arguments)
+    return _succeeded(job.run(tables, **arguments), job.name)
+
+
+def _succeeded(report: Report, component: str) -> Report:
+    """Return the job's report; raise its error if it could not compare."""
     if "error" in report:
         error = report["error"]
-        raise ComponentFailed(error["message"], error["remedy"], component=job.name)
+        raise ComponentFailed(error["message"], error["remedy"], component=component)
     return report
 
 
-def _render(report: Report) -> None:
-    for table in report["tables"]:
-        say(_line(table))
-        for example in table["first"]:
-            key = ", ".join(f"{name}={value}" for name, value in example["key"].items())
-            say(f"  {example['kind']} {key}")
-            if example["source"] is not None and example["lake"] is not None:
-                for name in example["columns"]:
-                    source, lake = example["source"][name], example["lake"][name]
-                    say(f"    {name}: source {source!r}, lake {lake!r}")
-        if table.get("deep"):
-            _render_deep(table["table"], table["deep"])
-    for logs in report.get("web_logs", ()):
-        say(
-            f"web logs {logs['web_logs']}: {sum(logs['rows'].values())} requests,"
-            f" {logs['failed']} failed, {logs['missing']} missing"
-        )
-    for put in report.get("puts", ()):
-        say(
-            f"put table {put['puts']}: {sum(put['rows'].values())} rows,"
-            f" {put['failed']} failed, {put['missing']} missing"
-        )
-    result = "equal" if report["ok"] else "NOT equal"
-    sample = report["sample"]
-    part = f" (a sample of about {sample} rows per table)" if sample else ""
-    say(f"{result}{part}, {report['rounds']} rounds, {report['seconds']} s")
+def _with_athena(
+    report: Report,
+    table: str | None,
+    sample: int | None,
+    file: Path | None,
+    environment: str | None,
+) -> Report:
+    from cdclake.deployed.athena_engine import compare_athena, with_answers
+    from cdclake.deployed.deployed_lake import DeployedLake
 
-
-_DEEP_KINDS = {
-    "missing": "rows of the changelog are missing in {table}",
-    "extra": "rows of {table} have no event in the changelog",
-    "different": "rows of {table} differ from the changelog",
-    "doubled_rows": "keys are in {table} more than once",
-    "doubled_events": "events are in {table}_changes more than once",
-    "history_missing": "rows of {table} have no event in {table}_history",
-    "history_different": "rows of {table} differ from their event in {table}_history",
-}
-
-
-def _render_deep(table: str, deep: dict[str, Any]) -> None:
-    for kind, text in _DEEP_KINDS.items():
-        if deep[kind]:
-            say(f"  {deep[kind]} {text.format(table=table)}")
-    for finding in deep["first"]:
-        key = ", ".join(f"{name}={value}" for name, value in finding["key"].items())
-        columns = f": {', '.join(finding['columns'])}" if finding["columns"] else ""
-        say(f"  {finding['kind']} {key}{columns}")
-
-
-def _line(table: dict[str, Any]) -> str:
-    kinds = ("missing", "extra", "different", "unsettled", "withheld")
-    counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table[kind])
-    result = counts or ("equal so far" if table["state"] == "stopped" else "equal")
-    held = table.get("quarantined", 0)
-    remedy = "`cdclake replay`, or `cdclake resync` where it refuses them"
-    quarantine = f"; {held} events in the quarantine ({remedy})" if held else ""
-    omitted = table["omitted_columns"]
-    without = f"; without {', '.join(omitted)}" if omitted else ""
-    prefix = "STOPPED: " if table["state"] == "stopped" else ""
-    error = f"; {prefix}{table['error']}" if table["error"] else ""
-    rows = f"{table['source_rows']} rows in the source, {table['lake_rows']} in the lake"
-    named = f"{table['source']} -> {table['table']}"
-    return f"{named}: {result}; {rows}{without}{quarantine}{error}"
+    lake = DeployedLake(deployed_file(file), environment)
+    return with_answers(report, compare_athena(lake, table, sample))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import DeploymentFile, EnvironmentOption, Target, TargetOption
 from cdclake.errors import InputError
@@ -29,10 +30,10 @@ def views(
 ) -> None:
     """Print the statements that create `<t>_current` and `<t>_history` in Athena.
 
-    With --target aws the deployment's workgroup runs them. Run it when the tables exist, again
-    whenever columns or settings of `firehose:` have changed, and daily: queries of `<t>_current`
-    skip the changelog from before the last run. Existing views are replaced. For derived tables it
-    also prints, but never runs, the statements that compute them in Athena once.
+    With --target aws the deployment's workgroup runs them. Run it when the tables exist, and again
+    whenever columns or settings of `firehose:` have changed. Existing views are replaced. Then the
+    jobs that commit states keep short what queries of `<t>_current` read of the changelog. For
+    derived tables it also prints, but never runs, the statements that compute them in Athena once.
     """
     from cdclake.config.deployment import load_deployment
 
@@ -76,28 +77,49 @@ def _make(workgroup: str, plan: Plan, tables: Iterable[Table]) -> dict[str, Any]
     from cdclake.iceberg.athena_views import athena_views
 
     athena = WorkgroupClient(workgroup)
-    made = [
-        {"view": name, "error": athena.run(sql)}
-        for table in tables
-        for name, sql in athena_views(table, plan, _applied_through(athena, table, plan)).items()
-    ]
+    made = []
+    for table in tables:
+        with step(f"create the views of {table.name} in Athena"):
+            applied, reason = _applied_through(athena, table, plan)
+            views = [
+                {"view": name, "error": athena.run(sql)}
+                for name, sql in athena_views(table, plan, applied).items()
+            ]
+        if reason is not None:
+            views[0]["warning"] = _unbounded(table, reason)
+        made += views
     return {"ok": all(view["error"] is None for view in made), "views": made}
 
 
-def _applied_through(athena: WorkgroupClient, table: Table, plan: Plan) -> int | None:
-    """Return the bound of the table's tail; None if Athena cannot read the state's metadata."""
+def _applied_through(
+    athena: WorkgroupClient, table: Table, plan: Plan
+) -> tuple[int | None, str | None]:
+    """Return the bound of the table's tail, or the reason why Athena cannot read it."""
     from cdclake.iceberg.athena_views import tail_bound
 
     query = athena.start(tail_bound(table, plan))
-    if athena.await_end(query) is not None:
-        return None
+    error = athena.await_end(query)
+    if error is not None:
+        return None, error
     rows = athena.results(query)[1]
-    return int(rows[0][0]) if rows and rows[0][0] is not None else None
+    if not rows or rows[0][0] is None:
+        return None, "the query of the state's metadata has no result"
+    return int(rows[0][0]), None
+
+
+def _unbounded(table: Table, reason: str) -> str:
+    return (
+        f"without a literal bound, since Athena cannot read the metadata of {table.name}: {reason};"
+        " queries of the view may read the whole changelog: fix the cause, then run the command"
+        " again"
+    )
 
 
 def _render_made(answer: dict[str, Any]) -> None:
     for view in answer["views"]:
         say(f"{view['view']}: {view['error'] or 'created'}")
+        if "warning" in view:
+            say(f"  {view['warning']}")
 
 
 def _render_sql(answer: dict[str, Any]) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import copy
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.nodes import CollectionNode, MappingNode, Node
+from ruamel.yaml.nodes import MappingNode
 
 from cdclake.config import literals
+from cdclake.config.file_edits import (
+    BOM,
+    end_of,
+    end_of_line,
+    newline_of,
+    replace_text,
+    value_of,
+)
 from cdclake.config.problems import Refused
 from cdclake.config.yaml_reader import parse_document
 from cdclake.errors import InputError
@@ -34,22 +41,12 @@ def add_columns(file: Path, added: AddedColumns) -> None:
             " changed without rewriting them (an alias, for example)",
             f"add them yourself: {_listed(added)}",
         )
-    written = place.with_name(f".{place.name}.new")
-    try:
-        written.write_bytes(changed.encode("utf-8"))
-        shutil.copymode(place, written)
-        written.replace(place)
-    except OSError as error:
-        written.unlink(missing_ok=True)
-        raise InputError(
-            f"cannot write {file}: {error.strerror}",
-            f"check its folder and your permissions, or add these lines yourself: {_listed(added)}",
-        ) from None
+    replace_text(place, changed, f"add these lines yourself: {_listed(added)}")
 
 
 def with_columns(text: str, added: AddedColumns) -> str | None:
     """Return the file's text with these columns; None if adding them changes anything else."""
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    mark = BOM if text.startswith(BOM) else ""
     body = text.removeprefix(mark)
     changed, expected = body, copy.deepcopy(parse_document(body).values)
     edits = []
@@ -65,9 +62,9 @@ def with_columns(text: str, added: AddedColumns) -> str | None:
 
 def _tables(root: Any, added: AddedColumns) -> Iterator[tuple[str, MappingNode, dict[str, str]]]:
     """Yield the spelling, the node of `columns:` and the new columns of each table to change."""
-    tables = _value(root, "tables")
+    tables = value_of(root, "tables")
     for key, entry in tables.value if isinstance(tables, MappingNode) else ():
-        columns = _value(entry, "columns")
+        columns = value_of(entry, "columns")
         types = added.get(_table_of(str(key.value)))
         if types and isinstance(columns, MappingNode) and columns.value:
             yield str(key.value), columns, dict(types)
@@ -80,32 +77,16 @@ def _table_of(spelled: str) -> tuple[str, str]:
         return "", ""
 
 
-def _value(node: Node | None, name: str) -> Node | None:
-    pairs = node.value if isinstance(node, MappingNode) else ()
-    return next((value for key, value in pairs if key.value == name), None)
-
-
 def _edit(text: str, columns: MappingNode, types: Mapping[str, str]) -> tuple[int, str]:
     """Return where to insert the columns after the last one, and their text."""
-    end = _end(columns.value[-1][1])
+    end = end_of(text, columns.value[-1][1])
     if columns.flow_style:
         # A comma ends a plain scalar here, also that of numeric(12,2).
         return end, "".join(f", {scalar(name)}: {scalar(kind)}" for name, kind in types.items())
-    line_end = text.find("\n", end)
-    line_end = len(text) if line_end < 0 else line_end
-    line_end -= text[line_end - 1 : line_end] == "\r"
-    newline = "\r\n" if "\r\n" in text else "\n"
+    newline = newline_of(text)
     indent = " " * columns.value[0][0].start_mark.column
     lines = (f"{newline}{indent}{scalar(name)}: {kind}" for name, kind in types.items())
-    return line_end, "".join(lines)
-
-
-def _end(node: Node) -> int:
-    """Return the index after the node's last character; a block's own end is after comments."""
-    if isinstance(node, CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return _end(last[1] if isinstance(last, tuple) else last)
-    return int(node.end_mark.index)
+    return end_of_line(text, end), "".join(lines)
 
 
 def _listed(added: AddedColumns) -> str:

@@ -98,6 +98,7 @@ class CreatedNetwork(Section):
     )
     zones: Annotated[list[Zone], AfterValidator(_check_zones)] = Field(
         default_factory=lambda: ["a", "b", "c"],
+        json_schema_extra={"default": ["a", "b", "c"]},
         max_length=3,
         examples=["a"],
         description="Availability zones, one subnet each: letters, which differ between accounts,"
@@ -118,6 +119,7 @@ class ExistingNetwork(Section):
     vpc_id: str = Field(
         pattern=r"^vpc-[0-9a-f]+$",
         examples=["vpc-0a1b2c3d"],
+        description="ID of the VPC.",
     )
     subnet_ids: Annotated[list[SubnetId], AfterValidator(_check_two)] = Field(
         max_length=3,
@@ -145,6 +147,7 @@ class CreatedSource(Section):
     )
     capacity: Annotated[list[Capacity], AfterValidator(_check_capacity)] = Field(
         default_factory=lambda: [0.5, 8.0],
+        json_schema_extra={"default": [0.5, 8]},
         examples=[0.5],
         description="Minimum and maximum of Aurora's capacity units, of 2 GB each.",
     )
@@ -183,7 +186,7 @@ class ExistingSource(Section):
         examples=["shop.abc.eu-west-1.rds.amazonaws.com"],
         description="Host name.",
     )
-    port: int = Field(default=5432, ge=1, le=65535)
+    port: int = Field(default=5432, ge=1, le=65535, description="Port of the server.")
     secret_arn: str = Field(
         pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:.+$",
         examples=["arn:aws:secretsmanager:eu-west-1:111122223333:secret:shop-admin-AbCdEf"],
@@ -252,6 +255,7 @@ class ExistingKafka(Section):
     cluster_arn: Annotated[str, AfterValidator(_check_provisioned)] = Field(
         pattern=r"^arn:aws[a-z-]*:kafka:[a-z0-9-]+:[0-9]{12}:cluster/[A-Za-z0-9-]+/[0-9a-f-]+(-s[0-9]+)?$",
         examples=["arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b2c3d-0a1b-1"],
+        description="ARN of the cluster.",
     )
     bootstrap_brokers: Annotated[str, AfterValidator(_check_brokers)] = Field(
         description=f"The brokers for IAM access, `host:{IAM_PORT}`, separated by commas."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from cdclake.config.aws_model import Aws
 from cdclake.config.connectors_model import ConnectorEntry, ConnectorName
@@ -46,6 +46,33 @@ def _check_environment_name(name: str) -> str:
     return name
 
 
+NO_TABLES = "none"  # of `policies: new_tables`
+_PATTERN = {"type": "string"}
+_PATTERN_REMEDY = "write schema and table, like `public.*` or `public.order_*`; or `none`"
+
+
+def _listed_patterns(value: Any) -> Any:
+    """Return the patterns as a tuple; YAML reads a missing value as null."""
+    if value is None or value == NO_TABLES:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list):
+        raise Refused(f"{value!r} is not a pattern of tables", _PATTERN_REMEDY)
+    return tuple(value)
+
+
+def _check_pattern(pattern: str) -> str:
+    """Return `pattern` if it names a schema and a table."""
+    if re.fullmatch(r"[^.]+\..+", pattern) is None:
+        raise Refused(
+            f"{pattern!r} is not a pattern of tables",
+            _PATTERN_REMEDY,
+        )
+    return pattern
+
+
+TablePattern = Annotated[str, AfterValidator(_check_pattern)]
 EnvironmentName = Annotated[str, AfterValidator(_check_environment_name)]
 
 
@@ -56,6 +83,7 @@ class Lake(Section):
     readers: Annotated[list[ReaderName], AfterValidator(check_distinct)] = Field(
         default_factory=lambda: list[ReaderName](DEFAULT_READERS),
         min_length=1,
+        json_schema_extra={"default": [*DEFAULT_READERS]},
         description="Engines that must be able to read the lake; what one cannot read is refused.",
     )
     format_version: Annotated[Literal[2, 3], BeforeValidator(_check_whole)] = Field(
@@ -139,6 +167,19 @@ class Policies(Section):
         description="When a source column's type is widened without loss, such as integer to"
         " bigint: widen the lake's column as soon as the source check sees it, or stop the table at"
         " the first values that do not fit.",
+    )
+    new_tables: Annotated[
+        tuple[TablePattern, ...],
+        BeforeValidator(_listed_patterns),
+        WithJsonSchema({"anyOf": [_PATTERN, {"type": "array", "items": _PATTERN}]}),
+    ] = Field(
+        default=(),
+        examples=["public.*", ["sales.*", "public.order_*"]],
+        description="Tables of the source that `init --update` adds to the file and `plan` proposes"
+        " when the file does not declare them: `SCHEMA.TABLE` with `*` for any characters and `?`"
+        " for one, or a list of such patterns; `none` for no table. `up` and a deployment capture"
+        " only tables that the file declares.",
+        json_schema_extra={"default": NO_TABLES},
     )
 
 

@@ -10,6 +10,10 @@ from cdclake.config.problems import check_distinct
 from cdclake.config.section import Section
 
 Email = Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+[.][^@\s.]+$")]
+# SNS takes no address with a password; a query or fragment usually is one.
+Webhook = Annotated[
+    str, Field(pattern=r"^(https://[^\s@?#{}$]+|\$\{secretsmanager:[^\s:{}]+:[^\s:{}]+\})$")
+]
 
 
 class Monitoring(Section):
@@ -21,6 +25,14 @@ class Monitoring(Section):
         examples=["on-call@example.com"],
         description="Recipients; each must confirm the first mail. Others can subscribe to the SNS"
         " topic that the deployment prints.",
+    )
+    webhook: Annotated[list[Webhook], AfterValidator(check_distinct)] = Field(
+        default_factory=list,
+        max_length=20,
+        examples=["https://events.example.com/sns"],
+        description="HTTPS endpoints that receive the alarms as SNS messages, and must confirm the"
+        " first one. An address that contains a token is a secret: write"
+        " `${secretsmanager:NAME:KEY}`.",
     )
     table_metrics: bool = Field(
         default=False,

@@ -67,6 +67,7 @@ class PutColumns(Section):
     )
     partition_by: list[Transform] = Field(
         default_factory=lambda: [f"day({ARRIVED_AT})"],
+        json_schema_extra={"default": [f"day({ARRIVED_AT})"]},
         description="Columns, or `year`, `month`, `day` or `hour` of one, that the table is"
         f" partitioned by. `{ARRIVED_AT}` is when Firehose received the record.",
     )

@@ -98,6 +98,7 @@ class WebLogsEntry(StreamSettings):
     )
     statuses: Annotated[list[Status], AfterValidator(check_distinct)] = Field(
         default_factory=lambda: [*USUAL_STATUSES],
+        json_schema_extra={"default": [*USUAL_STATUSES]},
         min_length=1,
         max_length=100,
         description="With `route: status`: the statuses with a separate table.",

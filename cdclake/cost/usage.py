@@ -21,7 +21,7 @@ _CPU_S_PER_EVENT = 17.0e-6
 # N7: requests of a table in a batch for both commits. S3's writes are files, manifests, metadata.
 _WRITES, _READS, _CATALOG = 10, 4, 8
 _FREE_CATALOG = 1e6  # requests a month
-_METRICS = 25  # published by the stream, the jobs and the keepers
+_METRICS = 26  # published by the stream, the jobs and the keepers
 START_MINUTES = 2.0  # until a Glue job works; it is billed from its start
 _MAINTENANCE_MINUTES = 10.0  # of a run, for a small lake
 IDLE_WORKERS = 2  # an autoscaled job's, when little flows: driver and one executor

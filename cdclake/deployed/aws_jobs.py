@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 import uuid
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import boto3
 
 from cdclake import naming
+from cdclake.activity import Advance, Sampler, step
 from cdclake.config.deployment import Deployment, load_deployment
 from cdclake.deployed.aws_calls import explained
 from cdclake.errors import ComponentFailed
+from cdclake.job_advance import JobAdvance
 
 _POLL_S = 10.0
 _ENDED = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
@@ -41,7 +44,8 @@ class DeployedJob:
         if chosen:
             arguments["--tables"] = ",".join(chosen)
         run_id = self.start(arguments)
-        state = self._await_end(run_id)
+        with step(f"run {self.name} on AWS") as shown:
+            state = self._await_end(run_id, Sampler(shown, partial(self._advance, run), _POLL_S))
         report = self._report(run)
         if report is None:
             raise ComponentFailed(
@@ -63,19 +67,28 @@ class DeployedJob:
             started = self._glue.start_job_run(JobName=self.name, Arguments=arguments)
         return str(started["JobRunId"])
 
-    def _await_end(self, run_id: str) -> str:
+    def _advance(self, run: str) -> Advance | None:
+        stored = self._read(naming.advance_name(run))
+        return None if stored is None else JobAdvance.shown(stored)
+
+    def _await_end(self, run_id: str, sampler: Sampler) -> str:
         while True:
             with explained(self.name, f"follow the run {run_id} (which continues) of"):
                 run = self._glue.get_job_run(JobName=self.name, RunId=run_id)["JobRun"]
             if run["JobRunState"] in _ENDED:
                 return str(run["JobRunState"])
+            sampler.sample()
             time.sleep(_POLL_S)
 
     def _report(self, run: str) -> dict[str, Any] | None:
-        """Return the report of the run, from the location in the job's arguments."""
+        """Return the report of the run."""
+        return self._read(naming.report_name(run))
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        """Return a control object, from the location in the job's arguments."""
         from cdclake.jobs.control.store import ObjectStore
 
         with explained(self.name, "read the report of"):
             job = self._glue.get_job(JobName=self.name)["Job"]
-            stored = ObjectStore(job["DefaultArguments"]["--control"]).read(naming.report_name(run))
+            stored = ObjectStore(job["DefaultArguments"]["--control"]).read(name)
         return stored.content if stored else None

@@ -140,10 +140,12 @@ def _figures(table: Table, place: TableProgress) -> dict[str, Any]:
         "table": table.name,
         "source": table.source,
         "live_rows": None,  # needs a query: `cdclake sql --target aws`
+        "incomplete": None,  # needs one, too: the saved query lists them
         "lag_events": None,
         "freshness_s": None,
         "state_age_s": round(time.time() - behind, 1) if behind else 0.0,
         "quarantined": place.quarantined,
+        "withheld": place.withheld,
         "state": _state(place.life),
         "last_error": place.last_error,
     }

@@ -1,7 +1,7 @@
 """Statements that create `<t>_current` and `<t>_history` for Athena and Trino.
 
-A stored view cannot be renewed by each commit, so `<t>_current` looks up in the state's own
-metadata how far the state has been applied. A view in the Glue catalog cannot have a type with a
+A stored view is not renewed by each commit, so `<t>_current` looks up in the state's own metadata
+how far the state has been applied. A view in the Glue catalog cannot have a type with a
 time zone, so points in time are timestamps in UTC.
 """
 
@@ -20,7 +20,7 @@ _TIMESTAMPS = (naming.COMMITTED_AT, naming.INGESTED_AT)
 # The stamp may be older than the state that is read, but never newer, even if an engine loads the
 # two metadata tables at other times than the state: longer than the clocks differ and a commit
 # takes.
-_STAMP_AGE = "interval '2' minute"
+STAMP_AGE_S = 120
 _STALE_VIEW = (
     "no commit of the state from before this view is known: ask again in two minutes,"
     " then run `cdclake views`"
@@ -121,7 +121,7 @@ def _stamp(table: Table, plan: Plan) -> str:
         f"SELECT {_instant(f'{ingested} - {late}')} AS ingested,\n"
         f"  {floor} AS {_FLOOR}\nFROM {snapshots}\n"
         f"WHERE element_at(summary, '{naming.STAMP_PROPERTY}') IS NOT NULL\n"
-        f"  AND committed_at <= current_timestamp - {_STAMP_AGE}\n"
+        f"  AND committed_at <= current_timestamp - interval '{STAMP_AGE_S}' second\n"
         f"  AND snapshot_id IN (SELECT snapshot_id FROM {history} WHERE is_current_ancestor)"
     )
 

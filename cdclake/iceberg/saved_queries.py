@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from cdclake import naming
 from cdclake.debezium.refusals import WITH_VALUE
 from cdclake.firehose.stream import ARRIVED_AT
+from cdclake.iceberg.dialect import SPARK as SPARK_SQL
+from cdclake.iceberg.dialect import TRINO, Dialect
+from cdclake.iceberg.incomplete_rows import incomplete_rows
 from cdclake.plan import Table
+from cdclake.web_logs.row import BODY_BYTES_SENT, REMOTE_ADDR, REQUEST, STATUS, TIME_LOCAL
 
 # Identity of an event; its offset may differ if it was sent again.
 _IDENTITY = (naming.EPOCH, naming.PHASE, naming.LSN, naming.OP)
@@ -27,6 +31,7 @@ class Engine:
     """Engine's names of the lake's tables; the rest of the queries is equal in all engines."""
 
     quote: str
+    dialect: Dialect
     catalog: tuple[str, ...] = ()  # prefix of the database, if the engine needs one
     metadata: str = "."  # between a table and a table of its metadata
 
@@ -45,8 +50,9 @@ class Engine:
         return self.table(database, f"{table}{self.metadata}{what}")
 
 
-ATHENA = Engine('"', metadata="$")
-SPARK = Engine("`", catalog=(naming.CATALOG,))
+ATHENA = Engine('"', TRINO, metadata="$")
+SPARK = Engine("`", SPARK_SQL, catalog=(naming.CATALOG,))
+INCOMPLETE = "rows that lack values until they are applied"
 
 
 def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[str, str]:
@@ -54,6 +60,7 @@ def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[
     return {
         **_state_queries(table, database, engine),
         **_changelog_queries(table, database, engine),
+        **_incomplete_query(table, database, engine),
         **_metadata_queries(table.name, database, engine),
     }
 
@@ -97,6 +104,15 @@ def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str,
     }
 
 
+def _incomplete_query(table: Table, database: str, engine: Engine) -> dict[str, str]:
+    """Return the SELECT of rows whose values Athena's `<t>_current` lacks, if it may lack any."""
+    if not table.may_be_unsent:
+        return {}
+    changes, state = engine.table(database, table.changes), engine.table(database, table.name)
+    select = incomplete_rows(table, changes=changes, state=state, dialect=engine.dialect)
+    return {INCOMPLETE: select}
+
+
 def put_queries(
     name: str, key: Sequence[str], database: str, engine: Engine = ATHENA
 ) -> dict[str, str]:
@@ -119,6 +135,31 @@ def put_queries(
         ),
         **(once if key else {}),
         **_metadata_queries(name, database, engine),
+    }
+
+
+def request_queries(name: str, database: str) -> dict[str, str]:
+    """Return SELECTs over a table of a web server's requests, by what each shows."""
+    table = ATHENA.table(database, name)
+    path = f"split_part({REQUEST}, ' ', 2)"
+    return {
+        "requests of each hour and status": (
+            f"SELECT date_trunc('hour', {TIME_LOCAL}) AS hour, {STATUS}, count(*) AS requests,\n"
+            f"  sum({BODY_BYTES_SENT}) AS bytes\nFROM {table}\n"
+            f"WHERE {TIME_LOCAL} > current_timestamp - interval '1' day\n"
+            "GROUP BY 1, 2\nORDER BY 1 DESC, 2"
+        ),
+        "most requested paths": (
+            f"SELECT {path} AS path, count(*) AS requests, count_if({STATUS} >= 400) AS errors\n"
+            f"FROM {table}\nWHERE {TIME_LOCAL} > current_timestamp - interval '1' day\n"
+            "GROUP BY 1\nORDER BY 2 DESC\nLIMIT 100"
+        ),
+        "clients with the most errors": (
+            f"SELECT {REMOTE_ADDR}, {STATUS}, count(*) AS requests\nFROM {table}\n"
+            f"WHERE {STATUS} >= 400 AND {TIME_LOCAL} > current_timestamp - interval '1' day\n"
+            "GROUP BY 1, 2\nORDER BY 3 DESC\nLIMIT 100"
+        ),
+        **put_queries(name, (), database),
     }
 
 

@@ -25,6 +25,10 @@ HISTORY_FACTS = (
 )
 # Value of `AppliedThrough.ingested` before the first event.
 BEFORE_ALL = -1
+# A floor has the length of a position without its offset: comparing the whole position is the same.
+_KEPT = f"{naming.POSITION} >= (SELECT floor FROM truncated)"
+PENDING = f"SELECT * FROM tail WHERE {naming.OP} <> 't' AND {_KEPT}"
+_FOLDED_IS_NEWER = f"f.{naming.POSITION} > s.{naming.POSITION}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ def current_view(
     of it has been applied. `state` and `changes` are the relations to read. The tail is bounded by
     ingestion, never by position, since an event may arrive late.
     """
-    in_tail = _in_tail(table, changes, applied, dialect)
+    in_tail = tail_condition(table, changes, applied, dialect)
     pending = PENDING
     if waiting := _waiting_creations(table, applied, changes, dialect):
         pending += f" UNION ALL {waiting} AND {_KEPT}"
@@ -71,12 +75,15 @@ def current_view(
     )
 
 
-def overlaid_state(table: Table, state: str, dialect: Dialect) -> str:
-    """Return a SELECT of the live rows: `state`, overlaid by the relations of its tail.
+def overlaid_state(
+    table: Table, state: str, dialect: Dialect, *, folded: str = "folded", kept: str = _KEPT
+) -> str:
+    """Return a SELECT of the live rows: `state`, overlaid by `folded`.
 
-    `folded` has the tail's newest row of each key, and `truncated` its `floor`. Not a full
-    outer join: through it, Trino passes no predicate on the key down to the state. The second part
-    reads the state's keys only.
+    `folded` has the tail's newest row of each key. `kept` is a condition for the rows of the state
+    that the tail does not truncate ("": all); by default it reads the `floor` of `truncated`. Not a
+    full outer join: through it, engines pass no predicate on the key down to the state. The second
+    part reads the state's keys only, and what `kept` needs.
     """
     name = dialect.name
     keys = " AND ".join(f"s.{name(key)} = f.{name(key)}" for key in table.key)
@@ -84,38 +91,52 @@ def overlaid_state(table: Table, state: str, dialect: Dialect) -> str:
         f"{_overlaid(table, column, dialect)} AS {name(column.name)}" for column in table.columns
     )
     new = ", ".join(f"f.{name(c.name)} AS {name(c.name)}" for c in table.columns)
-    rows = f"(SELECT * FROM {state} WHERE {_KEPT}) AS s"
+    rows = f"(SELECT * FROM {state} WHERE {kept}) AS s" if kept else f"{state} AS s"
     return (
-        f"SELECT {stored}\nFROM {rows} LEFT JOIN folded AS f ON {keys}\n"
+        f"SELECT {stored}\nFROM {rows} LEFT JOIN {folded} AS f ON {keys}\n"
         f"WHERE NOT (CASE WHEN {_FOLDED_IS_NEWER} THEN f.{naming.DELETED} "
         f"ELSE s.{naming.DELETED} END)\nUNION ALL\n"
-        f"SELECT {new}\nFROM {rows} RIGHT JOIN folded AS f ON {keys}\n"
-        f"WHERE s.{naming.POSITION} IS NULL AND NOT f.{naming.DELETED}"
+        f"SELECT {new}\nFROM {rows} RIGHT JOIN {folded} AS f ON {keys}\n"
+        f"WHERE s.{name(table.key[0])} IS NULL AND NOT f.{naming.DELETED}"
     )
 
 
-def applied_view(table: Table, *, state: str, floor: str, dialect: Dialect) -> str:
+def applied_view(table: Table, *, state: str, dialect: Dialect) -> str:
     """Return the SELECT of `current_view` for a state that contains the whole changelog.
 
-    It reads the state alone, so that a query costs what it costs on the state. `floor` is that of
-    the newest truncate applied.
+    It reads the state alone, so that a query costs what it costs on the state.
     """
     columns = ", ".join(dialect.name(column.name) for column in table.columns)
-    kept = f" AND {naming.POSITION} >= {dialect.text(floor)}" if floor else ""
-    return f"SELECT {columns} FROM {state} WHERE NOT {naming.DELETED}{kept}"
+    return f"SELECT {columns} FROM {state} WHERE NOT {naming.DELETED}"
 
 
-def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Dialect) -> str:
+def ingested_after(applied: AppliedThrough, dialect: Dialect) -> str:
+    """Return a condition for the changelog's rows that the state may not contain."""
+    return f"{naming.INGESTED_AT} > {dialect.instant(applied.ingested)}"
+
+
+def tail_condition(table: Table, changes: str, applied: AppliedThrough, dialect: Dialect) -> str:
     """Return a condition for the changelog's rows that overlay the state.
 
     If events are unordered, an applied creation of a changed key may lack a value that is in the
     tail, so it is completed again.
     """
-    late = f"{naming.INGESTED_AT} > {dialect.instant(applied.ingested)}"
+    late = ingested_after(applied, dialect)
     if table.delivery != "firehose" or not table.may_be_unsent:
         return late
     lowest = f"(SELECT min({naming.LSN}) FROM {changes} WHERE {late})"
     return f"{late} OR ({lacks_values()} AND {naming.LSN} >= {lowest})"
+
+
+def is_late(table: Table, applied: AppliedThrough, dialect: Dialect) -> str:
+    """Return a condition: an applied creation may lack a value of this event; "" if none can.
+
+    A late event precedes an applied one: it comes from another Kafka partition or from quarantine.
+    """
+    if table.delivery == "firehose" or not set(applied.carried) & {*table.may_be_unsent}:
+        return ""
+    newest = dialect.text(history_of(applied.newest))  # the two events of a pair differ by offset
+    return f"{history_part(naming.POSITION)} <= {newest}"
 
 
 def _waiting_creations(
@@ -123,15 +144,14 @@ def _waiting_creations(
 ) -> str:
     """Return a SELECT of applied creations that late events of the tail complete; "" if none can.
 
-    A late event precedes an applied one: it comes from another Kafka partition or from quarantine.
     Engines read only the creations' facts before they know that there are any.
     """
-    if table.delivery == "firehose" or not set(applied.carried) & {*table.may_be_unsent}:
+    late = is_late(table, applied, dialect)
+    if not late:
         return ""
-    newest = dialect.text(history_of(applied.newest))  # the two events of a pair differ by offset
     lowest = (
         f"SELECT min({naming.LSN}) AS __lowest FROM tail "
-        f"WHERE {history_part(naming.POSITION)} <= {newest} HAVING count({naming.LSN}) > 0"
+        f"WHERE {late} HAVING count({naming.LSN}) > 0"
     )
     waiting = (
         f"SELECT /*+ BROADCAST(late) */ e.{naming.POSITION} FROM {changes} AS e "
@@ -149,12 +169,6 @@ def history_view(table: Table, *, changes: str, dialect: Dialect) -> str:
         for c in table.columns
     ]
     return f"SELECT {', '.join([*HISTORY_FACTS, *columns])}\nFROM {changes}"
-
-
-# A floor has the length of a position without its offset: comparing the whole position is the same.
-_KEPT = f"{naming.POSITION} >= (SELECT floor FROM truncated)"
-PENDING = f"SELECT * FROM tail WHERE {naming.OP} <> 't' AND {_KEPT}"
-_FOLDED_IS_NEWER = f"f.{naming.POSITION} > s.{naming.POSITION}"
 
 
 def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:

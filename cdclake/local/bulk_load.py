@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 import psycopg
 
 from cdclake import naming
+from cdclake.activity import step
 from cdclake.debezium.connector import SourceAddress
 from cdclake.errors import ComponentFailed
 from cdclake.local.lake import stack
@@ -78,9 +79,10 @@ def load_and_hand_over(
         },
     )
     try:
-        connector.begin_at(config, _first_lsn(lake, job))
-        connector.start(config)
-        job.process.wait()
+        with step("load the tables in bulk") as shown:
+            connector.begin_at(config, _first_lsn(lake, job))
+            connector.start(config)
+            job.wait(shown, timeout_s=None)
     finally:
         job.process.kill()
         job.process.wait()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cdclake.debezium.refusals import WITH_VALUE
-
 HEALTHY, ATTENTION, DOWN = "healthy", "attention", "down"
 EXIT_CODES = {HEALTHY: 0, ATTENTION: 1, DOWN: 4}
 _ALIVE = ("running", "starting")
@@ -42,20 +40,20 @@ def _starting(components: list[dict[str, Any]]) -> list[str]:
 
 
 def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
-    name, quarantined = table["table"], table["quarantined"]
+    # What a rule of the file withholds is in quarantine on purpose.
+    name, refused = table["table"], (table["quarantined"] or 0) - (table["withheld"] or 0)
     if table["state"] == "stopped":
         yield f"{name} is stopped; fix the cause, then run `cdclake resume`"
     elif table["last_error"] is not None:
         yield f"{name}: {table['last_error']}"
-    if quarantined and table.get("polled") is not None:
+    if refused and table.get("polled") is not None:
         yield (
-            f"{name}: {quarantined} rows in quarantine; correct them in the source, and the next"
-            " poll that reads them stores them"
+            f"{name}: {refused} rows in quarantine; correct them in the source, and the next poll"
+            " that reads them stores them"
         )
-    elif quarantined:
+    elif refused:
         yield (
-            f'{name}: {quarantined} events in quarantine; `cdclake sql "SELECT split_part(reason,'
-            f" '{WITH_VALUE}', 1), count(*) FROM cdclake_quarantine GROUP BY ALL\"` shows why,"
+            f"{name}: {refused} events in quarantine; `cdclake quarantine {name}` shows why,"
             " `cdclake replay` processes them again"
         )
     for change in table["relation_changes"] or ():

@@ -26,13 +26,14 @@ from cdclake.local.lake.stack import Endpoints
 from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.mask_history import add_to_history
 from cdclake.local.operations_backend import local_operations
-from cdclake.local.plan_diff import PlanDiff, compare
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.streaming_start import await_rows, start_streaming
 from cdclake.local.table_answer import table_answer
+from cdclake.local.table_changes import table_changes
 from cdclake.plan import Plan, Table
+from cdclake.plan_diff import PlanDiff, compare
 
 STARTED, ROWS = "started", "rows"  # what `up` may wait for
 
@@ -88,7 +89,7 @@ def up(
     connectors = _complete(lake, streamed, wait)
     return {
         **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.all_tables),
-        **_outcome(before, state, change, checked),
+        **_outcome(before, lake, change, checked),
         **poll_new_tables(lake, streamed),
         "connectors": shown(connectors),
         **(_firehose(endpoints, plan) if plan.streams else {}),
@@ -116,13 +117,14 @@ def _complete(lake: LocalLake, before: Plan | None, wait: str) -> list[Connector
 
 def _outcome(
     before: LakeState,
-    after: LakeState,
+    lake: LocalLake,
     change: PlanDiff,
     checked: CheckedRelations,
 ) -> dict[str, Any]:
     return {
-        "did": _did(before, after, change),
-        "paused": after.paused,
+        "did": _did(before, lake.state, change),
+        "changed": table_changes(lake, before, change),
+        "paused": lake.state.paused,
         "relation_changes": checked.to_json(),
     }
 

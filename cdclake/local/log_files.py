@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import re
 from collections.abc import Iterator
@@ -25,19 +26,34 @@ def log_lines(
     """Yield the lines of one component, or of all, since so long ago, in the order of time.
 
     A line without a time, as of a traceback, has that of the line before it. With `follow` it goes
-    on forever.
+    on forever, also with the log of a job that starts later.
     """
     files = {path.stem: path for path in sorted(home.logs.glob("*.log"))}
     if not files:
         raise NotRunning(f"no lake has run in {home.path}", "start one with `cdclake up`")
     if component is not None and component not in files:
         raise InputError(f"unknown component {component!r}", f"choose one of {', '.join(files)}")
-    chosen = files if component is None else {component: files[component]}
     after = datetime.now(UTC) - since
-    tails = [_Tail(name, path) for name, path in chosen.items()]
-    for line in merged_lines(tails, follow=follow, poll_seconds=_POLL_S):
+    tail = _FolderTail(home, component)
+    for line in merged_lines([tail], follow=follow, poll_seconds=_POLL_S):
         if line.at >= after:
             yield line
+
+
+class _FolderTail:
+    """Reader of the folder's logs, or of one, with those that are created meanwhile."""
+
+    def __init__(self, home: Home, component: str | None) -> None:
+        self._home, self._pattern = home, f"{component or '*'}.log"
+        self._tails: dict[Path, _Tail] = {}
+
+    def lines(self) -> Iterator[LogLine]:
+        """Yield the lines that are new, in the order of time."""
+        paths = sorted(self._home.logs.glob(self._pattern))
+        for path in paths:
+            if path not in self._tails:
+                self._tails[path] = _Tail(path.stem, path)
+        return heapq.merge(*(self._tails[path].lines() for path in paths))
 
 
 class _Tail:

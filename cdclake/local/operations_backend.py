@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cdclake.activity import Advance
 from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.jobs.control.store import ObjectStore
@@ -20,6 +21,7 @@ from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.lake import LocalLake
+from cdclake.local.lake.load_advance import reading_from_now
 from cdclake.local.lake.spark_jobs import STREAM, stream_spec
 from cdclake.local.lake.topics import end_offsets, topic_state
 from cdclake.local.reader.table_figures import last_position
@@ -101,6 +103,10 @@ class LocalBackend:
         """Insert the signal into the source, and record the table as it is to be read."""
         signal_snapshot(self.lake.dsn, [table], request)
         keep_resynced(self.control, self.lake.dsn, self.lake.plan, table)
+
+    def reading(self, table: Table) -> Callable[[], Advance | None]:
+        """Return a function that reads the rows that the lake has processed from now on."""
+        return reading_from_now(self.lake, table)
 
     def is_signalled(self, request: str) -> bool:
         """Look the signal up in the source."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from cdclake.local.components.connect_plugins import forget_plugins
@@ -14,6 +17,45 @@ from cdclake.local.lake.source import check_source, remove_from_source
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
+
+_SOURCE = "the source"
+# Folders of a lake that a purge deletes, and what each holds.
+_PURGED = {
+    "kafka": "Kafka's topics, with events that are not in the lake yet",
+    "aws": "tables of the lake, their history, and the control objects",
+    "firehose": "buffers of Firehose",
+    "checkpoints": "checkpoints of the stream",
+    "spark": "temporary files of jobs",
+    "figures": "figures of tables that `status` keeps until the next commit",
+}
+
+
+def purged_parts(home: Home, *, keep_slot: bool = False) -> list[dict[str, Any]]:
+    """Return what `down --purge` deletes: each folder with its size, and what is in the source."""
+    state = LakeState.load(home)
+    parts: list[dict[str, Any]] = [
+        {"what": what, "where": str(home.data(name)), "bytes": _size_of(home.data(name))}
+        for name, what in _PURGED.items()
+        if home.data(name).is_dir()
+    ]
+    if "source_dsn" in home.secret_names():
+        what = "stored login of the source"
+        parts.append({"what": what, "where": str(home.path), "bytes": None})
+        plan = Plan.from_json(state.plan) if state.plan else None
+        if plan is not None and plan.tables and not keep_slot:
+            what = f"slot, publication and role {plan.source_object}, and the schema cdclake"
+            parts.append({"what": what, "where": _SOURCE, "bytes": None})
+    return parts
+
+
+def _size_of(folder: Path) -> int:
+    """Return the bytes of the files below a folder; one that is deleted meanwhile counts as 0."""
+    found = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                found += Path(place, name).lstat().st_size
+    return found
 
 
 def down(home: Home, *, purge: bool, keep_slot: bool = False) -> dict[str, Any]:
@@ -27,9 +69,17 @@ def down(home: Home, *, purge: bool, keep_slot: bool = False) -> dict[str, Any]:
     dropped = _leave_source(home, state) if is_foreign and not keep_slot else []
     kept = [f"slot {Plan.from_json(state.plan).source_object}"] if is_foreign and keep_slot else []
     stopped = stack.shut_down(home)
+    deleted = purged_parts(home) if purge else []
     if purge and home.path.is_dir():
         _purge(home, state)
-    return {"ok": True, "stopped": stopped, "purged": purge, "dropped": dropped, "kept": kept}
+    return {
+        "ok": True,
+        "stopped": stopped,
+        "purged": purge,
+        "deleted": [part for part in deleted if part["where"] != _SOURCE],
+        "dropped": dropped,
+        "kept": kept,
+    }
 
 
 def _leave_source(home: Home, state: LakeState) -> list[str]:
@@ -47,7 +97,7 @@ def _leave_source(home: Home, state: LakeState) -> list[str]:
 
 def _purge(home: Home, state: LakeState) -> None:
     """Remove topics, lake and checkpoints; the embedded database keeps the user's tables."""
-    for name in ("kafka", "aws", "firehose", "checkpoints", "spark"):
+    for name in _PURGED:
         shutil.rmtree(home.data(name), ignore_errors=True)
     forget_plugins(home)
     home.forget("source_dsn")

@@ -276,7 +276,7 @@ def _state(table: Table, progress: TableProgress, facts: _Facts, running: set[st
 def _unknown(table: Table, error: str) -> dict[str, Any]:
     counts = (
         *("changes_rows", "state_rows", "live_rows", "state_age_s", "lag_events", "freshness_s"),
-        *("quarantined", "withheld"),
+        *("incomplete", "quarantined", "withheld"),
     )
     return {
         "table": table.name,

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import psycopg
 
+from cdclake.activity import Advance, Sampler, Step, step
 from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
 from cdclake.debezium.worker import password_of, salt_of
 from cdclake.errors import ComponentFailed, TableError
@@ -20,6 +22,7 @@ from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.bulk_load import end_epoch, load_and_hand_over
 from cdclake.local.components import connect
 from cdclake.local.firehose import component
+from cdclake.local.joining_tables import join_tables, request_snapshots
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
@@ -33,6 +36,8 @@ from cdclake.local.lake.lake import (
     source_parts,
     write_plan,
 )
+from cdclake.local.lake.load_advance import advance_of
+from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.source import prepare_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.source_relations import (
@@ -50,13 +55,15 @@ from cdclake.local.lake.table_loads import (
 )
 from cdclake.local.lake.topics import Heartbeat, MarkerReader, create_topics
 from cdclake.local.operations_backend import local_operations, run_stream
-from cdclake.local.plan_diff import PlanDiff, join_tables
 from cdclake.local.process.home import Home
 from cdclake.local.process.supervisor_client import log_tail
 from cdclake.local.puts import put_lifecycle
+from cdclake.plan_diff import PlanDiff
+from cdclake.postgres.source import Prepared
 
 READY_TIMEOUT_S = 300.0  # for a cold JVM on a busy machine; an idle one takes a tenth
 _POLL_S = 0.5
+_SHOWN_EVERY_S = 2.0
 
 
 def start_streaming(
@@ -67,14 +74,7 @@ def start_streaming(
     running = stack.wants(lake.home, STREAM)
     if change.is_first and not running:
         _drop_forgotten_slot(lake)
-    prepared = prepare_source(
-        lake.dsn,
-        plan,
-        embedded=not state.external,
-        role_password=lake.home.secret("replication_password"),
-        own_stream=state.epoch > 0,
-        kept=frozenset(table.source for table in change.kept),
-    )
+    prepared = _prepare_source(lake, change)
     change = change.found(prepared.renamed, prepared.unpublished | checked.to_resync)
     connector = ConnectorClient(lake.endpoints.connect, plan)
     is_lost = prepared.slot_lost or state.loading or lost_offsets
@@ -97,6 +97,18 @@ def start_streaming(
     return state
 
 
+def _prepare_source(lake: LocalLake, change: PlanDiff) -> Prepared:
+    with step("prepare the source"):
+        return prepare_source(
+            lake.dsn,
+            lake.plan,
+            embedded=not lake.state.external,
+            role_password=lake.home.secret("replication_password"),
+            own_stream=lake.state.epoch > 0,
+            kept=frozenset(table.source for table in change.kept),
+        )
+
+
 def _flow(
     lake: LocalLake,
     connector: ConnectorClient,
@@ -109,7 +121,8 @@ def _flow(
     try:
         if not change.by_signal:
             keep_what_is_read(lake, checked, first=True)
-        _start_connector(lake, connector, change)
+        with step("start the connector"):
+            _start_connector(lake, connector, change)
         if change.by_signal:
             keep_what_is_read(lake, checked, first=False)
         state = replace(state, loading=False)
@@ -138,7 +151,7 @@ def _begin_epoch(lake: LocalLake, connector: ConnectorClient, *, is_lost: bool) 
 
 def _note_loads(lake: LocalLake, change: PlanDiff) -> LakeState:
     """Return the state with the snapshots that begin now, and without those that have ended."""
-    running = _unfinished(lake) if lake.state.loads else {}
+    running = unfinished(lake) if lake.state.loads else {}
     kept = {name: load for name, load in lake.state.loads.items() if name in running}
     begun = () if lake.plan.snapshot_mode == "bulk" and not change.by_signal else change.read_now
     state = replace(lake.state, loads=kept | begin_loads(lake, begun))
@@ -149,17 +162,22 @@ def _note_loads(lake: LocalLake, change: PlanDiff) -> LakeState:
 def await_rows(lake: LocalLake) -> None:
     """Wait until the snapshot of every table is in the lake."""
 
-    def all_loaded() -> bool:
-        loads = _unfinished(lake)
+    def all_loaded(shown: Step) -> bool:
+        loads = unfinished(lake)
+        if (advance := advance_of(loads)) is not None:
+            shown.note(advance)
         for name, load in loads.items():
             if load.refused is not None:
                 raise ComponentFailed(load.refused, f"run `cdclake resync {name}`", "connect")
         return not loads
 
-    _await(lake, ConnectorClient(lake.endpoints.connect, lake.plan), all_loaded)
+    connector = ConnectorClient(lake.endpoints.connect, lake.plan)
+    with step("read the tables") as shown:
+        _await(lake, connector, partial(all_loaded, shown))
 
 
-def _unfinished(lake: LocalLake) -> dict[str, LoadingTable]:
+def unfinished(lake: LocalLake) -> dict[str, LoadingTable]:
+    """Return the tables whose snapshot is not in the lake yet."""
     progress = Progress.load(lake.control)
     arrived = arrived_offsets(lake.kafka, lake.plan, progress)
     return unfinished_loads(lake, arrived, tables_replacing(lake, progress))
@@ -212,7 +230,7 @@ def _start_connector(lake: LocalLake, connector: ConnectorClient, change: PlanDi
     component.end_that_of_before(lake)
     if change.changes_tables:
         connector.set_config(config)
-        change.request_snapshots(lake)
+        request_snapshots(lake, change)
     connector.start(config)
 
 
@@ -243,7 +261,21 @@ def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerRe
             return False
         return beat.has_passed(Progress.load(lake.control)) and _all_objects_exist(lake)
 
-    _await(lake, connector, came_through)
+    def looked_at() -> Advance:
+        waits_for = "the connector sends a marker row" if beat is None else "the stream commits it"
+        loads = advance_of(known(partial(unfinished, lake), {}))
+        if loads is None:
+            return Advance(now=waits_for)
+        return replace(loads, now=f"{waits_for}, after the rows: {loads.now}")
+
+    with step("wait for a change of the source to come through") as shown:
+        sampler = Sampler(shown, looked_at, _SHOWN_EVERY_S)
+
+        def looked() -> bool:
+            sampler.sample()
+            return came_through()
+
+        _await(lake, connector, looked)
 
 
 def _all_objects_exist(lake: LocalLake) -> bool:

@@ -28,12 +28,12 @@ from cdclake.local.lake.lake import (
 )
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.mask_history import add_to_history
-from cdclake.local.plan_diff import compare_stored
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.table_answer import table_answer
 from cdclake.plan import Plan
+from cdclake.plan_diff import compare_stored
 from cdclake.postgres.source import check_polled_tables
 
 

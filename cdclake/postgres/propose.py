@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from cdclake import naming
+from cdclake.plan import Table
 from cdclake.postgres.candidates import Key
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.proposal import Proposal, propose_table
@@ -26,27 +27,35 @@ def is_proposable(table: SourceTable) -> bool:
 
 
 def propose(
-    tables: Iterable[SourceTable], pipeline: str, guessed: Mapping[TableId, Key], version: int = 0
+    tables: Iterable[SourceTable],
+    pipeline: str,
+    guessed: Mapping[TableId, Key],
+    version: int = 0,
+    declared: Iterable[Table] = (),
 ) -> list[Proposal]:
     """Return a proposal for each table, with unique lake names and topics.
 
     `guessed` are keys for tables that `needs_candidate`; `version` is the server's, as a number.
+    The tables that are `declared` keep their names and topics.
     """
     names = _Names()
     topics: dict[str, str] = {}
+    for table in declared:
+        names.reserve(table.name)
+        topics[table.topic] = table.source
     proposals = []
-    for table in tables:
-        proposal = propose_table(table, pipeline, guessed.get(table.id), version)
+    for found in tables:
+        proposal = propose_table(found, pipeline, guessed.get(found.id), version)
         if proposal.declared is not None:
             topic = proposal.declared.topic
-            other = topics.setdefault(topic, table.source)
-            if other == table.source:
-                name = names.take(table.schema, table.table)
+            other = topics.setdefault(topic, found.source)
+            if other == found.source:
+                name = names.take(found.schema, found.table)
                 proposal = replace(proposal, declared=replace(proposal.declared, name=name))
             else:
                 reason = f"its topic would be {topic}, which is that of {other}"
                 remedy = "rename one of the two in the source, or declare it in another pipeline"
-                proposal = Proposal(source=table, reason=reason, remedy=remedy)
+                proposal = Proposal(source=found, reason=reason, remedy=remedy)
         proposals.append(proposal)
     return proposals
 
@@ -57,6 +66,10 @@ class _Names:
     def __init__(self) -> None:
         self.taken = {naming.QUARANTINE}
 
+    def reserve(self, name: str) -> None:
+        """Reserve a name and the names derived from it."""
+        self.taken |= _objects(name)
+
     def take(self, schema: str, table: str) -> str:
         """Reserve the table's own name if it is free, else one with its schema, else numbered."""
         base = naming.lake_name(f"{schema}_{table}")
@@ -64,8 +77,11 @@ class _Names:
             base += "_table"
         numbered = (f"{base}_{number}" for number in range(2, len(self.taken) + 3))
         for name in chain([naming.lake_name(table), base], numbered):
-            objects = {name, *(name + suffix for suffix in naming.DERIVED_SUFFIXES)}
-            if len(name) <= _MAX_LAKE_NAME_CHARACTERS and not objects & self.taken:
-                self.taken |= objects
+            if len(name) <= _MAX_LAKE_NAME_CHARACTERS and not _objects(name) & self.taken:
+                self.reserve(name)
                 return name
         raise AssertionError("there is always a free number")
+
+
+def _objects(name: str) -> set[str]:
+    return {name, *(name + suffix for suffix in naming.DERIVED_SUFFIXES)}

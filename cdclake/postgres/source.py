@@ -205,12 +205,13 @@ def _prepared(
         slot_lost=state.slot_lost,
         altered=tuple(statement.sql for statement in altered),
         omitted={table.source: omitted_columns(table, found) for table, found in pairs},
-        renamed=frozenset(table.source for table, found in pairs if _is_renamed(table, found)),
+        renamed=frozenset(table.source for table, found in pairs if is_renamed(table, found)),
         unpublished=frozenset(table.source for table, _ in pairs if publication.lacks(table)),
     )
 
 
-def _is_renamed(table: Table, found: SourceTable) -> bool:
+def is_renamed(table: Table, found: SourceTable) -> bool:
+    """Check whether a column that is declared as renamed has its new name already."""
     return any(c.renamed_from and c.source in found.by_name for c in table.columns)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.dialect import DUCKDB, Dialect
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.quoting import identifier
 from cdclake.verify import normal
+from cdclake.verify.engine_texts import decoder, engine_text
 from cdclake.verify.normal import Normal
 from cdclake.verify.type_rules import TypeTexts, texts_of
 
@@ -28,20 +29,38 @@ class ComparedColumn:
     show: Normal
     seekable: bool
     in_key: bool
+    decode: Normal = normal.as_it_is  # of the lake's text, where SQL cannot
 
 
 def compared_columns(
-    table: Table, plan: Plan, lengths: Mapping[str, int | None]
+    table: Table,
+    plan: Plan,
+    lengths: Mapping[str, int | None],
+    dialect: Dialect = DUCKDB,
 ) -> tuple[ComparedColumn, ...]:
-    """Return the table's columns in declared order; `lengths` are the source's, for hashes."""
-    return tuple(_compared(column, table, plan, lengths) for column in table.columns)
+    """Return the table's columns in declared order; `lengths` are the source's, for hashes.
+
+    `dialect` is that of the engine that reads the lake.
+    """
+    return tuple(_compared(column, table, plan, lengths, dialect) for column in table.columns)
+
+
+def as_source(columns: tuple[ComparedColumn, ...]) -> tuple[ComparedColumn, ...]:
+    """Return columns for a comparison whose source is the lake, as DuckDB reads it."""
+    return tuple(replace(column, source_normal=column.lake_normal) for column in columns)
 
 
 def _compared(
-    column: Column, table: Table, plan: Plan, lengths: Mapping[str, int | None]
+    column: Column,
+    table: Table,
+    plan: Plan,
+    lengths: Mapping[str, int | None],
+    dialect: Dialect,
 ) -> ComparedColumn:
     texts = _masked(column, texts_of(column.column_type), lengths.get(column.source))
-    x, lake_x = identifier(column.source), DUCKDB.name(column.name)
+    x, lake_x = identifier(column.source), dialect.name(column.name)
+    is_duckdb = dialect.engine == "duckdb"
+    lake = texts.lake if is_duckdb else engine_text(column.column_type, dialect)
     source = texts.source.replace("{x}", x)
     if texts.unheld is not None and plan.not_representable == "null":
         source = f"CASE WHEN NOT ({texts.unheld.replace('{x}', x)}) THEN {source} END"
@@ -49,12 +68,13 @@ def _compared(
         name=column.name,
         source_name=column.source,
         source=source,
-        lake=texts.lake.replace("{x}", lake_x),
+        lake=lake.replace("{x}", lake_x),
         source_normal=texts.source_normal,
         lake_normal=texts.lake_normal,
         show=texts.show,
         seekable=texts.seekable,
         in_key=column.name in table.key,
+        decode=normal.as_it_is if is_duckdb else decoder(column.column_type, dialect),
     )
 
 

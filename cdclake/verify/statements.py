@@ -1,4 +1,4 @@
-"""SQL statements of a comparison, for PostgreSQL and for DuckDB.
+"""SQL statements of a comparison, for PostgreSQL and for the engines that read the lake.
 
 A row is packed into one text of its columns' texts, and so is a key; both sides hash them equally.
 Rows are distributed into buckets by their key's hash, so that two sums show if a bucket's rows are
@@ -15,7 +15,7 @@ from typing import Literal
 from cdclake.postgres.quoting import identifier, literal
 from cdclake.verify.columns import ComparedColumn
 
-Engine = Literal["postgres", "duckdb"]
+Engine = Literal["postgres", "duckdb", "spark", "trino"]
 
 ROWS_PER_BUCKET = 5000
 _MAX_COLUMNS_PER_CALL = 50  # PostgreSQL's functions take 100 arguments
@@ -39,6 +39,8 @@ class Comparable:
         row = self._hash(self._joined(self.columns))
         bucket = f"(h % {buckets})"
         summed = "r" if only is None else f"CASE WHEN {bucket} = {only} THEN r END"
+        if self.engine in ("spark", "trino"):  # their sum of integers has 64 bits
+            summed = f"CAST({summed} AS decimal(38,0))"
         return (
             f"SELECT {bucket} AS bucket, count(*), coalesce(sum({summed}), 0)\n"
             f"FROM (SELECT {key} AS h, {row} AS r FROM {self.relation}) AS hashed GROUP BY 1"
@@ -90,6 +92,10 @@ class Comparable:
         """Return an SQL expression of 60 bits of MD5 as an integer."""
         if self.engine == "postgres":
             return f"('x' || md5(convert_to({text}, 'UTF8')))::bit(60)::bigint"
+        if self.engine == "spark":
+            return f"CAST(conv(substr(md5({text}), 1, {_HASH_DIGITS}), 16, 10) AS BIGINT)"
+        if self.engine == "trino":
+            return f"from_base(substr(to_hex(md5(to_utf8({text}))), 1, {_HASH_DIGITS}), 16)"
         return f"CAST('0x' || substr(md5({text}), 1, {_HASH_DIGITS}) AS BIGINT)"
 
 

@@ -6,6 +6,7 @@ before may be read again; this is harmless, since the merge keeps the greater po
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,10 +25,11 @@ from cdclake.jobs.apply.prepared_changes import merge_pending
 from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 
 # Firehose buffers for 15 minutes at most and retries for two hours (stacks/firehose settings).
 DELIVERY_S = 3 * 3600.0
@@ -40,6 +42,12 @@ def apply_log(lake: LakeTables, table: Table, *, floor: str) -> int:
     if its commit conflicts with another writer's.
     """
     return retry_on_conflict(table.name, lambda: _apply_log(lake, table, floor))
+
+
+def delivered_floor(lake: LakeTables, control: ObjectStore, plan: Plan, table: Table) -> str:
+    """Return the position below which a delivered snapshot has replaced the table's rows."""
+    shared = [other for other in plan.tables if other.topic == table.topic]
+    return swept_below(lake, Progress.load(control), table, shared, time.time())
 
 
 def swept_below(

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
@@ -25,6 +26,7 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.table_jobs.table_reports import (
+    AdvanceNote,
     TableReport,
     error_report,
     failed_tables,
@@ -48,6 +50,7 @@ class BulkLoad:
     leases: Leases
     epoch: int
     start: ConnectorStart | None = None  # None: the caller starts the connector
+    name: str | None = None  # of the job run
 
     def run(self, source: JdbcSource, slot: str) -> list[TableReport]:
         """Load every table; return a report of each. Call it once per epoch, without a stream."""
@@ -58,9 +61,13 @@ class BulkLoad:
         with exported_snapshot(source, slot, self.plan.tables) as snapshot:
             self.control.write(naming.load_start(self.epoch), {"lsn": snapshot.lsn})
             refused: dict[str, int] = {}
+            note = AdvanceNote(self.control, self.name, len(self.plan.tables))
 
             def load(table: Table) -> TableReport:
-                return report_table(self.lake, table, lambda: self._load(table, snapshot, refused))
+                work = partial(self._load, table, snapshot, refused)
+                report = report_table(self.lake, table, work)
+                note.add(report)
+                return report
 
             on_thread = inheritable_thread_target(load)
             with ThreadPoolExecutor(MAX_CONCURRENT_TABLES) as threads:
@@ -120,6 +127,7 @@ def run(arguments: Mapping[str, str]) -> int:
         Leases(control, naming.LOAD_JOB),
         int(arguments["epoch"]),
         deployed_start(spark, plan, control, arguments),
+        arguments["run"],
     )
     source = JdbcSource(spark, arguments["source"], arguments.get("mask_salt", ""))
     try:

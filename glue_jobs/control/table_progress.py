@@ -37,6 +37,7 @@ class TableProgress:
     offsets: dict[int, int] = field(default_factory=dict)
     life: TableLife = field(default_factory=Streaming)
     quarantined: int = 0  # events quarantined since the table last started or resumed
+    withheld: int = 0  # events that a rule of the file has withheld; these are not in `quarantined`
     warning: str | None = None  # of a table that streams: some of its rows may be wrong
     # The table missed changes below this position; its state still has values older than it.
     missed_below: str | None = None

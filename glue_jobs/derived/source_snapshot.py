@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.control_objects import SourceProgress
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.views import AppliedThrough, applied_view, current_view, history_view
+from cdclake.iceberg.tail_facts import TailFacts, tail_facts, view_over_tail
+from cdclake.iceberg.views import AppliedThrough, history_view
 from cdclake.jobs.apply.changelog_commits import commits_since, committed_sequence
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -75,10 +76,12 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
     lake.read(table.name, state.snapshot_id).createOrReplaceTempView(stored)
     lake.read(table.changes, log.snapshot_id).createOrReplaceTempView(changes)
     lake.spark.table(changes).createOrReplaceTempView(table.changes)
-    current = (
-        current_view(table, state=stored, changes=changes, applied=applied, dialect=SPARK)
-        if has_tail
-        else applied_view(table, state=stored, floor=applied.floor, dialect=SPARK)
+    found = TailFacts()
+    if has_tail:
+        query = tail_facts(table, changes=changes, applied=applied, dialect=SPARK)
+        found = TailFacts(*lake.spark.sql(query).collect()[0])
+    current = view_over_tail(
+        table, found, state=stored, changes=changes, applied=applied, dialect=SPARK
     )
     history = history_view(table, changes=changes, dialect=SPARK)
     lake.spark.sql(current).createOrReplaceTempView(naming.current_name(table.name))

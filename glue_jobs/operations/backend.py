@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from cdclake.activity import Advance
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.plan import Table
@@ -57,6 +58,9 @@ class Backend(Protocol):
 
     def signal_snapshot(self, table: Table, request: str) -> None:
         """Signal the connector to read the table again, under the request's id."""
+
+    def reading(self, table: Table) -> Callable[[], Advance | None]:
+        """Return a function that reads how far the reading that begins now has come."""
 
     def is_signalled(self, request: str) -> bool:
         """Return True if the connector got a signal under this id."""

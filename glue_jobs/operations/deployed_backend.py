@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
+from cdclake.activity import Advance
 from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.debezium.incremental_snapshot import tables_being_read
 from cdclake.jobs.control.progress import Progress
@@ -111,6 +112,10 @@ class DeployedBackend:
         """Insert the signal into the source, and record the table as it is to be read."""
         signal_snapshot(self._dsn, [table], request)
         keep_resynced(self.control, self._dsn, self._plan, table)
+
+    def reading(self, table: Table) -> Callable[[], Advance | None]:
+        """Read nothing: a job shows its progress by its log."""
+        return lambda: None
 
     def is_signalled(self, request: str) -> bool:
         """Look the signal up in the source."""

@@ -8,10 +8,11 @@ request, or replaces it if the connector never got its signal.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cdclake import naming
+from cdclake.activity import Advance, Sampler, step
 from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.errors import CdcError, ComponentFailed, TableError
 from cdclake.fail_points import reach
@@ -24,6 +25,7 @@ from cdclake.plan import Plan, Table
 from cdclake.stream_requests import request_replay, request_resume
 
 RESUME = "resume"
+_SHOWN_EVERY_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,9 @@ class TableOperations:
             request = pending or self._request_resync(table)
         if not wait:
             return {"did": "requested; the stream removes stale rows after reading all rows"}
-        return requests.resync_result(
-            self._await_outcomes(RESYNC, {table.name: request})[table.name]
-        )
+        read = self.backend.reading(table)
+        outcomes = self._await_outcomes(RESYNC, {table.name: request}, read)
+        return requests.resync_result(outcomes[table.name])
 
     def incomplete(self, tables: Sequence[Table]) -> list[Table]:
         """Select the tables that lack rows because Kafka has lost events before they were read."""
@@ -159,20 +161,33 @@ class TableOperations:
 
     def _await_streaming(self, table: Table) -> None:
         deadline = time.monotonic() + self.backend.timeouts_s[REPLAY]
-        while not (progress := self._progress(table)).is_streaming:
-            if time.monotonic() > deadline:
-                raise _stopped(table.name, progress)
-            time.sleep(self.backend.poll_interval_s)
+        with step(f"wait until {table.name} rejoins"):
+            while not (progress := self._progress(table)).is_streaming:
+                if time.monotonic() > deadline:
+                    raise _stopped(table.name, progress)
+                time.sleep(self.backend.poll_interval_s)
 
-    def _await_outcomes(self, verb: str, ids: Mapping[str, str]) -> dict[str, Answer]:
-        """Wait for the outcomes of all requests, by table.
+    def _await_outcomes(
+        self, verb: str, ids: Mapping[str, str], read: Callable[[], Advance | None] | None = None
+    ) -> dict[str, Answer]:
+        """Wait for the outcomes of all requests, by table; `read` returns how far they have come.
 
         Raise ComponentFailed if a component or a request failed, or after the timeout. Pending
         requests remain, and the stream carries them out.
         """
+        names = sorted(ids)
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        with step(f"{verb} {names[0] if names else ''}{others}") as shown:
+            done: dict[str, Answer] = {}
+            counted = read or (lambda: Advance(done=len(done), total=len(ids), unit="tables"))
+            self._collect(verb, ids, done, Sampler(shown, counted, _SHOWN_EVERY_S))
+            return done
+
+    def _collect(
+        self, verb: str, ids: Mapping[str, str], done: dict[str, Answer], sampler: Sampler
+    ) -> None:
         timeout_s = self.backend.timeouts_s[verb]
         deadline = time.monotonic() + timeout_s
-        done: dict[str, Answer] = {}
         while True:
             for table in ids.keys() - done.keys():
                 outcome = requests.read_outcome(self.backend.control, table, verb, ids[table])
@@ -180,9 +195,10 @@ class TableOperations:
                     done[table] = outcome
             missing = sorted(ids.keys() - done.keys())
             if not missing:
-                return done
+                return
             self.backend.check_health()
             self._check_streaming(missing)
+            sampler.sample()
             if time.monotonic() > deadline:
                 raise _timed_out(verb, missing, timeout_s)
             time.sleep(self.backend.poll_interval_s)

@@ -20,11 +20,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def commit_micros(text: str) -> int:
-    """Parse an ISO 8601 time, in UTC unless it has a zone, in microseconds since 1970.
+    """Parse a time as `--at` takes it, in microseconds since 1970.
 
     Raises InputError if it is invalid or in the future.
     """
-    wrong, remedy = f"--as-of {text!r} is not a time", "write a time like 2026-11-21T14:30:00Z"
+    wrong = f"--as-of {text!r} is not a time"
+    remedy = "write a time like 2026-11-21T14:30:00Z or -5m"
     return (past_time(text, "--as-of", wrong, remedy) - _EPOCH) // timedelta(microseconds=1)
 
 

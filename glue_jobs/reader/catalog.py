@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlparse
@@ -45,6 +45,13 @@ class TableSnapshot:
         return self._total("total-position-deletes")
 
     @property
+    def live_rows(self) -> int | None:
+        """Number of rows, unless deletes by value or of unknown number may hide some."""
+        if self._total("total-equality-deletes") or "total-records" not in self.summary:
+            return None
+        return max(0, self.rows - self.position_deletes)
+
+    @property
     def data_files(self) -> int:
         """Number of data files."""
         return self._total("total-data-files")
@@ -79,6 +86,7 @@ class CatalogTable:
     current: TableSnapshot | None
     history: tuple[tuple[int, int], ...]  # (milliseconds, snapshot that became current then)
     tagged: Mapping[int, int]  # milliseconds -> snapshot that a tag keeps, before the history
+    tags: Mapping[str, int] = field(default_factory=dict)  # every tag -> its snapshot
     collapsed_before: date | None = None  # of a changelog: events of earlier days are collapsed
 
     def stamped(self, at: TableSnapshot | None) -> TableSnapshot | None:
@@ -168,6 +176,11 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Catalo
         )
         for raw in metadata.get("snapshots", ())
     }
+    tags = {
+        tag: reference["snapshot-id"]
+        for tag, reference in metadata.get("refs", {}).items()
+        if reference.get("type") == "tag"
+    }
     return CatalogTable(
         name=name,
         location=location,
@@ -180,10 +193,11 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Catalo
             if entry["snapshot-id"] in snapshots
         ),
         tagged={
-            int(moment.timestamp() * 1000): reference["snapshot-id"]
-            for tag, reference in metadata.get("refs", {}).items()
+            int(moment.timestamp() * 1000): snapshot
+            for tag, snapshot in tags.items()
             if (moment := moment_of(tag)) is not None
         },
+        tags=tags,
         collapsed_before=_day(metadata.get("properties", {}).get(naming.COLLAPSED_BEFORE)),
     )
 

@@ -22,6 +22,8 @@ import duckdb
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.tail_facts import TailFacts
+from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
@@ -37,7 +39,7 @@ from cdclake.jobs.reader.relations import (
     scan,
     views,
 )
-from cdclake.jobs.reader.tail import with_tail
+from cdclake.jobs.reader.tail import read_tail, with_tail
 from cdclake.plan import Plan, Table
 
 _EXTENSIONS = ("avro", "httpfs", "iceberg")  # iceberg needs the other two
@@ -80,28 +82,30 @@ class Reader:
         files: Collection[str] = (),
         removed: Collection[str] = (),
         rebuilt: bool = False,
+        tails: bool = False,
         as_of: int | None = None,
+        writable: Path | None = None,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open a session with the relations of these tables (None: of all, and the quarantine).
 
         `plain` are tables without changelog, `files` those in plain files, `removed` those that the
         plan no longer has: these have no history, and `_current` only if all their changes are
         applied. With `rebuilt` each table also has a relation of the rows that its changelog gives,
-        `naming.rebuilt_name`. With `as_of`, microseconds since 1970, the relations are those of
-        that commit time.
+        `naming.rebuilt_name`, and with `tails` of the rows that may not be applied yet,
+        `naming.tail_name`. With `as_of`, microseconds since 1970, the relations are those of that
+        commit time. The session may write files into the folder `writable`.
         """
         wanted = self.plan.all_tables if tables is None else tuple(tables)
         others = [*plain, *removed, *(naming.changes_name(name) for name in removed)]
         loaded = self.load(wanted, quarantine=tables is None, plain=others)
         try:
             with self._session() as session:
-                self._set_schema(session)
                 self._define(session, wanted, loaded, moment, as_of)
                 self._define_removed(session, removed, loaded, moment)
                 self._define_files(session, files)
-                if rebuilt:
-                    self._define_rebuilt(session, wanted, loaded, moment)
-                _restrict(session, self.bucket)
+                self._define_rebuilt(session, wanted if rebuilt else (), loaded, moment)
+                self._define_tails(session, wanted if tails else (), loaded)
+                _restrict(session, self.bucket, writable)
                 yield session
         except (duckdb.IOException, duckdb.HTTPException) as error:
             raise ComponentFailed(
@@ -109,6 +113,12 @@ class Reader:
                 "run the command again: a snapshot may have expired while it was read",
                 component="aws",
             ) from None
+
+    def applied_now(self, tables: Sequence[Table]) -> dict[str, AppliedThrough]:
+        """Return how far each state is applied, with the bound of its tail."""
+        loaded = self.load(tables, quarantine=False)
+        with self._session() as session:
+            return {table.name: self._applied(session, table, loaded, NOW) for table in tables}
 
     def newest_position(self, table: Table) -> str | None:
         """Return the greatest position in the table's changelog; None if it is empty."""
@@ -153,6 +163,7 @@ class Reader:
             if self.s3.startswith("https:"):
                 _check_server(session)
             session.execute(_secret(self.s3))
+            self._set_schema(session)
             yield session
 
     def _set_schema(self, session: duckdb.DuckDBPyConnection) -> None:
@@ -180,13 +191,50 @@ class Reader:
             select = refusal(stored, log) if early else scan(stored, moment)
             _create_view(session, schema, name, select)
         for table in tables:
-            applied = applied_at(loaded[table.name], moment)
-            has_tail = not is_applied(loaded[table.name], loaded[table.changes], moment)
-            if table.delivery == "firehose":
-                log = loaded[table.changes]
-                applied = with_tail(session, applied, log, moment.of(log))
-            for name, select in views(table, applied, schema=schema, has_tail=has_tail):
-                _create_view(session, schema, name, select)
+            self._define_views(session, table, loaded, moment)
+
+    def _define_views(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        table: Table,
+        loaded: Mapping[str, CatalogTable],
+        moment: Moment,
+    ) -> None:
+        schema, tail = self.plan.lake_database, TailFacts()
+        applied = self._applied(session, table, loaded, moment)
+        if not is_applied(loaded[table.name], loaded[table.changes], moment):
+            tail = read_tail(session, table, applied, relation(schema, table.changes))
+        for name, select in views(table, applied, tail, schema=schema):
+            _create_view(session, schema, name, select)
+
+    def _applied(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        table: Table,
+        loaded: Mapping[str, CatalogTable],
+        moment: Moment,
+    ) -> AppliedThrough:
+        applied, log = applied_at(loaded[table.name], moment), loaded[table.changes]
+        if table.delivery != "firehose":
+            return applied
+        return with_tail(session, applied, log, moment.of(log))
+
+    def _define_tails(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        tables: Sequence[Table],
+        loaded: Mapping[str, CatalogTable],
+    ) -> None:
+        schema = self.plan.lake_database
+        for table in tables:
+            is_empty = is_applied(loaded[table.name], loaded[table.changes], NOW)
+            since = self._applied(session, table, loaded, NOW).ingested
+            late = f"{naming.INGESTED_AT} > {DUCKDB.instant(since)}"
+            select = (
+                f"SELECT * FROM {relation(schema, table.changes)}"
+                f" WHERE {'false' if is_empty else late}"
+            )
+            _create_view(session, schema, naming.tail_name(table.name), select)
 
     def _define_as_of(
         self,
@@ -325,7 +373,8 @@ def _check_server(session: duckdb.DuckDBPyConnection) -> None:
     session.execute(f"SET ca_cert_file = {DUCKDB.text(str(AUTHORITIES))}")
 
 
-def _restrict(session: duckdb.DuckDBPyConnection, bucket: str) -> None:
-    session.execute(f"SET allowed_directories = [{DUCKDB.text(f's3://{bucket}/')}]")
+def _restrict(session: duckdb.DuckDBPyConnection, bucket: str, writable: Path | None) -> None:
+    folders = [f"s3://{bucket}/", *([] if writable is None else [f"{writable}/"])]
+    session.execute(f"SET allowed_directories = [{', '.join(map(DUCKDB.text, folders))}]")
     session.execute("SET enable_external_access = false")
     session.execute("SET lock_configuration = true")

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from cdclake.errors import InputError
 from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
+from cdclake.time_spans import parse_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +38,21 @@ def snapshot_id(text: str) -> int | None:
 def at_time(text: str) -> Moment:
     """Parse the time of `--at`, in UTC unless it has a zone; raise InputError if it is invalid."""
     wrong = f"--at {text!r} is neither a time nor a snapshot id"
-    time = past_time(
-        text, "--at", wrong, "write a time like 2026-11-21T14:30:00Z, or a snapshot id"
-    )
+    remedy = "write a time like 2026-11-21T14:30:00Z or -5m, or a snapshot id"
+    time = past_time(text, "--at", wrong, remedy)
     return Moment(milliseconds=int(time.timestamp() * 1000))
 
 
 def past_time(text: str, option: str, wrong: str, remedy: str) -> datetime:
-    """Parse an ISO 8601 time of an option, in UTC unless it has a zone.
+    """Parse the time of an option: relative to now, or ISO 8601 in UTC unless it has a zone.
 
     Raises InputError: with `wrong` and `remedy` if it is none, and if it is in the future.
     """
-    try:
-        time = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise InputError(wrong, remedy) from None
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
-    if time > (now := datetime.now(UTC)):
+    now = datetime.now(UTC)
+    time = parse_time(text, now)
+    if time is None:
+        raise InputError(wrong, remedy)
+    if time > now:
         raise InputError(
             f"{option} {text!r} is in the future: it is {now.isoformat(timespec='seconds')}",
             f"leave out {option} for the newest state",

@@ -11,7 +11,8 @@ from cdclake.control_objects import SourceProgress
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.rebuilt_view import rebuilt_view
-from cdclake.iceberg.views import AppliedThrough, applied_view, current_view, history_view
+from cdclake.iceberg.tail_facts import TailFacts, view_over_tail
+from cdclake.iceberg.views import AppliedThrough, history_view
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
 from cdclake.jobs.reader.point_in_time import NOW, Moment
@@ -129,18 +130,16 @@ def live_rows(state: CatalogTable, *, schema: str) -> str:
 
 
 def views(
-    table: Table, applied: AppliedThrough, *, schema: str, has_tail: bool = True
+    table: Table, applied: AppliedThrough, tail: TailFacts, *, schema: str
 ) -> tuple[tuple[str, str], ...]:
     """Return (name, SELECT) of `<t>_current` and `<t>_history` over the relations of one time.
 
-    `applied` is how far the state had been applied then, and so where the changelog's tail begins.
-    Without `has_tail` the state contains the whole changelog.
+    `applied` is how far the state had been applied then, and so where the changelog's tail begins;
+    `tail` is what that contains.
     """
     changes, state = relation(schema, table.changes), relation(schema, table.name)
-    current = (
-        current_view(table, state=state, changes=changes, applied=applied, dialect=DUCKDB)
-        if has_tail
-        else applied_view(table, state=state, floor=applied.floor, dialect=DUCKDB)
+    current = view_over_tail(
+        table, tail, state=state, changes=changes, applied=applied, dialect=DUCKDB
     )
     history = history_view(table, changes=changes, dialect=DUCKDB)
     return (

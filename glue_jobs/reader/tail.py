@@ -1,8 +1,8 @@
-"""Tail of a changelog that Firehose writes, determined from its commits.
+"""Tail of a changelog: what it contains, and where it begins if Firehose writes the changelog.
 
-A commit may add rows that were ingested before rows of an earlier commit. The tail therefore starts
-at the earliest ingestion time in any file committed after the state's stamp. It may include rows
-that have already been applied, which is harmless.
+Where it begins is determined from the commits. A commit may add rows that were ingested before rows
+of an earlier commit. The tail therefore starts at the earliest ingestion time in any file committed
+after the state's stamp. It may include rows that have already been applied, which is harmless.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import duckdb
 
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.tail_facts import TailFacts, tail_facts
 from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
 from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
+from cdclake.plan import Table
 
 # Status of a manifest entry: the commit has added or deleted the file.
 _ADDED, _DELETED = 1, 2
@@ -29,6 +31,14 @@ class LogFile:
     path: str
     sequence: int  # of the commit that added its rows, or of a later one
     first: int | None  # least `cdc_ingested_at` in microseconds since 1970, if bounds exist
+
+
+def read_tail(
+    session: duckdb.DuckDBPyConnection, table: Table, applied: AppliedThrough, changes: str
+) -> TailFacts:
+    """Return what the tail of the relation `changes` contains."""
+    query = tail_facts(table, changes=changes, applied=applied, dialect=DUCKDB)
+    return TailFacts(*session.execute(query).fetchall()[0])
 
 
 def with_tail(

@@ -34,6 +34,7 @@ from cdclake.jobs.stream.changelog_job import DecodedBatch, Ranges, TableShare, 
 from cdclake.jobs.stream.epoch_snapshot import EpochSnapshot, replaced_by
 from cdclake.jobs.stream.inline_compaction import InlineCompaction
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
+from cdclake.jobs.stream.inline_views import InlineViewRenewal
 from cdclake.jobs.stream.kafka_range import read_gap
 from cdclake.jobs.stream.stage_timer import StageTimer
 from cdclake.jobs.stream.stamp_renewal import StampRenewal
@@ -75,6 +76,7 @@ class MicroBatch:
         brokers: dict[str, str],
         operations: RequestedOperations,
         topics: topic_check.Topics | None = None,
+        views: InlineViewRenewal | None = None,
     ) -> None:
         self._topics = topic_check.TopicCheck(topics or topic_check.NoTopics())
         self._epochs = EpochSnapshot(topics or topic_check.NoTopics())
@@ -90,6 +92,7 @@ class MicroBatch:
         self._packing = InlineCompaction(leases)
         self._thinning = InlineExpiration(leases)
         self._stamps = StampRenewal(leases)
+        self._views = views
         self._commits = ThreadPoolExecutor(MAX_CONCURRENT_COMMITS)
         leases.abandon_earlier_runs()
 
@@ -272,6 +275,8 @@ class MicroBatch:
         states.run(here, lambda work, streams: _run_all(self._commits, work, streams))
         for stream in states.updated:
             self._packing.note(stream)
+            if self._views is not None:
+                self._views.note(stream)
         for stream in (*states.caught_up, *(s for s in due if s not in here)):
             self._turns.settle(stream)
         return len(states.updated), time.monotonic() - started
@@ -281,7 +286,7 @@ class MicroBatch:
             stop_after(error, stream, {})
 
     def _maintain(self, work: Iterable[Work]) -> None:
-        """Compact the state of one table, expire one's snapshots and renew one's stamps."""
+        """Compact one state, expire one table's snapshots, renew one's stamps and due views."""
         flowing = [turn.stream for turn in work if turn.stream.place.is_streaming]
         for schedule, run in (
             (self._packing.chosen, self._packing.compact),
@@ -291,6 +296,8 @@ class MicroBatch:
             if stream is not None:
                 self._run(stream, run)
         self._stamps.renew_one(flowing)
+        if self._views is not None:
+            _run_all(self._commits, self._views.renew, self._views.chosen(flowing))
 
     def _run(self, stream: TableStream, work: Callable[[TableStream], None]) -> None:
         try:

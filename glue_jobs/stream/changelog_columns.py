@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cdclake import naming
 from cdclake.iceberg.schemas import CHANGES_COLUMNS, SHARED_COLUMNS
@@ -42,6 +43,12 @@ def decoded_columns(table: Table) -> dict[str, str]:
     """Return names and Spark types of the columns of the table's decoded events, in order."""
     columns = {column.name: column.column_type.log for column in table.columns}
     return columns | FACT_COLUMNS | {REFUSAL: "string", ABSENT: _LISTS, MISFITS: _LISTS}
+
+
+def without_refused(rows: pa.Table) -> pa.Table:
+    """Return the accepted ones of decoded events; they are only copied if some are refused."""
+    refusals = rows[REFUSAL]
+    return rows if refusals.null_count == rows.num_rows else rows.filter(pc.is_null(refusals))
 
 
 def decoded_schema(table: Table) -> pa.Schema:

@@ -17,11 +17,11 @@ from cdclake import naming
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.task_failures import failure_text
 from cdclake.jobs.stream.avro_values import without_refusal
-from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL
+from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL, without_refused
 from cdclake.jobs.stream.deduplicate import identity
 from cdclake.jobs.stream.heartbeats import heartbeats_json
 from cdclake.jobs.stream.partition_summary import summarize
-from cdclake.jobs.stream.plan_decoders import PlanDecoders, decoders_of, runs_of
+from cdclake.jobs.stream.plan_decoders import PlanDecoders, bytes_of, decoders_of, runs_of
 from cdclake.jobs.stream.refused_records import refused_records
 from cdclake.jobs.stream.row_files import FILE_BYTES
 
@@ -164,12 +164,12 @@ class _Work:
             return
         table = self._decoders.tables[topic]
         decoder = self._decoders.decoder(table)
-        values = wanted["value"].to_pylist()
+        values = bytes_of(wanted["value"])
         if target.accepts_refused:
             values = [without_refusal(value) for value in values]
         rows = decoder.decode(
             self._decoders.as_json(values),
-            wanted["key"].to_pylist(),
+            bytes_of(wanted["key"]),
             partition,
             wanted["offset"].to_numpy(),
         ).rows
@@ -177,8 +177,8 @@ class _Work:
             held = self._held.setdefault((topic, partition), _Held())
             held.blocks.append(rows)
             held.size += rows.nbytes
-            refused = refused_records(wanted, rows, table)
-            if refused.num_rows:
+            if rows[REFUSAL].null_count < rows.num_rows:
+                refused = refused_records(wanted, rows, table)
                 held.refused.append(refused)
                 held.size += refused.nbytes
 
@@ -200,7 +200,7 @@ class _Work:
         topic, partition = place
         events = pa.concat_tables(held.blocks)
         target, table = self._targets[topic], self._decoders.tables[topic]
-        accepted = events.filter(pc.is_null(events[REFUSAL])).drop_columns(FINDINGS)
+        accepted = without_refused(events).drop_columns(FINDINGS)
         file = None
         if accepted.num_rows:
             at = pa.repeat(pa.scalar(target.ingested_at, pa.timestamp("us", "UTC")), len(accepted))

@@ -64,8 +64,8 @@ class ColumnDecoder:
         if unsent is not None and self._whole:
             unproved, unsent = _either(unproved, unsent), None
         if self._is_held is not None:
-            unproved = _either(unproved, _unless(self._is_held(values), when_null=True))
-        if self._is_key:
+            unproved = _either(unproved, _where_false(self._is_held(values)))
+        if self._is_key and values.null_count:
             unproved = _either(unproved, _flags(pc.is_null(values)))
         return DecodedColumn(values, unproved, unsent)
 
@@ -77,7 +77,7 @@ class ColumnDecoder:
         if self._kind.log != "float":
             return values, None
         reals = values.cast(pa.float32())
-        return reals, _unless(is_real(values, reals), when_null=True)
+        return reals, _where_false(is_real(values, reals))
 
     def _texts(self, found: Sequence[Any]) -> tuple[pa.Array, Flags | None]:
         texts: list[str | None] = []
@@ -98,10 +98,11 @@ def _flags(condition: pa.Array) -> Flags:
     return flags
 
 
-def _unless(condition: pa.Array, *, when_null: bool) -> Flags | None:
-    """Return where the condition does not hold; None if it holds everywhere."""
-    holds = condition.fill_null(when_null)
-    return None if pc.all(holds).as_py() else ~_flags(holds)
+def _where_false(condition: pa.Array) -> Flags | None:
+    """Return where the condition is false, which NULL is not; None if it is false nowhere."""
+    if pc.all(condition, min_count=0).as_py():  # skips NULL
+        return None
+    return ~_flags(condition.fill_null(True))
 
 
 def _either(one: Flags | None, other: Flags | None) -> Flags | None:

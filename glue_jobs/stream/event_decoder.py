@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.stream.avro_values import without_refusal
 from cdclake.jobs.stream.changelog_columns import decoded_columns
-from cdclake.jobs.stream.plan_decoders import decoders_of, runs_of
+from cdclake.jobs.stream.plan_decoders import bytes_of, decoders_of, runs_of
 from cdclake.plan import Plan, Table
 
 
@@ -50,7 +50,7 @@ class _DecodeTask:
         decoder = decoders.decoder(decoders.plan.tables[0])
         for batch in batches:
             for _, partition, records in runs_of(batch):
-                values, keys = (records[name].to_pylist() for name in ("value", "key"))
+                values, keys = (bytes_of(records[name]) for name in ("value", "key"))
                 if self.accepts_refused:
                     values = [without_refusal(value) for value in values]
                 values = decoders.as_json(values)

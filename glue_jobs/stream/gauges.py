@@ -38,7 +38,8 @@ class StreamGauges:
         self._control, self._tables_of = control, tables_of
         self._published = published
         # Events refused before this run were published by the previous one.
-        self._quarantined = _quarantined(Progress.load(control))
+        begun = Progress.load(control)
+        self._quarantined, self._withheld = _quarantined(begun), _withheld(begun)
         self._due = 0.0
 
     def tell_if_due(self, query_progress: Mapping[str, Any] | None) -> None:
@@ -68,8 +69,10 @@ class StreamGauges:
             metrics.BATCH_SECONDS: progress.seconds,
             metrics.BATCH_EVENTS: progress.events,
             metrics.STOPPED_TABLES: sum(_is_stopped(t) for t in progress.tables.values()),
-            metrics.QUARANTINED: self._newly_quarantined(progress),
+            metrics.QUARANTINED: _increase(self._quarantined, _quarantined(progress)),
+            metrics.WITHHELD: _increase(self._withheld, _withheld(progress)),
         }
+        self._quarantined, self._withheld = _quarantined(progress), _withheld(progress)
         behind = [t.state_behind_since for t in progress.tables.values() if t.state_behind_since]
         values[metrics.STATE_AGE] = now - min(behind, default=now)
         if progress.written_at:
@@ -79,14 +82,6 @@ class StreamGauges:
             values[metrics.FRESHNESS] = now - progress.heartbeat_committed_us / _MICROS
         lag = records_behind(query_progress)
         return values if lag is None else {**values, metrics.LAG: lag}
-
-    def _newly_quarantined(self, progress: Progress) -> int:
-        """Count newly quarantined events; a recreated table's count restarts at zero."""
-        before, self._quarantined = self._quarantined, _quarantined(progress)
-        return sum(
-            count - before.get(table, 0) if count >= before.get(table, 0) else count
-            for table, count in self._quarantined.items()
-        )
 
 
 def records_behind(query_progress: Mapping[str, Any] | None) -> int | None:
@@ -109,3 +104,15 @@ def _is_stopped(table: TableProgress) -> bool:
 
 def _quarantined(progress: Progress) -> dict[str, int]:
     return {name: table.quarantined for name, table in progress.tables.items()}
+
+
+def _withheld(progress: Progress) -> dict[str, int]:
+    return {name: table.withheld for name, table in progress.tables.items()}
+
+
+def _increase(before: Mapping[str, int], now: Mapping[str, int]) -> int:
+    """Return the sum over all tables; a recreated table's count restarts at zero."""
+    return sum(
+        count - before.get(table, 0) if count >= before.get(table, 0) else count
+        for table, count in now.items()
+    )

@@ -23,7 +23,7 @@ from cdclake.debezium.refusals import (
     OVERSIZED_RECORD,
     SCHEMA_REFUSED,
 )
-from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
+from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL, without_refused
 
 REFUSED = "refused"
 TRUNCATE = "truncate"
@@ -33,6 +33,10 @@ LACKING_ROW = "lacking_row"  # the same, without a declared column
 MISFIT = "misfit"  # has a value that does not fit the declared type
 
 _ROW_OPERATIONS = pa.array(["c", "u", "r"])
+_LOOKED_AT = (
+    naming.OP, naming.POSITION, naming.COMMITTED_AT, naming.OFFSET, naming.UNAVAILABLE,
+    naming.EPOCH, naming.LSN, naming.PREV_COMMIT_LSN, naming.PHASE, REFUSAL, ABSENT, MISFITS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,23 +88,25 @@ def summarize(rows: pa.Table, partition: int, identity: Sequence[str]) -> Partit
 
     There must be at least one event. `identity` are the columns that identify an event.
     """
-    accepted = pc.is_null(rows[REFUSAL])
-    kept, with_row = rows.filter(accepted), rows.filter(_has_row(rows, accepted))
+    # Of a block without refused events nothing is copied, and of others only what is looked at.
+    rows = rows.select([*_LOOKED_AT, *(name for name in identity if name not in _LOOKED_AT)])
+    kept = without_refused(rows)
+    with_row = rows.filter(_has_row(rows))
     lowest, highest = _range(kept[naming.LSN])
     lowest_epoch, epoch = _range(kept[naming.EPOCH])
-    read_at, read_until = _range(_micros(_of_operation(kept, "r")[naming.COMMITTED_AT]))
+    read_at, read_until = _range(_micros(_of_operation(kept, "r", naming.COMMITTED_AT)))
     first, last = _range(rows[naming.OFFSET])
     return PartitionSummary(
         partition=partition,
         first_offset=first,
         next_offset=last + 1,
         accepted=kept.num_rows,
-        withheld=pc.sum(_has_code(rows[REFUSAL], BROKEN_RULE)).as_py(),
+        withheld=_count(_has_code(rows[REFUSAL], BROKEN_RULE)),
         has_repeats=_has_repeats(kept, identity),
         overlaps=False,
         lowest_lsn=lowest,
         highest_lsn=highest,
-        lowest_deleted_lsn=_lowest(_of_operation(kept, "d")[naming.LSN]),
+        lowest_deleted_lsn=_lowest(_of_operation(kept, "d", naming.LSN)),
         epoch=epoch,
         lowest_epoch=lowest_epoch,
         snapshot_read_at=read_at,
@@ -116,23 +122,27 @@ def summarize(rows: pa.Table, partition: int, identity: Sequence[str]) -> Partit
     )
 
 
-def _has_row(rows: pa.Table, accepted: pa.ChunkedArray) -> pa.ChunkedArray:
+def _has_row(rows: pa.Table) -> pa.ChunkedArray:
     """Match events with a row that are accepted, or refused only for their key or by a rule.
 
     A dropped key column makes every key wrong, and a dropped column may break a rule in every row.
     """
-    counts = accepted
+    is_row = pc.is_in(rows[naming.OP], value_set=_ROW_OPERATIONS)
+    refusals = rows[REFUSAL]
+    if refusals.null_count == rows.num_rows:
+        return is_row
+    counts = pc.is_null(refusals)
     for reason in (NULL_KEY, KEY_MISMATCH, BROKEN_RULE):
-        counts = pc.or_(counts, _has_code(rows[REFUSAL], reason.split(":")[0]))
-    return pc.and_(counts, pc.is_in(rows[naming.OP], value_set=_ROW_OPERATIONS))
+        counts = pc.or_(counts, _has_code(refusals, reason.split(":")[0]))
+    return pc.and_(counts, is_row)
 
 
 def _flags(rows: pa.Table, kept: pa.Table, with_row: pa.Table) -> frozenset[str]:
-    is_carried = pc.is_valid(_of_operation(kept, "c")[naming.UNAVAILABLE])
+    is_carried = pc.is_valid(_of_operation(kept, "c", naming.UNAVAILABLE))
     lacks = pc.is_valid(with_row[ABSENT])
     found = {
         REFUSED: kept.num_rows < rows.num_rows,
-        TRUNCATE: _of_operation(kept, "t").num_rows > 0,
+        TRUNCATE: _any(pc.equal(kept[naming.OP], "t")),
         CARRIED_KEY_CHANGE: _any(is_carried),
         COMPLETE_ROW: _any(pc.invert(lacks)),
         LACKING_ROW: _any(lacks),
@@ -141,8 +151,12 @@ def _flags(rows: pa.Table, kept: pa.Table, with_row: pa.Table) -> frozenset[str]
     return frozenset(name for name, is_so in found.items() if is_so)
 
 
-def _of_operation(rows: pa.Table, op: str) -> pa.Table:
-    return rows.filter(pc.equal(rows[naming.OP], op))
+def _of_operation(rows: pa.Table, op: str, column: str) -> pa.ChunkedArray:
+    return rows[column].filter(pc.equal(rows[naming.OP], op))
+
+
+def _count(condition: pa.ChunkedArray) -> int:
+    return pc.sum(condition).as_py() or 0
 
 
 def _any(condition: pa.ChunkedArray) -> bool:
@@ -171,6 +185,8 @@ def _has_repeats(kept: pa.Table, identity: Sequence[str]) -> bool:
 
 
 def _names(lists: pa.ChunkedArray) -> frozenset[str]:
+    if lists.null_count == len(lists):
+        return frozenset()
     return frozenset(pc.unique(pc.list_flatten(lists)).to_pylist())
 
 

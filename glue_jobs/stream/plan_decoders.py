@@ -41,6 +41,12 @@ def decoders_of(plan_json: str) -> PlanDecoders:
     return PlanDecoders(Plan.from_json(plan_json))
 
 
+def bytes_of(values: pa.Array) -> Sequence[bytes | None]:
+    """Return binary values as a list; `to_pylist` makes an Arrow scalar of each on the way."""
+    listed: Sequence[bytes | None] = values.to_numpy(zero_copy_only=False).tolist()
+    return listed
+
+
 def runs_of(batch: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:
     """Divide Kafka records where the topic or the partition changes."""
     if batch.num_rows == 0:

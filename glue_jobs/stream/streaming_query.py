@@ -11,8 +11,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cdclake import naming
 from cdclake.control_objects import PAUSE
+from cdclake.jobs.apply.view_renewal import ViewRenewal
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.iceberg.catalog_view import CatalogViews
 from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
@@ -20,6 +22,7 @@ from cdclake.jobs.stream.batch import MicroBatch, RequestedOperations
 from cdclake.jobs.stream.checkpoint import discard_unusable
 from cdclake.jobs.stream.gauges import StreamGauges
 from cdclake.jobs.stream.handover import Handover
+from cdclake.jobs.stream.inline_views import InlineViewRenewal
 from cdclake.jobs.stream.kafka_range import MAX_POLL_RECORDS, POLL_RECORDS_OPTION, RECORD_COLUMNS
 from cdclake.jobs.stream.restarts import Restarts
 from cdclake.jobs.stream.topic_check import KafkaTopics
@@ -59,7 +62,8 @@ def _run_query(
     handover = Handover(control, arguments.get("deployment"))
     repairs = repairs_of(control, brokers)
     topics = KafkaTopics(spark, brokers)
-    micro_batch = MicroBatch(plans, control, brokers, repairs, topics)
+    views = InlineViewRenewal(ViewRenewal(CatalogViews()))
+    micro_batch = MicroBatch(plans, control, brokers, repairs, topics, views)
     batch = handover.guarded(restarts.observed(micro_batch))
     discard_unusable(spark, arguments["checkpoint"], topics)
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])

@@ -39,6 +39,7 @@ def stop_after(error: Exception, stream: TableStream, ranges: Ranges) -> None:
 def judge(stream: TableStream, outcome: Outcome) -> None:
     """Stop the table on schema drift or after too many refused events."""
     place, plan, table = stream.place, stream.plan, stream.table
+    place.withheld += outcome.withheld
     if outcome.drift is not None:
         place.first_seen = dict(outcome.drift.known.first_seen)
         place.suspected = list(outcome.drift.known.suspected)

@@ -40,6 +40,7 @@ def _values(place: TableProgress, progress: Progress, now: float) -> Iterator[tu
         yield metrics.TABLE_FRESHNESS, now - progress.heartbeat_committed_us / 1_000_000
     yield metrics.TABLE_STATE_AGE, now - (place.state_behind_since or now)
     yield metrics.TABLE_QUARANTINED, float(place.quarantined)
+    yield metrics.TABLE_WITHHELD, float(place.withheld)
     yield metrics.TABLE_STOPPED, float(not place.is_streaming)
 
 

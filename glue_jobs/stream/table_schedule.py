@@ -20,3 +20,6 @@ class TableSchedule:
     expired_in: datetime = NEVER
     # Set by StampRenewal: when the stamps were last looked at.
     stamps_checked_at: datetime = NEVER
+    # Set by InlineViewRenewal: when the state was last updated, and the view last looked at.
+    state_updated_at: datetime = NEVER
+    view_checked_at: datetime = NEVER

@@ -63,6 +63,7 @@ class Outcome:
 
     appended: int
     quarantined: int  # without the events that a rule withholds
+    withheld: int = 0
     drift: Drift | None = None  # None: nothing was decoded
     taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
     oversized: str | None = None  # reason of an event that was too large for Kafka
@@ -256,15 +257,17 @@ class TableStream:
     def _ingest(self, portion: Portion, epoch: int, replaced: Replaced) -> Outcome:
         """Quarantine refused events and commit the others."""
         changelog, parts = portion.changelog, portion.share.parts
-        quarantined = self._quarantine(portion.share) if portion.share.has(REFUSED) else 0
-        # Withheld rows are intended: they neither stop the table nor raise an alarm.
-        quarantined = max(0, quarantined - sum(part.withheld for part in parts))
+        added = self._quarantine(portion.share) if portion.share.has(REFUSED) else 0
+        # Withheld rows are intended: they neither stop the table nor raise an alarm. A batch that
+        # is run again adds nothing to the quarantine.
+        withheld = min(added, sum(part.withheld for part in parts))
+        refused = Outcome(appended=0, quarantined=added - withheld, withheld=withheld)
         # The first snapshot's rows arrive before the first heartbeat, which carries the epoch.
         epoch = max(epoch, changelog.stamp.epoch) or min(_epochs(parts), default=0)
         sweep = self._missing_sweep(parts, changelog.stamped, replaced)
         events = sum(part.accepted for part in parts) + (1 if sweep else 0)
         if events == 0:
-            return Outcome(appended=0, quarantined=quarantined)
+            return refused
         files = self._files_without_repeats(portion)
         if sweep:
             swept = sweep_row(self._no_rows(), sweep, changelog.ingested_at)
@@ -278,7 +281,7 @@ class TableStream:
         )
         if files:  # else all of them were copies, and are found to be so again
             self._commit(files, changelog, following)
-        return Outcome(appended=events, quarantined=quarantined)
+        return replace(refused, appended=events)
 
     def _commit(self, files: Sequence[str], changelog: ChangelogState, stamp: ChangesStamp) -> None:
         commit_files(

@@ -21,6 +21,7 @@ from cdclake.jobs.runtime.logs import log_to_stdout
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.table_jobs.table_reports import (
+    AdvanceNote,
     TableReport,
     failed_tables,
     report_table,
@@ -89,12 +90,14 @@ def report_tables(
 
     They wait until all other tables are done, then for a pause that grows with each round.
     """
+    note = AdvanceNote(job.control, job.arguments.get("run"), len(tables))
     reports: dict[str, TableReport] = {}
     pending, rounds, deadline = list(tables), 0, time.monotonic() + RETRY_FOR_S
     while True:
         for table in pending:
             done = partial(work, job, table)
             reports[table.name] = report_table(job.lake, table, done)
+            note.add(reports[table.name])
         pending = [table for table in pending if reports[table.name].will_pass]
         rounds += 1
         if not pending or time.monotonic() > deadline:

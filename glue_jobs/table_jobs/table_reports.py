@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +13,7 @@ from cdclake import naming
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import CdcError, InputError, RulesFailed
 from cdclake.hudi_copy import HudiCopy
+from cdclake.job_advance import JobAdvance
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.error_policy import hold_reason, passing_cause
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -169,6 +171,36 @@ def worst_sizes(plan: Plan, reports: Sequence[TableReport]) -> dict[Metric, floa
         ),
         SNAPSHOTS: max((each.snapshots_after for each in sizes), default=0),
     }
+
+
+class AdvanceNote:
+    """Note of what a job run has done so far; threads may write it."""
+
+    def __init__(self, control: ObjectStore, run: str | None, total: int) -> None:
+        """Without a run's name nobody waits for it, and nothing is written."""
+        self._control, self._run, self._total = control, run, total
+        self._reports: dict[str, TableReport] = {}
+        self._lock = threading.Lock()
+
+    def add(self, report: TableReport) -> None:
+        """Write that another table is done."""
+        if self._run is None:
+            return
+        with self._lock:
+            self._reports[report.table] = report
+            done = self._reports.values()
+            advance = JobAdvance(
+                done=len(done),
+                total=self._total,
+                rows=sum(each.rows_applied for each in done),
+                bytes=sum(each.bytes_after for each in done),
+                table=report.table,
+            )
+            try:
+                self._control.write(naming.advance_name(self._run), advance.to_json())
+            except Exception as failure:
+                if passing_cause(failure) is None:
+                    raise
 
 
 def save_report(control: ObjectStore, run: str, tables: Sequence[TableReport]) -> dict[str, Any]:

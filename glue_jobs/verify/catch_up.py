@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from cdclake.activity import Advance, Step, step
 from cdclake.errors import CdcError, ComponentFailed
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.runtime.source import confirmed_lsn, write_marker
@@ -19,6 +20,7 @@ from cdclake.plan import Plan, Table
 Offsets = Mapping[str, Mapping[int, int]]  # by partition
 
 _POLL_INTERVAL_S = 0.2
+_MAX_NAMED = 2
 _MARKER_INTERVAL_S = 1.0
 _OBSTACLE_INTERVAL_S = 2.0
 _MAX_OBSTACLE_S = 10.0  # the keeper restarts a dead component sooner
@@ -73,8 +75,15 @@ class CatchUp:
             ComponentFailed: if a table is still behind after `wait_s`.
             CdcError: earlier, if an obstacle lasts.
         """
+        with step("wait until the lake has caught up") as shown:
+            return self._wait(tables, meanwhile, shown)
+
+    def _wait(
+        self, tables: Collection[Table], meanwhile: Callable[[], None], shown: Step
+    ) -> Mapping[str, str]:
         deadline = time.monotonic() + self.wait_s
         watch = _ObstacleWatch(self.obstacle, deadline)
+        shown.note(Advance(now="the connector reads the source's log"))
         self._await_kafka(deadline, watch, meanwhile)
         ends = self.ends([table.topic for table in tables])
         while True:
@@ -85,6 +94,7 @@ class CatchUp:
             behind += _replacing(progress, waited, max(self.epoch, progress.epoch))
             if not behind:
                 return stopped
+            shown.note(Advance(now="; ".join(text for _, text in behind[:_MAX_NAMED])))
             watch.check()
             if time.monotonic() > deadline:
                 raise self._late([table for table, _ in behind], [text for _, text in behind])

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import duckdb
-
 from cdclake.errors import InputError
-from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.runtime.source import Connection
-from cdclake.jobs.verify import lake_rows, source_rows
+from cdclake.jobs.verify import source_rows
+from cdclake.jobs.verify.compared_rows import LakeEngine, LakeRows, SourceRows, Sums
 from cdclake.jobs.verify.mismatches import Mismatches
-from cdclake.naming import current_name
 from cdclake.plan import Plan, Table
 from cdclake.postgres.poll_queries import relation
 from cdclake.postgres.published import as_named_now
-from cdclake.verify.columns import compared_columns
+from cdclake.verify import normal
+from cdclake.verify.columns import ComparedColumn, compared_columns
 from cdclake.verify.compare import differing
 from cdclake.verify.statements import ROWS_PER_BUCKET, Comparable
-
-Sums = dict[int, tuple[int, int]]  # bucket -> rows, sum of their hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +41,7 @@ class FirstPass:
     candidates: Mismatches
 
 
-def sides_of(table: Table, plan: Plan, connection: Connection) -> Sides:
+def sides_of(table: Table, plan: Plan, connection: Connection, engine: LakeEngine) -> Sides:
     """Return both sides of a table, as they are to be read."""
     lengths = source_rows.column_lengths(connection, table)
     if not lengths:
@@ -55,6 +51,7 @@ def sides_of(table: Table, plan: Plan, connection: Connection) -> Sides:
         )
     named = as_named_now(table, lengths)
     columns = compared_columns(named, plan, lengths)
+    of_engine = compared_columns(named, plan, lengths, engine.dialect)
     compared = {column.name for column in named.columns}
     if not compared.issuperset(table.key):
         raise InputError(
@@ -63,26 +60,35 @@ def sides_of(table: Table, plan: Plan, connection: Connection) -> Sides:
             "remove the table from the file, run `cdclake up FILE`, and add it again under another"
             " `name:`",
         )
-    view = f"{DUCKDB.name(plan.lake_database)}.{DUCKDB.name(current_name(table.name))}"
+    check_key(table, of_engine, engine)
     return Sides(
         table,
         Comparable("postgres", relation(table), columns),
-        Comparable("duckdb", view, columns),
+        Comparable(engine.dialect.engine, engine.relation(table), of_engine),
         tuple(column.source for column in table.columns if column.name not in compared),
     )
 
 
-def first_pass(
-    sides: Sides, source: Connection, lake: duckdb.DuckDBPyConnection, sample: int | None
-) -> FirstPass:
+def check_key(table: Table, columns: tuple[ComparedColumn, ...], engine: LakeEngine) -> None:
+    """Raise InputError if the engine cannot write a column of the key as the source does."""
+    unordered = [c.name for c in columns if c.in_key and c.decode is not normal.as_it_is]
+    if unordered:
+        raise InputError(
+            f"{engine.name} cannot compare {table.source} by its key"
+            f" {', '.join(unordered)}: it has no text for that type",
+            "compare the table with --reader duckdb",
+        )
+
+
+def first_pass(sides: Sides, source: SourceRows, lake: LakeRows, sample: int | None) -> FirstPass:
     """Compare the table, or about `sample` of its rows; both sides are read concurrently."""
-    rows = source_rows.count(source, sides.source)
+    rows = source.count(sides.source)
     per_bucket = ROWS_PER_BUCKET if sample is None else max(1, sample)
     buckets = rows // per_bucket + 1
     only = None if sample is None or buckets == 1 else random.randrange(buckets)
     of_source, of_lake = _both(
-        lambda: _sums(source.execute(sides.source.bucket_sums(buckets, only)).fetchall()),
-        lambda: _sums(lake.execute(sides.lake.bucket_sums(buckets, only)).fetchall()),
+        lambda: source.sums(sides.source, buckets, only),
+        lambda: lake.sums(sides.lake, buckets, only),
     )
     looked_at = of_source.keys() | of_lake.keys() if only is None else {only}
     wanted = sorted(b for b in looked_at if of_source.get(b) != of_lake.get(b))
@@ -95,25 +101,17 @@ def first_pass(
 
 
 def _candidates(
-    sides: Sides,
-    source: Connection,
-    lake: duckdb.DuckDBPyConnection,
-    buckets: int,
-    wanted: list[int],
+    sides: Sides, source: SourceRows, lake: LakeRows, buckets: int, wanted: list[int]
 ) -> Mismatches:
     if not wanted:
         return Mismatches(())
     return Mismatches(
         differing(
-            source_rows.ordered_rows(source, sides.source.rows_of_buckets(buckets, wanted)),
-            lake_rows.ordered_rows(lake, sides.lake.rows_of_buckets(buckets, wanted)),
+            source.rows_of_buckets(sides.source, buckets, wanted),
+            lake.rows_of_buckets(sides.lake, buckets, wanted),
             sides.source.columns,
         )
     )
-
-
-def _sums(rows: Iterable[tuple[int, int, int]]) -> Sums:
-    return {int(bucket): (int(count), int(total)) for bucket, count, total in rows}
 
 
 def _both(source: Callable[[], Sums], lake: Callable[[], Sums]) -> tuple[Sums, Sums]:

@@ -6,12 +6,13 @@ each row only a digest is kept, which is equal on both sides for equal rows.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 
+from cdclake.jobs.verify.compared_rows import Place
 from cdclake.verify.compare import ABSENT
 
-Place = tuple[int, str]
 Digest = tuple[int, str, str]  # hash, key, and the digest of the row
 
 _TABLE = f"""
@@ -19,7 +20,7 @@ CREATE TABLE candidates (
   hash INTEGER NOT NULL, key TEXT NOT NULL,
   source TEXT NOT NULL DEFAULT '{ABSENT}', lake TEXT NOT NULL DEFAULT '{ABSENT}',
   history TEXT NOT NULL DEFAULT '', accepted TEXT NOT NULL DEFAULT '{ABSENT}',
-  seen TEXT, verdict TEXT,
+  seen TEXT, waits_for TEXT, verdict TEXT,
   PRIMARY KEY (hash, key)) WITHOUT ROWID
 """
 _OPEN = "verdict IS NULL"
@@ -68,6 +69,16 @@ class Mismatches:
         """Record the lake's rows, once per round; a look at the source must follow."""
         self._look("lake", rows)
 
+    def note_incomplete(self, listed: Iterable[tuple[int, str, str]]) -> None:
+        """Record that the lake's rows of these keys lack the value of the named column."""
+        self._file.execute("BEGIN")
+        self._file.executemany(
+            "UPDATE candidates SET waits_for = json_insert(coalesce(waits_for, '[]'), '$[#]', ?)"
+            f" WHERE hash = ? AND key = ? AND {_OPEN}",
+            ((name, hash_, key) for hash_, key, name in listed),
+        )
+        self._file.execute("COMMIT")
+
     def _look(self, side: str, rows: Iterable[Digest]) -> None:
         """Store digests by hash and key: concatenated for equal keys, ignored for other keys."""
         self._file.execute("BEGIN")
@@ -100,6 +111,22 @@ class Mismatches:
             self._file.execute(f"UPDATE candidates SET {change}")
         if last:
             self._file.execute(f"UPDATE candidates SET verdict = 'unsettled' WHERE {_OPEN}")
+
+    def lacking_values(self) -> list[tuple[int, str, frozenset[str]]]:
+        """Return hash, key and names of columns of the different keys that lacked their values."""
+        found = self._file.execute(
+            "SELECT hash, key, waits_for FROM candidates"
+            " WHERE verdict = 'different' AND waits_for IS NOT NULL"
+        )
+        return [(hash_, key, frozenset(json.loads(names))) for hash_, key, names in found]
+
+    def mark_incomplete(self, places: Iterable[Place]) -> None:
+        """Mark keys that differ only in the values that the lake's row lacks."""
+        self._file.execute("BEGIN")
+        self._file.executemany(
+            "UPDATE candidates SET verdict = 'incomplete' WHERE hash = ? AND key = ?", places
+        )
+        self._file.execute("COMMIT")
 
     def differing_hashes(self) -> list[int]:
         """Return the hashes of the keys that differ."""

@@ -13,7 +13,7 @@ class Example:
     """Differing key with readable values; `source` or `lake` is None if it has no such row."""
 
     key: dict[str, str | None]
-    kind: str  # missing, extra, different, unsettled or withheld
+    kind: str  # missing, extra, different, unsettled, withheld or incomplete
     columns: list[str]  # lake names of the differing columns; all if a row is missing
     source: dict[str, str | None] | None
     lake: dict[str, str | None] | None
@@ -39,11 +39,15 @@ class TableComparison:
     seconds: float = 0.0
     quarantined: int = 0  # events in the quarantine, a cause of differences
     withheld: int = 0  # keys that differ only by events that a rule withholds: no difference
+    incomplete: int = 0  # keys that lack values until they are applied: no difference
     deep: DeepComparison | None = None  # with --deep
 
     @property
     def ok(self) -> bool:
-        """True if no difference and no error was found; withheld rows are intended."""
+        """True if no difference and no error was found.
+
+        Withheld rows are intended, and incomplete ones are documented for the engine.
+        """
         is_equal = not (self.missing or self.extra or self.different)
         return is_equal and self.error is None and (self.deep is None or self.deep.ok)
 
@@ -53,6 +57,7 @@ class Report:
     """Result of the whole comparison."""
 
     tables: list[TableComparison]
+    reader: str = "duckdb"  # the engine whose `_current` was compared
     sample: int | None  # approximate number of compared rows per table; None: all
     rounds: int  # number of times that differing keys were read again
     seconds: float

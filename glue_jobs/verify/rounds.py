@@ -8,13 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
-
-from cdclake.jobs.reader.duck import Reader
-from cdclake.jobs.runtime.source import Connection
-from cdclake.jobs.verify import lake_rows, source_rows
+from cdclake.jobs.verify.compared_rows import LakeEngine, LakeRows, Place, SourceRows
 from cdclake.jobs.verify.first_pass import Sides
-from cdclake.jobs.verify.mismatches import Digest, Mismatches, Place
+from cdclake.jobs.verify.mismatches import Digest, Mismatches
 from cdclake.jobs.verify.report import Example
 from cdclake.plan import Table
 from cdclake.verify.compare import Row, differing_columns, lake_digest, shown, source_digest
@@ -38,7 +34,7 @@ class Open:
     candidates: Mismatches
 
 
-def settle(tables: Collection[Open], source: Connection, reader: Reader, wait: Wait) -> int:
+def settle(tables: Collection[Open], source: SourceRows, engine: LakeEngine, wait: Wait) -> int:
     """Compare until every key is decided, at most `MAX_ROUNDS` times; return the number of rounds.
 
     A round reads the source, waits until all of that has arrived, reads the lake, and reads the
@@ -56,7 +52,7 @@ def settle(tables: Collection[Open], source: Connection, reader: Reader, wait: W
         few = sum(len(table.candidates) for table in undecided) <= _MAX_WATCHED_KEYS
         look = functools.partial(_read_source, undecided, source)
         wait(names, look if few else _look_away)
-        with reader.open(names) as lake:
+        with engine.open(names) as lake:
             for table in undecided:
                 _read_lake(table, lake)
         _read_source(undecided, source)
@@ -70,21 +66,24 @@ def _look_away() -> None:
     """Do nothing during the wait: reading that many keys would take longer than the wait."""
 
 
-def _read_source(tables: Collection[Open], source: Connection) -> None:
+def _read_source(tables: Collection[Open], source: SourceRows) -> None:
     for table in tables:
         table.candidates.look_at_source(_source_digests(table, source))
 
 
-def _source_digests(table: Open, source: Connection) -> Iterator[Digest]:
+def _source_digests(table: Open, source: SourceRows) -> Iterator[Digest]:
     side = table.sides.source
     for places in table.candidates.batches():
-        for row in source_rows.rows_of(source, side, places):
+        for row in source.rows_of(side, places):
             yield row.hash, row.key, source_digest(row, side.columns)
 
 
-def _read_lake(table: Open, lake: duckdb.DuckDBPyConnection) -> None:
+def _read_lake(table: Open, lake: LakeRows) -> None:
     side = table.sides.lake
-    rows = lake_rows.rows_of(lake, side, _hashes(table.candidates.batches()))
+    # Listed first: whatever a row lacks that is read next has been listed, or the row has changed.
+    listed = lake.incomplete(side, table.sides.table)
+    table.candidates.note_incomplete((row.hash, row.key, row.texts[-1] or "") for row in listed)
+    rows = lake.rows_of(side, _hashes(table.candidates.batches()))
     digests = ((row.hash, row.key, lake_digest(row, side.columns)) for row in rows)
     table.candidates.look_at_lake(digests)
 
@@ -93,14 +92,36 @@ def _hashes(batches: Iterable[list[Place]]) -> Iterator[int]:
     return (hash_ for batch in batches for hash_, _ in batch)
 
 
-def examples(table: Open, source: Connection, lake: duckdb.DuckDBPyConnection) -> list[Example]:
+def mark_incomplete(table: Open, source: SourceRows, lake: LakeRows) -> None:
+    """Mark the keys that differ only in values that the engine's view cannot look up."""
+    lacking = table.candidates.lacking_values()
+    sides, names = table.sides, {(hash_, key): waits_for for hash_, key, waits_for in lacking}
+    places = list(names)
+    of_source = {row.place: row for row in source.rows_of(sides.source, places)}
+    of_lake = {row.place: row for row in lake.rows_of(sides.lake, (hash_ for hash_, _ in places))}
+    table.candidates.mark_incomplete(
+        place
+        for place, waits_for in names.items()
+        if _differing_names(sides, of_source.get(place), of_lake.get(place)) <= waits_for
+    )
+
+
+def _differing_names(sides: Sides, source: Row | None, lake: Row | None) -> set[str]:
+    """Return the names of the columns that differ; none if a row is gone by now."""
+    if source is None or lake is None:
+        return set()
+    found = differing_columns(source.texts, lake.texts, sides.source.columns)
+    return {column.name for column in found}
+
+
+def examples(table: Open, source: SourceRows, lake: LakeRows) -> list[Example]:
     """Return the first differing keys, with both sides' current values."""
     chosen = table.candidates.examples(MAX_EXAMPLES)
     places = [(hash_, key) for hash_, key, _ in chosen]
     sides = table.sides
-    of_source = {row.key: row for row in source_rows.rows_of(source, sides.source, places)}
+    of_source = {row.key: row for row in source.rows_of(sides.source, places)}
     hashes = [hash_ for hash_, _ in places]
-    of_lake = {row.key: row for row in lake_rows.rows_of(lake, sides.lake, hashes)}
+    of_lake = {row.key: row for row in lake.rows_of(sides.lake, hashes)}
     return [
         _example(sides, key, kind, of_source.get(key), of_lake.get(key)) for _, key, kind in chosen
     ]

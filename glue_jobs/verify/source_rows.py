@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import psycopg
 
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.jobs.runtime import source
 from cdclake.jobs.runtime.source import Connection
+from cdclake.jobs.verify.compared_rows import Place, Sums, sums_of
 from cdclake.plan import Table
 from cdclake.verify.columns import SALT_SETTING
 from cdclake.verify.compare import Row
@@ -75,6 +77,31 @@ def column_lengths(connection: Connection, table: Table) -> Mapping[str, int | N
     return dict(connection.execute(_LENGTHS, (table.schema, table.table)).fetchall())
 
 
+@dataclass(frozen=True, slots=True)
+class PostgresRows:
+    """Rows of one session in the source."""
+
+    connection: Connection
+
+    def count(self, comparable: Comparable) -> int:
+        """Return the number of rows."""
+        return count(self.connection, comparable)
+
+    def sums(self, comparable: Comparable, buckets: int, only: int | None) -> Sums:
+        """Return the sums of `Comparable.bucket_sums`."""
+        return sums_of(self.connection.execute(comparable.bucket_sums(buckets, only)).fetchall())
+
+    def rows_of_buckets(
+        self, comparable: Comparable, buckets: int, wanted: list[int]
+    ) -> Iterator[Row]:
+        """Yield the rows in the wanted buckets, in order; only within a snapshot."""
+        return ordered_rows(self.connection, comparable.rows_of_buckets(buckets, wanted))
+
+    def rows_of(self, comparable: Comparable, places: Collection[Place]) -> Iterator[Row]:
+        """Return the current rows of these keys, perhaps with rows of others."""
+        return rows_of(self.connection, comparable, list(places))
+
+
 def count(connection: Connection, comparable: Comparable) -> int:
     """Return the number of rows."""
     row = connection.execute(f"SELECT count(*) FROM {comparable.relation}").fetchone()
@@ -91,7 +118,7 @@ def ordered_rows(connection: Connection, statement: str) -> Iterator[Row]:
 
 
 def rows_of(
-    connection: Connection, comparable: Comparable, places: Sequence[tuple[int, str]]
+    connection: Connection, comparable: Comparable, places: Sequence[Place]
 ) -> Iterator[Row]:
     """Return the current rows of these hashes and keys, through an index if possible.
 

@@ -95,7 +95,7 @@ def rebuilt(
     changes = _changelog(sides.table, plan, withheld=withheld)
     rows = rebuilt_view(sides.table, changes=changes, floor=floor, dialect=DUCKDB)
     lake.execute(f"CREATE OR REPLACE TEMP VIEW {_ROWS} AS {rows}")
-    side = Comparable("duckdb", f"{_IN_MEMORY}{_ROWS}", sides.lake.columns)
+    side = Comparable("duckdb", f"{_IN_MEMORY}{_ROWS}", sides.source.columns)
     for row in lake_rows.rows_of(lake, side, hashes):
         yield row.hash, row.key, lake_digest(row, side.columns)
 

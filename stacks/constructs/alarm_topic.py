@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Sequence
 
 from aws_cdk import aws_iam, aws_sns
@@ -11,9 +13,11 @@ from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.encryption import alarms_arn
 from cdclake.stacks.constructs.service_role import only_for
 
+_REFERENCE = re.compile(r"\$\{secretsmanager:(.+):(.+)\}")
+
 
 class AlarmTopic(Construct):
-    """Topic under the deployment's key; each listed address receives a confirmation mail."""
+    """Topic under the deployment's key; each listed address receives a request to confirm."""
 
     def __init__(
         self,
@@ -21,6 +25,7 @@ class AlarmTopic(Construct):
         construct_id: str,
         *,
         emails: Sequence[str],
+        webhooks: Sequence[str],
         ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -39,6 +44,16 @@ class AlarmTopic(Construct):
         for email in emails:
             aws_sns.CfnSubscription(
                 self, email, topic_arn=self.arn, protocol="email", endpoint=email
+            )
+
+        for webhook in webhooks:
+            digest = hashlib.sha256(webhook.encode()).hexdigest()[:8]
+            aws_sns.CfnSubscription(
+                self,
+                f"Webhook{digest}",
+                topic_arn=self.arn,
+                protocol="https",
+                endpoint=_address(webhook),
             )
 
     def _alarms(self, prefix: str) -> aws_iam.PolicyStatement:
@@ -60,3 +75,11 @@ class AlarmTopic(Construct):
             resources=[self.arn],
             conditions={"Bool": {"aws:SecureTransport": "false"}},
         )
+
+
+def _address(webhook: str) -> str:
+    """Return the address; of a secret CloudFormation reads it, so no template contains it."""
+    found = _REFERENCE.fullmatch(webhook)
+    if found is None:
+        return webhook
+    return f"{{{{resolve:secretsmanager:{found[1]}:SecretString:{found[2]}}}}}"

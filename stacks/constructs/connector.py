@@ -8,6 +8,7 @@ from typing import Any
 from aws_cdk import Aws, aws_kafkaconnect
 from constructs import Construct
 
+from cdclake.config import versions
 from cdclake.stacks.constructs.connect_plugin import (
     ConnectPlugin,
     WorkerConfiguration,
@@ -18,8 +19,6 @@ from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.service_role import ServiceRole
 
-# The newest that MSK Connect documents, and the local worker's line (pom.xml).
-_VERSION = "3.7.x"
 _Connector = aws_kafkaconnect.CfnConnector
 
 
@@ -52,7 +51,7 @@ class Connector(Construct):
         role = ServiceRole(self, "Role", service="kafkaconnect", for_arn=own, statements=grants)
         fixed = {
             "connector_name": name,
-            "kafka_connect_version": _VERSION,
+            "kafka_connect_version": versions.KAFKA_CONNECT,
             "service_execution_role_arn": role.arn,
             "kafka_cluster": _cluster(brokers, security_group, ground),
             **_signed_in_over_tls(),

@@ -103,7 +103,11 @@ def _through_the_stream(known: DeploymentMetrics, prefix: str) -> Iterator[IWidg
         known.own(metrics.FRESHNESS, "Maximum"),
         known.own(metrics.STATE_AGE, "Maximum"),
     )
-    yield _graph("Lake: quarantined events", known.own(metrics.QUARANTINED, "Sum"))
+    yield _graph(
+        "Lake: quarantined and withheld events",
+        known.own(metrics.QUARANTINED, "Sum"),
+        known.own(metrics.WITHHELD, "Sum"),
+    )
     yield _graph("Lake: stopped tables", known.own(metrics.STOPPED_TABLES, "Maximum"))
     yield _stopped_tables(log_group_name(prefix, naming.STREAM_JOB))
 

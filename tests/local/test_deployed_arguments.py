@@ -54,12 +54,17 @@ def test_a_job_that_ends_takes_what_the_page_says(running, lake, job):
     assert [line["table"] for line in report.content["tables"]] == given["--tables"].split(",")
 
 
-def test_source_and_lake_are_compared_as_the_page_says(running, lake):
+@pytest.mark.parametrize("reader", ["spark", "duckdb"])
+def test_source_and_lake_are_compared_as_the_page_says(running, lake, reader):
     given = arguments_of(lake, naming.VERIFY_JOB)
+    assert given["--reader"] == "spark"
+    if reader == "duckdb":
+        del given["--reader"]
     assert started(lake, naming.VERIFY_JOB, given).process.wait(300) == 0
     report = lake.control.read(naming.report_name(given["--run"]))
     [table] = report.content["tables"]
     assert report.content["ok"] and table["table"] == "orders"
+    assert report.content["reader"] == reader
     assert table["source_rows"] == table["lake_rows"] > 0
 
 

@@ -44,11 +44,17 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "schema": [(0, ())],
     "init": [(0, ("-o", "WRITTEN")), (2, ("-o", "WRITTEN")), (0, ("--update", "WRITTEN"))],
     "new": [(2, ("Not a name",))],  # `tests/installed` makes a project from a database
+    "plan": [(0, ("FILE",)), (2, ("SCRIPT",))],
     "up": [(0, ("FILE",)), (0, ("FILE", "--wait", "rows"))],
     "status": [(1, ())],  # a column is not declared
     "verify": [(0, ()), (0, ("--deep",)), (0, ("--sample", "10")), (2, ("--table", "nothing"))],
     "source sql": [(0, ("SCRIPT",)), (2, ("FILE",))],
+    "metrics": [(0, ())],
+    "trace": [(0, ("orders", "1")), (2, ("orders", "one")), (2, ("nothing", "1"))],
+    "peek": [(0, ("orders", "--last", "1")), (2, ("nothing",))],
+    "quarantine": [(0, ()), (2, ("nothing",))],
     "psql": [(0, ())],
+    "snapshots": [(0, ("orders",)), (2, ("nothing",))],
     "sql": [(0, ("select * from orders_current",)), (2, ("select nonsense",))],
     "job": [
         (0, ("apply_changes",)),
@@ -65,6 +71,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "doctor": [(0, ()), (0, ("FILE",))],
     "rehearse": [(0, ("FILE", "--schema", "SCHEMA", "--migration", "SCRIPT"))],
     "cost": [(0, ("FILE",))],
+    "connect": [(0, ("duckdb",)), (0, ("trino", "--table", "orders"))],
     "connector": [(0, ("FILE", "--host", "db"))],
     "dbt": [(0, ("FILE",))],
     "logs": [(0, ()), (0, ("stream", "--since", "1h"))],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow.parquet
 import pytest
 
 from tests.local.running import DERIVED, PROJECT, SHOP, RunningLake, ShopWriter, shop_lake_in
@@ -179,6 +180,33 @@ def test_time_travel_shows_the_lake_as_it_was(lake: RunningLake) -> None:
     assert lake.sql("select count(*) from customers_current") == [[count + 1]]
     rows = lake.run("sql", "select count(*) from customers_current", "--at", then)["rows"]
     assert rows == [[count]]
+    listed = lake.run("snapshots", "customers")["snapshots"]
+    [newest] = [s for s in listed if s["current"] and s["relation"] == "customers_changes"]
+    early = [s for s in listed if s["relation"] == "customers_changes" and s is not newest]
+    query = "select count(*) from customers_changes"
+    for snapshot in (newest, early[0]):
+        shown = lake.run("sql", query, "--at", str(snapshot["snapshot"]))["rows"]
+        assert shown == [[snapshot["rows"]]]
+    assert {s["operation"] for s in early} >= {"append"}
+
+
+def test_query_is_written_as_parquet_and_refused_with_a_suggestion(
+    lake: RunningLake, tmp_path: Path
+) -> None:
+    query = tmp_path / "query.sql"
+    query.write_text("select * from customers_current order by 1")
+    words = ("sql", "-f", str(query), "--at", "-1s", "--format", "parquet")
+    done = subprocess.run(
+        [sys.executable, "-m", "cdclake.cli.main", *words],
+        cwd=PROJECT,
+        env={**os.environ, "CDCLAKE_HOME": str(lake.home)},
+        capture_output=True,
+        check=True,
+    )
+    rows = pyarrow.parquet.read_table(pyarrow.BufferReader(done.stdout)).num_rows
+    assert [[rows]] == lake.sql("select count(*) from customers_current")
+    refused = lake.run("sql", "select * from custmers", expect=2)["error"]
+    assert refused["remedy"].startswith("did you mean customers_current?")
 
 
 def test_rows_are_those_of_any_commit_time(lake: RunningLake) -> None:

@@ -187,6 +187,31 @@ def test_a_source_is_prepared_again_and_again_and_left_at_the_end(deployed, capl
         assert password not in caplog.text
 
 
+def test_a_new_password_leaves_sessions_of_the_old_one_alone(deployed):
+    """As in docs/runbooks/rotate-passwords.md: new value, then a deployment."""
+    assert deployed.ask("Create")["Status"] == "SUCCESS"
+    old = make_conninfo(deployed.dsn, user=deployed.slot, password=ROLE_PASSWORD)
+    with psycopg.connect(old, autocommit=True) as running:
+        value = json.dumps({"username": deployed.slot, "password": "rotated"})
+        boto3.client("secretsmanager").put_secret_value(SecretId="login", SecretString=value)
+        assert run(old, "SELECT 1") == [(1,)]  # until the deployment
+        assert deployed.ask("Update")["Status"] == "SUCCESS"
+        assert running.execute("SELECT 2").fetchall() == [(2,)]
+    new = make_conninfo(deployed.dsn, user=deployed.slot, password="rotated")
+    assert run(new, "SELECT 3") == [(3,)]
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(old)
+
+
+def test_the_administrators_new_password_is_read_at_the_next_call(deployed):
+    """RDS rotates it without a deployment."""
+    assert deployed.ask("Create")["Status"] == "SUCCESS"
+    run(deployed.dsn, f"ALTER ROLE {ADMIN} PASSWORD 'rotated'")
+    value = json.dumps({"username": ADMIN, "password": "rotated"})
+    boto3.client("secretsmanager").put_secret_value(SecretId="admin", SecretString=value)
+    assert deployed.ask("Update")["Status"] == "SUCCESS"
+
+
 @pytest.fixture
 def scheduled(deployed: Deployment, monkeypatch: pytest.MonkeyPatch) -> Deployment:
     """The prepared source, and what the scheduled check is given."""

@@ -72,14 +72,21 @@ def logged(table: Table, number: int, row: dict[str, Any]) -> dict[str, Any]:
     return event("c", 1, number, **values)
 
 
-@pytest.fixture(scope="module")
-def dsn():
+@contextmanager
+def typed_source() -> Iterator[str]:
+    """A server with the recorded tables; its DSN."""
     with running_server() as server:
         dsn = f"{server}/postgres"
         with psycopg.connect(dsn, autocommit=True) as connection:
             for step in steps((FOLDER / "types.sql").read_text()):
                 if isinstance(step, Statement):
                     connection.execute(step.sql.encode())
+        yield dsn
+
+
+@pytest.fixture(scope="module")
+def dsn():
+    with typed_source() as dsn:
         yield dsn
 
 
@@ -90,6 +97,11 @@ def differing(report: TableComparison) -> dict[str, set[str | None]]:
         for column in example.columns:
             found.setdefault(column, set()).add(example.key["id"])
     return found
+
+
+def examples_of(report: TableComparison) -> list[tuple[str, str, tuple[str, ...]]]:
+    """The differing rows: kind, key and columns."""
+    return sorted((each.kind, repr(each.key), tuple(each.columns)) for each in report.first)
 
 
 def compare(dsn: str, plan: Plan, reader: Any, name: str, **more: Any) -> TableComparison:

@@ -7,6 +7,7 @@ from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_decoding import DECODING
 from tests.mutations.broken_derived import DERIVED
 from tests.mutations.broken_epochs import EPOCHS
+from tests.mutations.broken_first_account import FIRST_ACCOUNT
 from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_new_columns import NEW_COLUMNS
@@ -121,7 +122,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a truncate leaves the state's rows in the view", VIEWS,
-        ((_VIEWS, "SELECT * FROM {state} WHERE {_KEPT}", "SELECT * FROM {state}"),),
+        ((_VIEWS, "SELECT * FROM {state} WHERE {kept}", "SELECT * FROM {state}"),),
     ),
     Mutation(
         "drop refused events", _cases("F7 or P7"),
@@ -249,6 +250,7 @@ MUTATIONS = (
     *PUTS,
     *QUALITY,
     *WITHHOLDING,
+    *FIRST_ACCOUNT,
     *FIRST_DAY,
     *UPKEEP,
     *RELATIONS,

@@ -84,7 +84,7 @@ DECODING = (
     ),
     Mutation(
         "a real is read as a float", DECODERS,
-        ((_COLUMN, "_unless(is_real(values, reals), when_null=True)", "None"),),
+        ((_COLUMN, "_where_false(is_real(values, reals))", "None"),),
     ),
     Mutation(
         "each month has 31 days", DECODERS,

@@ -12,6 +12,7 @@ _LOADS = ("tests/unit/local/test_table_loads.py",)
 _TLS = ("tests/unit/local/test_source_tls.py",)
 _HOME = ("tests/unit/local/test_home.py",)
 _FIGURES = ("tests/unit/local/test_table_figures.py",)
+_FORMATS = ("tests/unit/cli/test_answer_formats.py",)
 _HEALTH = ("tests/unit/local/test_health.py",)
 
 FIRST_DAY = (
@@ -70,7 +71,16 @@ FIRST_DAY = (
     ),
     Mutation(
         "status prints what it does not know", _HEALTH,
-        (("cdclake/cli/status.py", "_UNKNOWN if value is None else str(value)", "str(value)"),),
+        (("cdclake/cli/status_text.py", "UNKNOWN if value is None else str(value)", "str(value)"),),
+    ),
+    Mutation(
+        "status keeps a table's figures after a commit", _FIGURES,
+        (("cdclake/local/reader/figure_cache.py",
+          'if entry and entry["of"] == list(locations) else None', "if entry else None"),),
+    ),
+    Mutation(
+        "control characters of a value reach the terminal", _FORMATS,
+        (("cdclake/cli/aligned.py", "str(value).translate(_ESCAPED)", "str(value)"),),
     ),
     Mutation(
         "status fails while a server starts", _HEALTH,
@@ -106,7 +116,7 @@ FIRST_DAY = (
     ),
     Mutation(
         "another pipeline is not sent to another home", ("tests/unit/local/test_membership.py",),
-        (("cdclake/local/plan_diff.py", "if _lake_problems(before, after):", "if False:"),),
+        (("cdclake/plan_diff.py", "if _lake_problems(before, after):", "if False:"),),
     ),
     Mutation(
         "connections off this machine may be unencrypted", _TLS,

@@ -47,7 +47,7 @@ NEW_COLUMNS = (
     ),
     Mutation(
         "a file that excludes a column resumes no table", _TESTS,
-        (("cdclake/local/plan_diff.py", "return table.columns, table.excluded",
+        (("cdclake/plan_diff.py", "return table.columns, table.excluded",
           "return table.columns, ()"),),
     ),
     Mutation(

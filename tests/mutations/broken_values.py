@@ -51,8 +51,8 @@ VALUES = (
     ),
     Mutation(
         "the view completes no key change with replayed events", VIEWS,
-        ((_VIEWS, 'f"WHERE {history_part(naming.POSITION)} <= {newest} ',
-          'f"WHERE {naming.OP} = \'d\' AND {history_part(naming.POSITION)} <= {newest} '),),
+        ((_VIEWS, 'f"{history_part(naming.POSITION)} <= {newest}',
+          'f"{naming.OP} = \'d\' AND {history_part(naming.POSITION)} <= {newest}'),),
     ),
     Mutation(
         "the view keeps the value that was carried instead", VIEWS,

@@ -33,8 +33,7 @@ VERIFY = (
     ),
     Mutation(
         "accept a time in the future", (*_READER_TESTS, "-k", "moments"),
-        (("glue_jobs/reader/point_in_time.py", "if time > (now := datetime.now(UTC)):",
-          "if (now := datetime.now(UTC)) is None:"),),
+        (("glue_jobs/reader/point_in_time.py", "if time > now:", "if now is None:"),),
     ),
     Mutation(
         "answer a time before the lake with no rows", (*_READER_TESTS, "-k", "first_commit"),
@@ -44,6 +43,17 @@ VERIFY = (
     Mutation(
         "forget tables of earlier plans", (*_READER_TESTS, "-k", "earlier_plans"),
         (("glue_jobs/reader/duck.py", "sorted(stored - known)", "sorted(stored & known)"),),
+    ),
+    Mutation(
+        "call every difference of an incomplete row incomplete",
+        ("tests/unit/verify/test_view_rows.py",),
+        (("glue_jobs/verify/rounds.py", ") <= waits_for", ") is not None"),),
+    ),
+    Mutation(
+        "count rows that lacked a value before they were applied",
+        ("tests/unit/verify/test_incomplete_counts.py",),
+        (("cdclake/iceberg/incomplete_rows.py",
+          "s.{position} IS NULL OR s.{position} < l.{position}", "true"),),
     ),
     Mutation(
         "name no obstacle", _OBSTACLE_TESTS,

@@ -6,8 +6,11 @@ from tests.mutations.mutation import Mutation
 
 VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.py")
 _VIEWS = "cdclake/iceberg/views.py"
+_TAIL = "cdclake/iceberg/tail_facts.py"
 _ATHENA = "cdclake/iceberg/athena_views.py"
 _TRINO = ("tests/trino/test_athena_sql.py",)
+_RENEWAL = "glue_jobs/apply/view_renewal.py"
+_RENEWED = ("tests/spark/test_view_renewal.py",)
 
 STATE_VIEWS = (
     Mutation(
@@ -26,7 +29,7 @@ STATE_VIEWS = (
     ),
     Mutation(
         "the view bounds its tail by position", VIEWS,
-        ((_VIEWS, "in_tail = _in_tail(table, changes, applied, dialect)",
+        ((_VIEWS, "in_tail = tail_condition(table, changes, applied, dialect)",
           "in_tail = f\"{naming.POSITION} > (SELECT coalesce(max({naming.POSITION}), '') "
           "FROM {state})\""),),
     ),
@@ -46,7 +49,7 @@ STATE_VIEWS = (
     ),
     Mutation(
         "Athena's view takes the stamp of a commit that was just made", _TRINO,
-        ((_ATHENA, "interval '2' minute", "interval '0' minute"),),
+        ((_ATHENA, "STAMP_AGE_S = 120", "STAMP_AGE_S = 0"),),
     ),
     Mutation(
         "Athena's view takes the stamp of a commit that was rolled back", _TRINO,
@@ -59,6 +62,38 @@ STATE_VIEWS = (
     Mutation(
         "Athena's view hides changes from before its bound in silence", _TRINO,
         ((_ATHENA, "live += f", "_ = f"),),
+    ),
+    Mutation(
+        "a view is renewed with the stamp of a commit that was just made", _RENEWED,
+        ((_RENEWAL, "now - SETTLED_AFTER - _EPOCH", "now - _EPOCH"),),
+    ),
+    Mutation(
+        "a renewed bound forgets that Firehose commits late", _RENEWED,
+        ((_RENEWAL, " - lateness_seconds(plan, table) * 1_000_000", ""),),
+    ),
+    Mutation(
+        "the bound of a state that was set back stays", _RENEWED,
+        ((_RENEWAL, "settled < bound or ", ""),),
+    ),
+    Mutation(
+        "a renewal overwrites the view of another writer", _RENEWED,
+        (("glue_jobs/iceberg/catalog_view.py", '            VersionId=view["VersionId"],\n', ""),),
+    ),
+    Mutation(
+        "the view of a known tail leaves the state's rows below a truncate", VIEWS,
+        ((_TAIL, "kept=kept if is_truncated else", "kept=kept if False else"),),
+    ),
+    Mutation(
+        "the view of a known tail folds events below a truncate", VIEWS,
+        ((_TAIL, "pending.append(kept)", "pass"),),
+    ),
+    Mutation(
+        "the view of a known tail looks up no values of changed keys", VIEWS,
+        ((_TAIL, "if tail.needs_values:", "if False:"),),
+    ),
+    Mutation(
+        "the view of a known tail overlooks late events", VIEWS,
+        ((_TAIL, "is_late(table, applied, dialect)]", "'']"),),
     ),
     Mutation(
         "a deleted row's values are shown", VIEWS,

@@ -21,7 +21,7 @@ from tests.mutations.broken import MUTATIONS
 from tests.mutations.mutation import Mutation
 
 PROJECT = Path(__file__).resolve().parents[2]
-COPIED = ("cdclake", "glue_jobs", "java", "lambda", "pipelines", "stacks", "tests")
+COPIED = ("cdclake", "docs", "glue_jobs", "java", "lambda", "pipelines", "stacks", "tests")
 COPIED_FILES = ("cdk.json", "jars.lock", "package.json", "pyproject.toml")
 TESTS_FAILED = 1  # pytest's exit code; others say that it could not run them
 LONGEST_S = 1800

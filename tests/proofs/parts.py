@@ -12,6 +12,8 @@ from tests.mutations.broken import MUTATIONS
 
 PROJECT = Path(__file__).resolve().parents[2]
 MODEL_SEEDS, SEEDS_PER_UNIT = 200, 20
+READS, READS_PER_UNIT = 1000, 25
+_READS = "tests/trino/test_reads.py"
 _MARKED = re.compile(r"\bmark\.(slow|synth)\b")
 
 
@@ -53,8 +55,13 @@ def all_parts() -> list[Part]:
         ),
         Part(
             "slow-trino",
-            "Athena's SQL in a Trino: each amount applied, older stamps, wide tables",
-            _marked_files("tests/trino", "slow"),
+            "Athena's SQL in a Trino: each amount applied, older stamps, wide tables; a whole lake",
+            tuple(unit for unit in _marked_files("tests/trino", "slow") if unit.name != _READS),
+        ),
+        Part(
+            "reads",
+            f"{READS:,} reads of `_current` in Trino during writes, jobs and rollbacks",
+            tuple(_reads_unit(first) for first in range(0, READS, READS_PER_UNIT)),
         ),
         Part(
             "model",
@@ -91,6 +98,18 @@ def _model_unit(first: int) -> Unit:
         f"seeds {first} to {first + SEEDS_PER_UNIT - 1}",
         ("pytest", "-q", "-m", "model", "tests/model_lake/test_model.py"),
         seeds,
+    )
+
+
+def _reads_unit(first: int) -> Unit:
+    variables = (
+        ("CDCLAKE_READS", str(READS_PER_UNIT)),
+        ("CDCLAKE_READ_SEED", str(first // READS_PER_UNIT)),
+    )
+    return Unit(
+        f"reads {first + 1} to {first + READS_PER_UNIT}",
+        ("pytest", "-q", "-m", "slow", _READS),
+        variables,
     )
 
 

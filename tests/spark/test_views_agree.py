@@ -7,12 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
+from pyspark.errors import UnsupportedOperationException
 
 from cdclake.iceberg.ddl import create_table
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.merge import merge_changes
 from cdclake.iceberg.schemas import TableSchema, changes_schema, state_schema
+from cdclake.iceberg.tail_facts import TailFacts, tail_facts, view_over_tail
 from cdclake.iceberg.views import AppliedThrough, current_view
+from cdclake.local.aws.aws_server import DurableAws
+from tests.spark.glue_catalog import glue_session, serving
 from tests.unit.verify.cases import CASES
 from tests.unit.verify.key_changes import KEY_CHANGES
 from tests.unit.verify.lakes import make_plan, make_table
@@ -61,9 +65,46 @@ def test_current(spark, case):
     plan = make_plan(table)
     create_view(spark, changes_schema(table, plan), log)
     create_view(spark, state_schema(table, plan), state)
-    view = current_view(table, state="t", changes="t_changes", applied=applied, dialect=SPARK)
-    rows = [tuple(row) for row in spark.sql(view).orderBy("id").collect()]
-    assert rows == expected
+    relations = {"state": "t", "changes": "t_changes", "applied": applied, "dialect": SPARK}
+    facts = tail_facts(table, changes="t_changes", applied=applied, dialect=SPARK)
+    known = view_over_tail(table, TailFacts(*spark.sql(facts).collect()[0]), **relations)
+    for view in {current_view(table, **relations), known}:
+        assert [tuple(row) for row in spark.sql(view).orderBy("id").collect()] == expected
+
+
+def test_predicates_on_the_key_reach_every_scan(spark):
+    table = make_table()
+    spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.plans")
+    for schema in (state_schema(table, make_plan(table)), changes_schema(table, make_plan(table))):
+        spark.sql(create_table("plans", schema))
+
+    def scans_and_joins(tail: TailFacts) -> tuple[list[str], list[str]]:
+        view = view_over_tail(
+            table, tail, state="lake.plans.t", changes="lake.plans.t_changes",
+            applied=AppliedThrough(10), dialect=SPARK,
+        )  # fmt: skip
+        plan = spark.sql(f"SELECT * FROM ({view}) AS v WHERE id = 7")._jdf.queryExecution()
+        lines = plan.sparkPlan().toString().splitlines()
+        return (
+            [line for line in lines if "BatchScan" in line],
+            [line for line in lines if "Join" in line],
+        )
+
+    scans, joins = scans_and_joins(TailFacts(events=1))
+    assert (len(scans), len(joins)) == (4, 2)
+    assert all("id = 7" in scan for scan in scans)
+    assert not any("FullOuter" in join for join in joins)
+    scans, joins = scans_and_joins(TailFacts())
+    assert (len(scans), joins) == (1, [])
+
+
+def test_the_deployed_catalog_stores_no_views(spark, tmp_path):
+    """Why `<t>_current` is a temporary view in Spark (docs/reading.md)."""
+    with serving(DurableAws(tmp_path)) as url:
+        session = glue_session(spark, url)
+        session.sql("CREATE DATABASE lake.views")
+        with pytest.raises(UnsupportedOperationException, match="not supported by catalog: lake"):
+            session.sql("CREATE VIEW lake.views.v AS SELECT 1 AS one")
 
 
 MERGED = (

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 
+import boto3
 import pytest
+from botocore.validate import validate_parameters
 
 from cdclake import naming
 from cdclake.config.deployment import load_deployment
 from cdclake.config.problems import InvalidPipeline
 from cdclake.debezium.connector import SourceAddress, connector_config
 from cdclake.debezium.worker import OWN_PROVIDER, password_of, worker_settings
+from cdclake.deployed.connector_probe import create_request
 from cdclake.errors import InputError
 from cdclake.stacks import bundles
 from tests.synth.deployments import LARGER, OFF, PIPELINE, WIDER, Synthesized, synthesize
+from tests.synth.permissions import IMPORTED, allows, role_of
 from tests.synth.roles import allowances
 from tests.synth.rules import broken_rules
 from tests.synth.upgrades import changes
@@ -209,7 +213,7 @@ def test_environments_have_connectors_of_their_own(tmp_path):
 
 def test_its_role_may_do_what_it_does_and_no_more(variants):
     """On an existing cluster, whose ARN the file tells, every resource is a text."""
-    allowed = allowances(variants["existing"], "kafkaconnect.amazonaws.com")
+    allowed = allowances(variants["existing"], "kafkaconnect.amazonaws.com", named="ConnectorRole")
     topics = "kafka:R:A:topic/all/0a1b2c3d-0a1b-1"
     assert allowed["kafka-cluster:WriteData"] == {
         f"{topics}/shop.*",
@@ -245,7 +249,7 @@ def test_a_salt_is_a_secret_that_stays_and_stands_in_no_template(deploy):
     ]
     assert salt["DeletionPolicy"] == "RetainExceptOnCreate"
     assert salt["Properties"]["GenerateSecretString"]["GenerateStringKey"] == "salt"
-    allowed = allowances(hashed, "kafkaconnect.amazonaws.com")
+    allowed = allowances(hashed, "kafkaconnect.amazonaws.com", named="ConnectorRole")
     assert len(allowed[READS_SECRET]) == 2
     [verify] = [
         job["Properties"]["DefaultArguments"]
@@ -258,3 +262,32 @@ def test_a_salt_is_a_secret_that_stays_and_stands_in_no_template(deploy):
         for name in ("VerifyTables", "Operate")
     }
     assert reading == {"VerifyTables": 2, "Operate": 1}
+
+
+@pytest.mark.parametrize("text", [PIPELINE, OFF])
+def test_the_probe_has_what_its_request_needs(deploy, text):
+    """The outputs of its stacks, with or without a connector."""
+    templates = deploy(text).templates
+    given = {
+        key.removeprefix(naming.PROBE_OUTPUTS): "s"
+        for stack in ("shop-network", "shop-cdc")
+        for key in templates[stack]["Outputs"]
+        if key.startswith(naming.PROBE_OUTPUTS)
+    }
+    revisions = {"PluginRevision": 1, "WorkerRevision": 1}
+    asked = create_request("n", {}, "log", {**given, **revisions})
+    model = boto3.client("kafkaconnect", region_name="eu-west-1").meta.service_model
+    validate_parameters(asked, model.operation_model("CreateConnector").input_shape)
+
+
+def test_the_probe_may_keep_its_state_and_read_its_secrets_only(created):
+    role = role_of(created, "ConnectProbe")
+    kafka = "arn:aws:kafka:eu-west-1:111122223333"
+    own = naming.probe_connector_name("shop")
+    mine = f"{kafka}:topic/shop/uuid/__amazon_msk_connect_configs_{own}_1"
+    assert allows(role, "kafka-cluster:WriteData", mine)
+    for topic in ("shop.public.orders", "__amazon_msk_connect_configs_shop-source_1"):
+        assert not allows(role, "kafka-cluster:WriteData", f"{kafka}:topic/shop/uuid/{topic}")
+    assert allows(role, READS_SECRET, IMPORTED["RefLoginSecret"])
+    [trust] = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+    assert own in str(trust["Condition"]["ArnLike"])

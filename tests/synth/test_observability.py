@@ -139,6 +139,19 @@ def test_who_is_written_to_stands_in_the_file(variants):
     assert (mail["Protocol"], mail["Endpoint"]) == ("email", "on-call@example.com")
 
 
+def test_alarms_reach_webhooks_and_secret_addresses_stay_out_of_the_template(deploy):
+    named = "https://events.example.com/sns"
+    file = f"aws: {{monitoring: {{webhook: [{named!r}, '${{secretsmanager:pager:url}}']}}}}\n"
+    found = [
+        each["Properties"] for each in deploy(PIPELINE + file).resources("AWS::SNS::Subscription")
+    ]
+    assert {each["Protocol"] for each in found} == {"https"}
+    assert {each["Endpoint"] for each in found} == {
+        named,
+        "{{resolve:secretsmanager:pager:SecretString:url}}",
+    }
+
+
 def test_every_metric_of_ours_is_published_and_every_published_one_is_shown(created):
     known = {each.name for each in vars(metrics).values() if isinstance(each, metrics.Metric)}
     assert "name" in {field.name for field in fields(metrics.Metric)}

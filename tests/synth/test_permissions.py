@@ -17,6 +17,7 @@ KEY = f"arn:aws:kms:{HERE}:key/own"
 CLUSTER = f"arn:aws:kafka:{HERE}:cluster/shop/uuid"
 TOPIC = f"arn:aws:kafka:{HERE}:topic/shop/uuid"
 TABLE = f"arn:aws:glue:{HERE}:table/cdc_iceberg/orders_changes"
+VIEW = f"arn:aws:glue:{HERE}:table/cdc_iceberg/orders_current"
 JOB = f"arn:aws:glue:{HERE}:job"
 ORDER = f"{STATE}/control/stream.json"
 LEASE = f"{STATE}/control/leases/orders.json"
@@ -57,6 +58,7 @@ TABLES: list[Call] = [
     ("s3:ListBucket", WAREHOUSE),
     ("glue:GetTable", TABLE),
     ("glue:UpdateTable", TABLE),
+    ("glue:UpdateTable", VIEW),
 ]
 GROUP: Call = (
     "kafka-cluster:AlterGroup", f"arn:aws:kafka:{HERE}:group/shop/uuid/shop-stream-1a-driver-0"

@@ -28,7 +28,7 @@ ALARM_SECTIONS = (
 ALONGSIDE = WEB_LOGS.partition("name: shop\n")[2]
 NOW_AND_THEN = {
     "adding-a-table", "first-deployment", "is-it-flowing", "lost-slot", "replacing-the-connector",
-    "restore", "resync", "tearing-down", "upgrade",
+    "restore", "resync", "rotate-passwords", "tearing-down", "upgrade",
 }  # fmt: skip
 
 
@@ -71,3 +71,18 @@ def test_stacks_that_are_named_are_there(deploy):
     }
     for page, line in commands("npx"):
         assert set(re.findall(r"shop-prod-([a-z0-9-]+)", line)) <= stacks, page
+
+
+def test_schedules_that_are_named_are_there(deploy):
+    page = PAGES["first-deployment"].split("- **Schedules**")[1].split("\n- **")[0]
+    deployed = deploy(PIPELINE + OPTIMIZED)
+    schedules = {
+        each["Properties"]["Name"].replace("shop-", "shop-prod-", 1)
+        for each in deployed.resources("AWS::Scheduler::Schedule")
+    }
+    jobs = {
+        each["Properties"]["Name"].replace("shop-", "shop-prod-", 1)
+        for each in deployed.resources("AWS::Glue::Job")
+    }
+    named = set(re.findall(r"shop-prod-[a-z_]+", page))
+    assert named & schedules and named <= schedules | jobs

@@ -40,6 +40,7 @@ def test_a_shard_full_of_tables_that_glue_maintains_fits(tmp_path):
         pytest.param(1, 1, marks=pytest.mark.synth),
         (10, 1),
         pytest.param(100, 1, marks=pytest.mark.synth),
+        pytest.param(450, 1, marks=pytest.mark.synth),
         pytest.param(500, 2, marks=pytest.mark.synth),
     ],
 )

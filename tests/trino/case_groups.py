@@ -43,6 +43,13 @@ WAITING = {
 }
 # Replayed events: the value that was found when the creation was applied.
 FORMER = {"a replayed update has a newer value than an applied key change was given": "A"}
+# The creation is applied without the value.
+UNLISTED = {"a replayed insert has a value that an applied key change lacks"}
+# No view has the value: it is nowhere, or NULL.
+LISTED_ONLY = {
+    "a changed key whose delete is not there yet",
+    "a changed key with a NULL that was sent",
+}
 ALL = CASES | KEY_CHANGES
 
 
@@ -94,6 +101,11 @@ def lake_of_cases(names: list[str]) -> SharedLake:
                 values = [FORMER.get(name)] * len(values)
             lake.expected[(key + number * STRIDE,)] = (v, *values)
     return lake
+
+
+def lacking(names: Sequence[str]) -> set[str]:
+    """The cases with a row that lacks a value."""
+    return {*names} & ((WAITING | LISTED_ONLY) - UNLISTED)
 
 
 def catalogue() -> Iterator[Any]:

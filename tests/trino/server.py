@@ -1,4 +1,4 @@
-"""A real Trino without connectors, which runs SQL over values."""
+"""A real Trino: bare, for SQL over values, or with the catalog of a lake."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tests.local.source_database import free_port
 from tests.source_tree import PROJECT
 
 JARS = PROJECT / "jars" / "trino"
+ICEBERG_JARS = PROJECT / "jars" / "trino-iceberg"
 VERSION = "406"
+CATALOG = "awsdatacatalog"  # as Athena calls the Glue catalog of its account
 _START = Path(__file__).with_name("StartTrino.java")
 _START_S = 90.0
 _CONFIG = """\
@@ -26,7 +28,7 @@ http-server.http.port={port}
 discovery.uri=http://127.0.0.1:{port}
 node.internal-address=127.0.0.1
 node.bind-ip=127.0.0.1
-query.max-memory-per-node=100MB
+query.max-memory-per-node={memory}MB
 memory.heap-headroom-per-node=100MB
 """
 
@@ -35,11 +37,13 @@ class Trino:
     """A running server, asked over HTTP."""
 
     def __init__(self, port: int) -> None:
+        self.port = port
         self._connection = trino.dbapi.Connection(
             host="127.0.0.1",
             port=port,
             user="test",
             timezone="UTC",
+            catalog=CATALOG,
             # A few rows: the exchanges and drivers that many rows need cost the most.
             session_properties={"task_concurrency": "1", "join_distribution_type": "BROADCAST"},
         )
@@ -56,16 +60,19 @@ class Trino:
 
 
 @contextmanager
-def running_trino(folder: Path) -> Iterator[Trino]:
-    """Yield a server that is gone afterwards."""
-    port = free_port()
+def running_trino(folder: Path, catalog: str = "") -> Iterator[Trino]:
+    """Yield a server that is gone afterwards; with the properties of a catalog, it reads a lake."""
+    port, memory = free_port(), 300 if catalog else 100
     for name in ("catalog", "plugin"):
         (folder / name).mkdir()
-    (folder / "config.properties").write_text(_CONFIG.format(port=port))
+    if catalog:
+        _link_plugin(folder / "plugin" / "iceberg")
+        (folder / "catalog" / f"{CATALOG}.properties").write_text(catalog)
+    (folder / "config.properties").write_text(_CONFIG.format(port=port, memory=memory))
     log = folder / "trino.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            _command(folder),
+            _command(folder, heap_mb=4 * memory),
             cwd=folder,  # it writes its log of requests there
             stdout=output,
             stderr=output,
@@ -79,7 +86,16 @@ def running_trino(folder: Path) -> Iterator[Trino]:
             server.wait()
 
 
-def _command(folder: Path) -> list[str]:
+def _link_plugin(folder: Path) -> None:
+    """Have the jars and the name of the plugin's class, whose own jar Maven Central lacks."""
+    services = folder / "named" / "META-INF" / "services"
+    services.mkdir(parents=True)
+    (services / "io.trino.spi.Plugin").write_text("io.trino.plugin.iceberg.IcebergPlugin\n")
+    for jar in ICEBERG_JARS.glob("*.jar"):
+        (folder / jar.name).symlink_to(jar)
+
+
+def _command(folder: Path, heap_mb: int) -> list[str]:
     settings = {
         "config": folder / "config.properties",
         "node.environment": "test",
@@ -89,7 +105,7 @@ def _command(folder: Path) -> list[str]:
         "plugin.dir": folder / "plugin",
     }
     return [
-        *("java", "-Xms256m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        *("java", "-Xms256m", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
         *("-XX:+ExitOnOutOfMemoryError", "-Djdk.attach.allowAttachSelf=true"),
         "--add-opens=java.base/java.nio=ALL-UNNAMED",
         *(f"-D{name}={value}" for name, value in settings.items()),

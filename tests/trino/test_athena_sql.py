@@ -23,20 +23,28 @@ from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.firehose.stream import ARRIVED_AT, DeliveryStream
 from cdclake.iceberg.athena_views import athena_views, tail_bound
 from cdclake.iceberg.dialect import DUCKDB
-from cdclake.iceberg.saved_queries import put_queries, saved_queries
+from cdclake.iceberg.saved_queries import (
+    INCOMPLETE,
+    put_queries,
+    request_queries,
+    saved_queries,
+)
 from cdclake.iceberg.views import AppliedThrough, history_view
 from cdclake.plan import Column, Plan, Table
+from cdclake.web_logs.row import COLUMNS as WEB_LOG_COLUMNS
 from tests.model.scenarios import Case
 from tests.model.shapes import plan_with
 from tests.trino.case_groups import (
+    STRIDE,
     SharedLake,
     catalogue,
     groups,
+    lacking,
     lake_of_cases,
     lake_of_catalogue,
 )
 from tests.trino.server import Trino
-from tests.trino.values import SNAPSHOTS, lake_values, over, relation
+from tests.trino.values import SNAPSHOTS, lake_values, over, relation, trino_type
 from tests.unit.catalogue.test_current import as_sent
 from tests.unit.config.test_derived_athena import TABLE as DERIVED
 from tests.unit.iceberg.test_athena_views import LOG, MOMENTS, TABLE
@@ -81,6 +89,18 @@ def assert_shows(engine: Trino, lake: SharedLake, plan: Plan) -> None:
 def test_current(engine: Trino, names: list[str]) -> None:
     lake = lake_of_cases(names)
     assert_shows(engine, lake, make_plan(lake.table))
+
+
+@pytest.mark.parametrize("names", groups())
+def test_rows_that_lack_values_are_listed(engine: Trino, names: list[str]) -> None:
+    lake = lake_of_cases(names)
+    query = saved_queries(lake.table, "lake_db").get(INCOMPLETE)
+    if query is None:
+        assert not lacking(names)
+        return
+    relations = lake_values(lake.table, make_plan(lake.table), lake.log, lake.state)
+    found = {row[0] for row in engine.rows(over(query, relations, "lake_db"))}
+    assert {names[key // STRIDE] for key in found} == lacking(names)
 
 
 @pytest.mark.parametrize(("members", "step", "stamped"), catalogue())
@@ -206,8 +226,12 @@ QUESTIONS = {  # what is asked: columns, and the answer
     "live rows as they were an hour ago": ("id, v", [(2, 7)]),
     "audit trail of one key": ("cdc_op, v", [("c", 1), ("c", 1), ("u", 2)]),
     "changes of the last hour": ("operation, id, v", [("update", 1, 2)]),
+    INCOMPLETE: ("id, waits_for", [(3, "big")]),
     "quarantined events": ("reason, events", [("BROKEN_RULE: r is broken by column 'id'", 2)]),
-    "the changelog, each event once": ("cdc_lsn, cdc_op", [(11, "c"), (12, "c"), (21, "u")]),
+    "the changelog, each event once": (
+        "cdc_lsn, cdc_op",
+        [(11, "c"), (12, "c"), (21, "u"), (23, "c")],
+    ),
     "files": ("content, files, bytes, small", [(0, 2, 200_000_005, 1), (1, 1, 7, 1)]),
     "snapshots": ("snapshot_id, operation", [(0, "overwrite")]),
 }
@@ -219,7 +243,8 @@ QUARANTINE = {"table": "varchar", "reason": "varchar", "topic": "varchar", "offs
 
 
 def asked_lake() -> dict[str, str]:
-    log = [C10, {**C10, naming.OFFSET: 90}, event("c", 10, 12, id=2, v=7), recent("u", id=1, v=2)]
+    log = [C10, {**C10, naming.OFFSET: 90}, event("c", 10, 12, id=2, v=7), recent("u", id=1, v=2),
+           event("c", 20, 23, id=3, v=5, big="?")]  # fmt: skip
     state = [
         {"id": 1, "v": 2, naming.DELETED: True, naming.POSITION: "b"},
         {"id": 2, "v": 7, naming.DELETED: False, naming.POSITION: "a"},
@@ -264,6 +289,28 @@ def test_queries_of_put_records_answer(engine: Trino) -> None:
         "newest rows": 2, "rows of each day of arrival": 1,
         "each key once, as it arrived last": 1, "files": 0, "snapshots": 0,
     }  # fmt: skip
+
+
+def test_queries_of_web_logs_answer(engine: Trino) -> None:
+    types = {name: trino_type(kind) for name, kind in WEB_LOG_COLUMNS}
+    at = time.time_ns() // 1000
+    paths = (("/a", 200), ("/a", 404), ("/b", 200), (None, 400))
+    rows = [
+        {"remote_addr": "10.0.0.1", "time_local": at, "request": path and f"GET {path} HTTP/1.1",
+         "status": status, "body_bytes_sent": 5}
+        for path, status in paths
+    ]  # fmt: skip
+    rows.append({**rows[0], "time_local": at - 2 * 86_400_000_000})
+    lake = {"w": relation(types, rows), "w$files": relation(FILES, []),
+            "w$snapshots": relation(SNAPSHOTS, [])}  # fmt: skip
+    found = {
+        what: [row[-2:] for row in engine.rows(over(query, lake, "lake_db"))]
+        for what, query in request_queries("w", "lake_db").items()
+    }
+    assert sorted(found["requests of each hour and status"]) == [(1, 5), (1, 5), (2, 10)]
+    assert sorted(found["most requested paths"]) == [(1, 0), (1, 1), (2, 1)]
+    assert sorted(found["clients with the most errors"]) == [(400, 1), (404, 1)]
+    assert len(found["newest rows"]) == len(rows)
 
 
 REFS = {"name": "varchar", "snapshot_id": "bigint"}

@@ -76,6 +76,16 @@ def test_schema(run):
     assert json.loads(out) == json.loads(run("schema", "--json")[1])
 
 
+def test_schema_prints_the_reference_of_a_key(run):
+    code, out, _ = run("schema", "--doc", "stop_table_after")
+    assert (code, out.splitlines()[:3]) == (
+        0,
+        ["policies.stop_table_after", "  type     whole number, 1 or more", "  default  `100`"],
+    )
+    code, out, _ = run("schema", "--doc", "stop_table", "--json")
+    assert (code, json.loads(out)["ok"]) == (2, False)
+
+
 def test_a_delivery_that_the_demo_does_not_know(run):
     code, out, _ = run("demo", "--delivery", "kafka", "--json")
     assert code == 2
@@ -194,3 +204,12 @@ def test_the_connector_of_an_existing_source_needs_no_host(run, tmp_path):
     assert config["database.password"].startswith("${secretsmanager:")
     code, text, _ = run("connector", str(path), "--worker")
     assert code == 0 and "config.providers.secretsmanager.param.region=eu-west-1\n" in text
+
+
+def test_the_help_of_each_repair_says_which_one_to_use_when():
+    repairs = {verb.__name__ for verb in command.VERBS["Repair"]} - {"pause"}
+    for name in repairs:
+        epilog = command.commands()[name].epilog
+        assert {
+            line.split(":")[0].split()[0] for line in epilog.splitlines()[2:] if line
+        } == repairs

@@ -14,7 +14,8 @@ import pytest
 
 from cdclake import jar_cache
 from cdclake.errors import InputError
-from cdclake.jar_lock import REPOSITORY
+from cdclake.jar_lock import REPOSITORY, parse_jar_lock
+from cdclake.places import JAR_LOCK
 
 
 class Repository(SimpleHTTPRequestHandler):
@@ -121,3 +122,21 @@ def test_a_clone_fetches_nothing(
 ) -> None:
     monkeypatch.setattr(jar_cache, "IS_INSTALLED", False)
     assert not jar_cache.ensure_fetched(jars / "kafka").exists()
+
+
+@pytest.mark.parametrize(
+    ("system", "machine"),
+    [("Linux", "x86_64"), ("Linux", "aarch64"), ("Darwin", "x86_64"), ("Darwin", "arm64")],
+)
+def test_postgres_is_locked_for_each_platform(system: str, machine: str) -> None:
+    profile = jar_cache.postgres_profile(system, machine)
+    locked = [
+        name for name in parse_jar_lock(JAR_LOCK.read_text()) if name.startswith(f"{profile}/")
+    ]
+    assert len(locked) == 1
+    assert system.lower() in locked[0]
+
+
+def test_a_platform_without_postgres_is_refused(repository: Path, jars: Path) -> None:
+    with pytest.raises(InputError, match="has no jars 'postgres-sunos-sparc'"):
+        jar_cache.ensure_fetched(jars / jar_cache.postgres_profile("SunOS", "sparc"))

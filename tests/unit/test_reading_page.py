@@ -18,4 +18,4 @@ def test_each_question_has_a_text_for_either_engine():
 
 def test_spark_reads_the_catalog_of_the_jobs():
     for text in saved_queries(make_table(), "lake_db", SPARK).values():
-        assert re.findall(r"FROM (`\w+`\.`\w+`)", text) == ["`lake`.`lake_db`"]
+        assert set(re.findall(r"(?:FROM|JOIN) (`\w+`\.`\w+`)", text)) == {"`lake`.`lake_db`"}

@@ -1,9 +1,9 @@
-"""docs/reference: the generated pages are current and complete."""
+"""The generated pages of the reference are current and complete."""
 
 import pytest
 
 from cdclake.cli.main import commands
-from scripts.reference_pages import FOLDER, PAGES, commands_page, pipeline_file_page
+from scripts.reference_pages import FOLDER, PAGES, commands_page, pipeline_page
 
 
 @pytest.mark.parametrize("file", PAGES)
@@ -19,13 +19,21 @@ def test_commands_page_lists_every_command():
 @pytest.mark.parametrize(
     "row",
     [
-        "| `version` | required | |",
-        "| `snapshot.mode` | `initial` | `bulk` |",
-        "| `NAME.columns.NAME.exclude` | `false` | |",
-        "| `NAME.key` | required | |",
-        "| `domains.NAME.backup` | that of `firehose` | `failed`, `all` |",
-        "| `source.create.instance` | `db.t4g.medium` | |",
+        "| `version` | `1` | required | ",
+        "| `snapshot.mode` | `initial`, `bulk` | `initial` | ",
+        "| `readers` | list of `athena`, ",
+        "| `NAME.columns.NAME.exclude` | boolean | `false` | ",
+        "| `NAME.key` | list of text | required | ",
+        "| `NAME.checks[].row_count.min` | whole number, 0 or more | | ",
+        "| `domains.NAME.backup` | `failed`, `all` | that of `firehose` | ",
+        "| `source.create.instance` | text | `db.t4g.medium` | ",
+        "| `NAME.schedule` | text | `rate(1 hour)` | ",
     ],
 )
-def test_pipeline_file_page_shows_defaults_and_values(row):
-    assert f"\n{row}" in pipeline_file_page()
+def test_pipeline_page_shows_types_and_defaults(row):
+    assert f"\n{row}" in pipeline_page()
+
+
+def test_pipeline_page_shows_examples():
+    assert " | `max_storage_gb: 1000` |\n" in pipeline_page()
+    assert " | its keys below |\n" in pipeline_page()

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 import sqlglot
 
-from cdclake.iceberg.saved_queries import as_one_text, saved_queries
+from cdclake.iceberg.saved_queries import INCOMPLETE, as_one_text, saved_queries
 from tests.unit.runbooks import blocks
 from tests.unit.verify.lakes import create, event, make_table
 
@@ -56,12 +56,12 @@ def test_so_do_the_runbooks(page, query):
     assert isinstance(sqlglot.parse_one(query, dialect="athena"), sqlglot.exp.Select)
 
 
-def shown(what: str, columns: str, *values: Any) -> list[Any]:
+def shown(what: str, columns: str, *values: Any, log: Any = LOG, state: Any = STATE) -> list[Any]:
     """Columns of one query's rows, translated for DuckDB, which has no time to travel in here."""
     query = QUERIES[what].replace('"lake_db".', "")
     query = re.sub(r" FOR TIMESTAMP AS OF \(.*\)", "", query)
     with duckdb.connect() as session:
-        create(session, TABLE, LOG, STATE)
+        create(session, TABLE, log, state)
         for of, declared in METADATA.items():
             session.execute(f'CREATE TABLE "t${of}" ({declared})')
         session.execute('INSERT INTO "t$files" VALUES (0, 5), (0, 200000000), (1, 7)')
@@ -83,6 +83,19 @@ def test_an_audit_trail_is_of_one_key_and_in_order():
 def test_without_repeats_each_event_is_there_once():
     once = shown("the changelog, each event once", "cdc_lsn, cdc_op, cdc_offset")
     assert sorted(once) == [(11, "c", 11), (21, "u", 21), (22, "c", 22), (31, "d", 31)]
+
+
+def test_a_row_that_waits_for_a_value_is_listed_until_it_is_there():
+    born = event("c", 40, 41, id=3, v=1, big="?")
+    moved, sent, gone = (event(op, 50, 51, id=3, v=2, big=big) for op, big in ("u?", "uB", "d?"))
+    for log, expected in (
+        ([born], [(3, "big")]), ([born, moved], [(3, "big")]), ([born, sent], []),
+        ([born, gone], []), ([born, event("t", 60, 61)], []),
+    ):  # fmt: skip
+        assert shown(INCOMPLETE, "id, waits_for", log=[*LOG, *log]) == expected
+    applied = {"id": 3, "v": 1, "cdc_deleted": False, "cdc_position": born["cdc_position"]}
+    state = [*STATE, applied]
+    assert shown(INCOMPLETE, "id, waits_for", log=[*LOG, born], state=state) == []
 
 
 def test_health_is_of_files_by_what_they_hold():

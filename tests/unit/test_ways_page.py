@@ -1,6 +1,7 @@
 """docs/ways.md is the newest, and its figures follow from their sources."""
 
 import json
+import re
 
 import pytest
 
@@ -38,3 +39,13 @@ def test_with_our_settings_the_sink_lacked_only_truncates():
             0,
             0,
         )
+
+
+def test_every_managed_offer_has_its_source_and_the_date_of_reading():
+    section = PAGE.read_text().split("## When not to use cdclake")[1].split("\n## ")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
+    offers = " ".join(row[0] for row in rows)
+    for offer in ("MSK", "S3 Tables", "RDS", "Glue zero-ETL", "Firehose", "DMS"):
+        assert offer in offers
+    assert all(re.search(r"\]\(https://docs[.]aws[.]amazon[.]com/", row[-1]) for row in rows)
+    assert re.search(r"were read on \d{4}-\d{2}-\d{2}", section)

@@ -32,8 +32,23 @@ def declare_new_columns(dsn: str, plan: Plan, file: Path) -> DeclaredColumns:
     changed.
     """
     source = source_tables(dsn, plan)
+    added, refused = columns_to_declare(plan, source)
+    if added:
+        add_columns(file, added)
+    return DeclaredColumns(
+        source=source,
+        added={".".join(table): types for table, types in added.items()},
+        refused=refused,
+    )
+
+
+def columns_to_declare(
+    plan: Plan, source: Mapping[TableId, SourceTable]
+) -> tuple[dict[TableId, dict[str, str]], dict[str, list[tuple[str, str]]]]:
+    """Return the types of new columns that the file can hold, and refusals of the others."""
     found = find_new_columns(plan, source)
-    added, refused = {}, {}
+    added: dict[TableId, dict[str, str]] = {}
+    refused: dict[str, list[tuple[str, str]]] = {}
     for table in plan.tables:
         types = found.get(table.name, {})
         present = source[(table.schema, table.table)].by_name if types else {}
@@ -44,13 +59,7 @@ def declare_new_columns(dsn: str, plan: Plan, file: Path) -> DeclaredColumns:
         if len(wanted) < len(types):
             others = {column: kind for column, kind in types.items() if column not in wanted}
             refused[table.source] = [_refusal(c, kind, lacking) for c, kind in others.items()]
-    if added:
-        add_columns(file, added)
-    return DeclaredColumns(
-        source=source,
-        added={".".join(table): types for table, types in added.items()},
-        refused=refused,
-    )
+    return added, refused
 
 
 def _refusal(column: str, kind: str | None, lacking: list[str]) -> tuple[str, str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 import psycopg
 
 from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.naming import SOURCE_SCHEMA, source_object
+from cdclake.plan import Plan
 from cdclake.postgres.candidates import Key, candidate_keys, first_unique, uniqueness_query
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.pipeline_text import pipeline_name
@@ -30,14 +32,32 @@ def survey(dsn: str, schemas: Sequence[str] | None) -> tuple[str, list[Proposal]
         if schemas is not None:
             _check_schemas(connection, schemas)
         tables = [t for t in read_catalog(connection, schemas=schemas) if is_proposable(t)]
-        guessed: dict[TableId, Key] = {}
-        for table in tables:
-            if needs_candidate(table) and (key := _guess_key(connection, table)) is not None:
-                guessed[table.id] = key
+        guessed = _guess_keys(connection, tables)
     if not tables:
         where = f"the schemas {', '.join(schemas)}" if schemas else f"the database {database}"
         raise InputError(f"{where} has no table", "check --from-db and --schema")
     return database, propose(tables, pipeline_name(database), guessed, version)
+
+
+def survey_undeclared(
+    dsn: str, plan: Plan, patterns: Sequence[str]
+) -> tuple[list[SourceTable], list[Proposal]]:
+    """Return the tables that the plan does not declare, and proposals for those of the patterns.
+
+    No proposal has a lake name or a topic that a table of the plan has.
+    """
+    with connect(dsn) as connection:
+        found = [table for table in read_catalog(connection) if is_proposable(table)]
+        declared = {table.source for table in plan.all_tables}
+        undeclared = [table for table in found if table.source not in declared]
+        matching = [table for table in undeclared if _matches(table, patterns)]
+        guessed = _guess_keys(connection, matching)
+        version = connection.info.server_version
+    return undeclared, propose(matching, plan.name, guessed, version, declared=plan.all_tables)
+
+
+def _matches(table: SourceTable, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(table.source, pattern) for pattern in patterns)
 
 
 def server_problems(dsn: str) -> list[Refusal]:
@@ -58,6 +78,11 @@ def _check_schemas(connection: Connection, schemas: Sequence[str]) -> None:
             f"the database has no schema {', '.join(map(repr, missing))}",
             f"use the exact name of one of these with --schema: {', '.join(known)}",
         )
+
+
+def _guess_keys(connection: Connection, tables: Sequence[SourceTable]) -> dict[TableId, Key]:
+    found = {t.id: _guess_key(connection, t) for t in tables if needs_candidate(t)}
+    return {table: key for table, key in found.items() if key is not None}
 
 
 def _guess_key(connection: Connection, table: SourceTable) -> Key | None:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import boto3
@@ -52,7 +53,7 @@ class LakeState:
         write_atomically(home.path / "lake.json", json.dumps(asdict(self), indent=1))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LocalLake:
     """Streaming lake with its plan and endpoints."""
 
@@ -102,7 +103,7 @@ class LocalLake:
         """Location of the tables."""
         return f"s3://{BUCKET}/warehouse"
 
-    @property
+    @cached_property
     def control(self) -> ObjectStore:
         """Store of the control objects."""
         return ObjectStore(self.control_uri)

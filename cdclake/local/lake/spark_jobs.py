@@ -12,23 +12,28 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 import uuid
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
 from cdclake import naming
+from cdclake.activity import Advance, Sampler, Step, step
 from cdclake.errors import ComponentFailed
 from cdclake.fail_points import FAIL_POINT_KEY
 from cdclake.hudi_copy import HUDI_CONF
 from cdclake.iceberg.catalog_conf import catalog_conf
+from cdclake.job_advance import JobAdvance
 from cdclake.job_package import build_job_package, script_of
 from cdclake.local.components import class_archive, jaas
 from cdclake.local.components.installed import REGION, environment, jar_folder, java, shell
 from cdclake.local.components.kafka import CLIENT_SETTINGS
 from cdclake.local.lake.lake import LocalLake, aws_environment
+from cdclake.local.lake.no_answer import known
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import log_tail
@@ -39,6 +44,7 @@ LOG4J2 = Path(__file__).resolve().parent / "log4j2.properties"
 # Without the password, which the JVM finds in the JAAS file.
 KAFKA_OPTIONS = {f"kafka.{name}": value for name, value in CLIENT_SETTINGS.items()}
 _JOB_TIMEOUT_S = 3600.0
+_SHOWN_EVERY_S = 2.0
 
 
 def stream_spec(lake: LocalLake) -> Spec:
@@ -58,13 +64,16 @@ def stream_spec(lake: LocalLake) -> Spec:
     )
 
 
-def run_job(lake: LocalLake, job: str, tables: list[str]) -> dict[str, Any]:
+def run_job(lake: LocalLake, job: str, tables: list[str], **arguments: str) -> dict[str, Any]:
     """Run a job over tables, wait until it ends, and return its report."""
     chosen = {"tables": ",".join(tables)} if tables else {}
-    more = _source_arguments(lake) if job == naming.POLL_JOB else {}
-    running = start_job(lake, job, chosen | more)
+    more = _source_arguments(lake) if job in (naming.POLL_JOB, naming.VERIFY_JOB) else {}
+    if job == naming.VERIFY_JOB:
+        more |= {"brokers": lake.kafka.address, "kafka_options": json.dumps(KAFKA_OPTIONS)}
+    running = start_job(lake, job, chosen | more | arguments)
     try:
-        running.process.wait(_JOB_TIMEOUT_S)
+        with step(f"run {job}") as shown:
+            running.wait(shown)
     finally:
         running.process.kill()
     return running.report()
@@ -89,6 +98,23 @@ class RunningJob:
     job: str
     run: str
     process: subprocess.Popen[bytes]
+
+    def wait(self, shown: Step, timeout_s: float | None = _JOB_TIMEOUT_S) -> None:
+        """Wait until the job ends, and note in the step how far it has come."""
+        deadline = inf if timeout_s is None else time.monotonic() + timeout_s
+        sampler = Sampler(shown, self._advance, _SHOWN_EVERY_S)
+        while True:
+            try:
+                self.process.wait(_SHOWN_EVERY_S)
+                return
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > deadline:
+                    raise
+            sampler.sample()
+
+    def _advance(self) -> Advance | None:
+        stored = known(lambda: self.lake.control.read(naming.advance_name(self.run)), None)
+        return None if stored is None else JobAdvance.shown(stored.content)
 
     def report(self) -> dict[str, Any]:
         """Return the report of the ended job; raise ComponentFailed if it wrote none."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from cdclake.activity import step
 from cdclake.local.components import aws, connect, jaas, kafka, postgres, postgres_place
 from cdclake.local.components.connect import ConnectApi
 from cdclake.local.components.kafka import Broker
@@ -80,12 +82,12 @@ def bring_up(
         jaas.write(home)
         starting = _starting(home, wanted, observed)
         with ThreadPoolExecutor(max_workers=len(prepare)) as pool:
-            steps = [pool.submit(prepare[name]) for name in starting if name in prepare]
-            for step in steps:
-                step.result()
+            prepared = [pool.submit(prepare[name]) for name in starting if name in prepare]
+            for each in prepared:
+                each.result()
         # On two cores, two JVMs that start at once only delay each other.
-        supervisor_client.ensure(home, [part for part in wanted if part.spec.name != connect.NAME])
-        supervisor_client.ensure(home, wanted)
+        _ensure(home, [part for part in wanted if part.spec.name != connect.NAME], starting)
+        _ensure(home, wanted, [name for name in starting if name == connect.NAME])
         return endpoints(home, embedded_postgres=embedded_postgres)
 
 
@@ -124,7 +126,7 @@ def run_component(
     Raises:
         ComponentFailed: if it ends or is not ready in time; with the end of its log.
     """
-    with home.changing():
+    with home.changing(), step(f"start {spec.name}"):
         observed = supervisor_client.ensure(home, [Component(spec, ready, timeout_s)])
     seen = observed.component(spec.name)
     if seen is None:
@@ -147,7 +149,8 @@ def stop_component(home: Home, name: str) -> None:
     """Stop one process and remove it, if it is there."""
     with home.changing():
         if wants(home, name):
-            supervisor_client.remove(home, name)
+            with step(f"stop {name}"):
+                supervisor_client.remove(home, name)
 
 
 def shut_down(home: Home) -> bool:
@@ -156,7 +159,8 @@ def shut_down(home: Home) -> bool:
         return False
     with home.changing():
         was_up = is_up(home)
-        supervisor_client.stop(home)
+        with step("stop all components") if was_up else nullcontext():
+            supervisor_client.stop(home)
     return was_up
 
 
@@ -184,6 +188,13 @@ def components(home: Home) -> list[dict[str, Any]]:
         return []
     observed = supervisor_client.observe(home)
     return [_supervisor(home, observed), *(_seen(spec, observed) for spec in desired.specs)]
+
+
+def _ensure(home: Home, wanted: Sequence[Component], starting: Sequence[str]) -> None:
+    """Wait until the components are ready, and show those that are starting."""
+    names = [part.spec.name for part in wanted if part.spec.name in starting]
+    with step(f"start {', '.join(names)}") if names else nullcontext():
+        supervisor_client.ensure(home, wanted)
 
 
 def _seen(spec: Spec, observed: Observed) -> dict[str, Any]:

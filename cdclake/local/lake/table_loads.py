@@ -8,6 +8,7 @@ that the snapshot has replaced.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -49,6 +50,14 @@ class Scan:
     ended_ms: int | None = None  # no row of the snapshot was written to Kafka later
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """Read of a whole table that the connector has ended."""
+
+    rows: int
+    seconds: float | None  # None: the connector has sent nothing since
+
+
 def begin_loads(lake: LocalLake, tables: Iterable[Table]) -> dict[str, Any]:
     """Return what to keep about the snapshots of these tables; call it before they begin."""
     chosen = list(tables)
@@ -62,6 +71,7 @@ def begin_loads(lake: LocalLake, tables: Iterable[Table]) -> dict[str, Any]:
             "first_notification": ends[topic][0],
             "offsets": {str(place): end for place, end in ends[table.topic].items()},
             "estimated_rows": rows.get(table.source) or None,
+            "begun_at": time.time(),
         }
         for table in chosen
     }
@@ -99,6 +109,26 @@ def unfinished_loads(
     return found
 
 
+def finished_reads(lake: LocalLake, before: Mapping[str, Any]) -> dict[str, Read]:
+    """Return the reads that the connector has ended, without those noted in `before`."""
+    begun = {
+        table: load
+        for table in lake.plan.tables
+        if (load := lake.state.loads.get(table.name)) and load != before.get(table.name)
+    }
+    if not begun:
+        return {}
+    first = min(load["first_notification"] for load in begun.values())
+    _, messages = read_messages(lake.kafka, lake.plan.notification_topic, first)
+    found = {}
+    for table, load in begun.items():
+        scan = scan_of(table, [m for m in messages if m.offset >= load["first_notification"]])
+        if scan.status in _READ:
+            seconds = None if scan.ended_ms is None else scan.ended_ms / 1000 - load["begun_at"]
+            found[table.name] = Read(rows=scan.total_rows or 0, seconds=seconds)
+    return found
+
+
 def tables_replacing(lake: LocalLake, progress: Progress) -> frozenset[str]:
     """Return the tables that still have rows that the epoch's snapshot replaces."""
     epoch = lake.state.epoch
@@ -132,11 +162,16 @@ def _is_loaded(kafka: Broker, table: Table, scan: Scan, arrived: Offsets) -> boo
     return all(arrived.get(partition, 0) >= end for partition, end in ends.items())
 
 
-def _progress(load: Mapping[str, Any], scan: Scan, arrived: Offsets) -> LoadingTable:
+def rows_since(load: Mapping[str, Any], arrived: Offsets) -> int:
+    """Count the records that the lake has processed since the snapshot began."""
     begun = {int(place): end for place, end in load["offsets"].items()}
+    return sum(max(0, end - begun.get(place, 0)) for place, end in arrived.items())
+
+
+def _progress(load: Mapping[str, Any], scan: Scan, arrived: Offsets) -> LoadingTable:
     failed = scan.status is not None and scan.status not in _READ
     return LoadingTable(
-        rows=sum(max(0, end - begun.get(place, 0)) for place, end in arrived.items()),
+        rows=rows_since(load, arrived),
         estimated_rows=load["estimated_rows"] if scan.total_rows is None else scan.total_rows,
         refused=f"the connector did not read the table: {scan.status}" if failed else None,
     )

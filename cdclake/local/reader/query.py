@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from cdclake.errors import InputError
+from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.reader.as_of import commit_micros
 from cdclake.jobs.reader.duck import (
     Reader,
@@ -24,6 +27,7 @@ from cdclake.jobs.reader.duck import (
 )
 from cdclake.jobs.reader.point_in_time import NOW, Moment, at_snapshot, at_time, snapshot_id
 from cdclake.jobs.reader.relations import TOO_EARLY
+from cdclake.local.reader.suggestions import GUESS, remedy
 from cdclake.plan import Plan, Table
 from cdclake.query_answer import Answer
 
@@ -47,22 +51,26 @@ def run_query(
     at: str | None = None,
     limit: int | None = None,
     as_of: str | None = None,
+    parquet: Path | None = None,
 ) -> Answer:
     """Run a query and return at most `limit` rows; raise InputError with DuckDB's message.
 
     `at` is a time or snapshot of the lake, `as_of` a commit time of the source; at most one.
+    With `parquet` the rows are written to that file, and the answer has none.
     """
+    run = partial(_run, query=query, limit=limit, parquet=parquet)
+    folder = None if parquet is None else parquet.parent
     if as_of is not None:
         if at is not None:
             raise InputError("--at and --as-of exclude each other", "leave out one of the two")
-        return _query(reader, query, None, limit, as_of=commit_micros(as_of))
+        return _query(reader, query, run, as_of=commit_micros(as_of), writable=folder)
     try:
-        return _query(reader, query, at, limit)
+        return _query(reader, query, run, at, writable=folder)
     except _UnknownRelation as unknown:
         removed = mentioned_removed(reader, query)
         if not removed:
             raise unknown.refused from None
-    return _query(reader, query, at, limit, removed)
+    return _query(reader, query, run, at, removed, writable=folder)
 
 
 class _UnknownRelation(Exception):
@@ -76,20 +84,28 @@ class _UnknownRelation(Exception):
 def _query(
     reader: Reader,
     query: str,
-    at: str | None,
-    limit: int | None,
+    run: Callable[[duckdb.DuckDBPyConnection], Answer],
+    at: str | None = None,
     removed: Sequence[str] = (),
+    *,
     as_of: int | None = None,
+    writable: Path | None = None,
 ) -> Answer:
     tables = _tables(reader.plan, query)
     named = None if tables is None else query
     plain, files = plain_tables(reader, named), file_tables(reader, named)
     moment = NOW if at is None else _moment(reader, at)
     with reader.open(
-        tables, moment, plain=plain, files=files, removed=removed, as_of=as_of
+        tables,
+        moment,
+        plain=plain,
+        files=files,
+        removed=removed,
+        as_of=as_of,
+        writable=writable,
     ) as session:
         try:
-            return _run(session, query, limit)
+            return run(session)
         except duckdb.HTTPException as error:
             raise InputError(
                 f"the query could not read the lake: {_first_line(error)}",
@@ -105,14 +121,14 @@ def _query(
 
 
 def _refused(error: duckdb.Error, reader: Reader, query: str) -> InputError:
-    reason = str(error).split("\n\nLINE")[0]
+    reason = GUESS.sub("", str(error).split("\n\nLINE")[0])
     if _NEGATIVE_ESTIMATE in reason:
         return InputError(
             "DuckDB cannot plan the query: a table in it has more deleted positions than rows",
             "run `cdclake job maintain_tables`, which removes them; until then, query each table by"
             " itself",
         )
-    return InputError(f"DuckDB refused the query: {reason}", _remedy(reader, query))
+    return InputError(f"DuckDB refused the query: {reason}", remedy(reader, query, reason))
 
 
 def _too_early(message: str, at: str | None) -> InputError:
@@ -135,7 +151,12 @@ def _moment(reader: Reader, at: str) -> Moment:
     return at_snapshot(number, loaded.values())
 
 
-def _run(session: duckdb.DuckDBPyConnection, query: str, limit: int | None) -> Answer:
+def _run(
+    session: duckdb.DuckDBPyConnection,
+    query: str,
+    limit: int | None,
+    parquet: Path | None = None,
+) -> Answer:
     statements = session.extract_statements(query)
     if len(statements) != 1 or statements[0].type not in _READS:
         raise InputError(
@@ -143,6 +164,8 @@ def _run(session: duckdb.DuckDBPyConnection, query: str, limit: int | None) -> A
             "use one SELECT (or WITH, DESCRIBE, SHOW, EXPLAIN); only jobs write the lake",
         )
     text = statements[0].query.strip().rstrip(";")
+    if parquet is not None:
+        return _write(session, text, parquet)
     if not _QUERY.match(text):  # EXPLAIN, DESCRIBE, SHOW: not all are allowed in parentheses
         result = session.execute(text)
         shown = tuple((str(column[0]), str(column[1])) for column in result.description)
@@ -156,6 +179,13 @@ def _run(session: duckdb.DuckDBPyConnection, query: str, limit: int | None) -> A
             row[index] = None if row[index] is None else json.loads(row[index])
     more = limit is not None and len(rows) > limit
     return Answer(columns, rows[:limit] if more else rows, more)
+
+
+def _write(session: duckdb.DuckDBPyConnection, text: str, file: Path) -> Answer:
+    if not _QUERY.match(text):
+        raise InputError("only rows of a query can be written as Parquet", "use one SELECT or WITH")
+    session.execute(f"COPY (\n{text}\n) TO {DUCKDB.text(str(file))} (FORMAT parquet)")
+    return Answer((), [])
 
 
 def _readable(text: str, columns: Sequence[tuple[str, str]]) -> str:
@@ -228,15 +258,3 @@ def json_value(value: Any) -> Any:
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
-
-
-def _remedy(reader: Reader, query: str) -> str:
-    """Name the relations of the tables that the query means, or some of the lake's."""
-    words = {word.lower() for word in re.findall(r"\w+", query)}
-    plan = reader.plan
-    meant = [t for t in plan.all_tables if {t.table.lower(), t.name.lower()} & words]
-    chosen = meant or plan.all_tables
-    named = [f"{table.name}_current" for table in chosen[:3]]
-    shown = ", ".join([*named, *([] if meant else plain_tables(reader))][:3])
-    of = f" for {', '.join(table.source for table in meant[:3])}" if meant else ""
-    return f"use relations such as {shown}{of}; `cdclake sql 'SHOW ALL TABLES'` lists all of them"

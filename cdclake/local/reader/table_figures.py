@@ -14,64 +14,96 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import CatalogTable
 from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.incomplete_counts import incomplete_count
 from cdclake.jobs.reader.quarantine_counts import quarantined_events, withheld_events
 from cdclake.jobs.reader.tail import added_files
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.reader.duck import lake_reader
+from cdclake.local.reader.figure_cache import FigureCache
 from cdclake.plan import Table
 
+_CACHE = "tables.json"
 _HELD = {"quarantined": quarantined_events, "withheld": withheld_events}
-_NOTHING = dict.fromkeys(("changes_rows", "state_rows", "live_rows", "freshness_s", *_HELD))
+_NOTHING = dict.fromkeys(
+    ("changes_rows", "state_rows", "live_rows", "freshness_s", "incomplete", *_HELD)
+)
 
 
 def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     """Return the figures of each table by its name in the lake.
 
-    They are changes_rows, state_rows (including tombstones), live_rows, freshness_s, quarantined,
-    and of the latter those that rules withhold; all None if the stream has not created the table's
+    They are changes_rows, state_rows (including tombstones), live_rows, freshness_s, incomplete
+    (rows that lack values in Athena's view), quarantined, and of the latter those that rules
+    withhold; all None if the stream has not created the table's
     objects or columns yet. Freshness is that of the newest streamed row: the time from its commit
     in the source to the first snapshot with it.
     """
     reader = lake_reader(lake)
-    made = set(_made(lake))
-    tables = [t for t in lake.plan.all_tables if {t.name, t.changes} <= made]
-    figures: dict[str, dict[str, Any]] = {t.name: dict(_NOTHING) for t in lake.plan.all_tables}
+    made, cache = _made(lake), FigureCache(lake.home.data("figures") / _CACHE)
+    places = {t.name: [made[t.name], made[t.changes]] for t in lake.plan.all_tables
+              if {t.name, t.changes} <= made.keys()}  # fmt: skip
+    known = {name: cache.get(name, place) for name, place in places.items()}
+    unread = [t for t in lake.plan.all_tables if t.name in known and known[t.name] is None]
+    read = _read_each(reader, unread)
+    for name, found in read.items():
+        cache.put(name, places[name], found)
+    figures = {t.name: dict(known.get(t.name) or read.get(t.name) or _NOTHING)
+               for t in lake.plan.all_tables}  # fmt: skip
+    if naming.QUARANTINE in made:
+        for figure, counts in _held(reader, cache, made[naming.QUARANTINE]).items():
+            for name, count in counts.items():
+                if name in figures and figures[name][figure] is not None:
+                    figures[name][figure] = count
+    cache.save()
+    return figures
+
+
+def _read_each(reader: Reader, tables: Sequence[Table]) -> dict[str, dict[str, Any]]:
+    """Return the figures of the tables; without those that lack a column that the stream adds."""
     try:
-        figures |= _read(reader, tables)
-    except duckdb.Error:  # a table lacks a column that the stream will add
+        return _read(reader, tables)
+    except duckdb.Error:
+        figures: dict[str, dict[str, Any]] = {}
         for table in tables:
             with suppress(duckdb.Error):
                 figures |= _read(reader, [table])
-    for figure, counts in _HELD.items() if naming.QUARANTINE in made else ():
-        for name, count in counts(reader).items():
-            if name in figures and figures[name][figure] is not None:
-                figures[name][figure] = count
-    return figures
+        return figures
+
+
+def _held(reader: Reader, cache: FigureCache, location: str) -> dict[str, dict[str, int]]:
+    """Return the numbers of quarantined and of withheld events by table."""
+    found = cache.get(naming.QUARANTINE, [location])
+    if found is None:
+        found = {figure: counts(reader) for figure, counts in _HELD.items()}
+        cache.put(naming.QUARANTINE, [location], found)
+    return found
 
 
 def _read(reader: Reader, tables: Sequence[Table]) -> dict[str, dict[str, Any]]:
     if not tables:
         return {}
-    with reader.open(tables) as session:
+    with reader.open(tables, tails=True) as session:
         return {
             table.name: {
                 "changes_rows": _count(session, table.changes),
                 "state_rows": _count(session, table.name),
                 "live_rows": _count(session, naming.current_name(table.name)),
                 "freshness_s": _freshness(session, reader.catalog.load(table.changes), table),
+                "incomplete": incomplete_count(session, table),
                 **dict.fromkeys(_HELD, 0),
             }
             for table in tables
         }
 
 
-def _made(lake: LocalLake) -> list[str]:
+def _made(lake: LocalLake) -> dict[str, str]:
+    """Return the location of each table's metadata."""
     pages = lake.client("glue").get_paginator("get_tables")
-    return [
-        entry["Name"]
+    return {
+        entry["Name"]: entry.get("Parameters", {}).get("metadata_location", "")
         for page in pages.paginate(DatabaseName=lake.plan.lake_database)
         for entry in page["TableList"]
-    ]
+    }
 
 
 def _count(session: duckdb.DuckDBPyConnection, relation: str) -> int:

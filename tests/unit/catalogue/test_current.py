@@ -7,7 +7,9 @@ import duckdb
 import pytest
 
 from cdclake.iceberg.dialect import DUCKDB
-from cdclake.iceberg.views import applied_view, current_view
+from cdclake.iceberg.tail_facts import TailFacts, view_over_tail
+from cdclake.iceberg.views import current_view
+from cdclake.jobs.reader.tail import read_tail
 from cdclake.plan import Table
 from tests.model import reference
 from tests.model.lake_rows import applied, log_row, state_row
@@ -41,21 +43,27 @@ def test_a_state_that_has_everything_shows_it_without_the_changelog(session, cas
     log, events = ingested(case, table, step)
     rows = reference.replay(events, table).items()
     create(session, table, log, [state_row(key, row, table) for key, row in rows])
-    floor = applied(events, step).floor
-    view = applied_view(table, state="t", floor=floor, dialect=DUCKDB)
+    view = view_over_tail(
+        table, TailFacts(), state="t", changes="none", applied=applied(events, step), dialect=DUCKDB
+    )
     assert _shown(session, view, table) == case.state
 
 
 def current(session: duckdb.DuckDBPyConnection, case: Case, step: int) -> Live:
-    """What the view shows with the first `step` batches in the state and the others in the tail."""
+    """What the view shows with the first `step` batches in the state and the others in the tail.
+
+    It shows the same whether or not the tail's contents are known when it is planned.
+    """
     table = shaped_table(case.shape)
     log, applied_events = ingested(case, table, step)
     rows = reference.replay(applied_events, table).items()
     create(session, table, log, [state_row(key, row, table) for key, row in rows])
-    view = current_view(
-        table, state="t", changes="t_changes", applied=applied(applied_events, step), dialect=DUCKDB
-    )
-    return _shown(session, view, table)
+    until = applied(applied_events, step)
+    facts = read_tail(session, table, until, "t_changes")
+    relations: Any = {"state": "t", "changes": "t_changes", "applied": until, "dialect": DUCKDB}
+    shown = _shown(session, view_over_tail(table, facts, **relations), table)
+    assert _shown(session, current_view(table, **relations), table) == shown
+    return shown
 
 
 def _shown(session: duckdb.DuckDBPyConnection, view: str, table: Table) -> Live:

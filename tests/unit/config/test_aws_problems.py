@@ -71,6 +71,12 @@ CASES = {
     "mail twice": (
         top("aws: {monitoring: {email: [a@b.c, a@b.c]}}"), 2, 20, "'a@b.c' is listed twice", "remove",
     ),
+    "webhook with a token": (
+        top("aws: {monitoring: {webhook: ['https://x.example.com/a?token=b']}}"), 2, 30, "cannot be 'https://x.example.com/a?token=b'", "https://events",
+    ),
+    "webhook without encryption": (
+        top("aws: {monitoring: {webhook: ['http://x.example.com']}}"), 2, 30, "cannot be 'http://x.example.com'", "https://events",
+    ),
     "alarm at once": (
         top("aws: {monitoring: {freshness_minutes: 1}}"), 2, 39, "`freshness_minutes`", "2",
     ),

@@ -13,9 +13,10 @@ import pytest
 from cdclake.config.deployment import load_deployment
 from cdclake.config.literals import parse_table_key
 from cdclake.config.problems import InvalidPipeline, Refused
-from cdclake.config.resolve import load_plan
+from cdclake.config.resolve import find_problems, load_file, load_plan
 from cdclake.config.schedule import parse_schedule, shortest_minutes
 from cdclake.config.schema import pipeline_schema, render_schema
+from cdclake.config.yaml_reader import parse_document
 from cdclake.errors import InputError
 from cdclake.plan import Plan
 from tests.unit.config.pipelines import VALID
@@ -279,3 +280,27 @@ def test_a_file_that_cannot_be_read(tmp_path, content, part):
     assert len(caught.value.problems) == 1
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (copy.problems, str(copy)) == (caught.value.problems, str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("written", "patterns"),
+    [
+        ("none", ()),
+        ("public.*", ("public.*",)),
+        ("[public.order_*, 'sales.*']", ("public.order_*", "sales.*")),
+    ],
+)
+def test_new_tables_is_a_pattern_or_a_list(tmp_path, written, patterns):
+    file = tmp_path / "shop.yaml"
+    file.write_text(
+        "version: 1\nname: shop\nsource: {database: shop}\n"
+        f"policies: {{new_tables: {written}}}\n"
+        "tables: {public.orders: {key: [id], columns: {id: int}}}\n"
+    )
+    assert load_file(file).policies.new_tables == patterns
+
+
+@pytest.mark.parametrize("written", ["everything", "3", "{a: b}", "[public.*, 3]", "[none]"])
+def test_a_policy_of_new_tables_that_is_no_pattern_is_refused(tmp_path, written):
+    document = parse_document(f"policies: {{new_tables: {written}}}\n")
+    assert [p for p in find_problems(document) if "pattern" in p.message or "must be" in p.message]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -13,8 +14,10 @@ from botocore.exceptions import ClientError, EndpointConnectionError, NoRegionEr
 from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
+from cdclake import naming
 from cdclake.cli import main as command
 from cdclake.deployed import aws_jobs
+from cdclake.job_advance import JobAdvance
 from cdclake.jobs.verify.report import TableComparison
 from tests.unit.config.pipelines import VALID
 
@@ -59,9 +62,29 @@ def writes_its_report(
             Bucket="state", Key=f"control/reports/{started(job)[0]['--run']}.json", Body=body
         )
 
-    monkeypatch.setattr("cdclake.deployed.aws_jobs.time.sleep", end)
+    monkeypatch.setattr("cdclake.deployed.time.sleep", end)
     # Moto has a run go on by a step whenever somebody asks for it: starting, running, over.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1})
+
+
+def test_progress_of_a_run_is_shown_on_standard_error(run, jobs_in_moto, monkeypatch):
+    writes_its_report(monkeypatch, jobs_in_moto, ok=True)
+    advance = JobAdvance(done=3, total=20, rows=5000, table="orders").to_json()
+    write_report = time.sleep
+
+    def end(seconds: float) -> None:
+        write_report(seconds)
+        name = naming.advance_name(started()[0]["--run"])
+        jobs_in_moto.put_object(
+            Bucket="state", Key=f"control/{name}", Body=json.dumps(advance).encode()
+        )
+
+    monkeypatch.setattr("cdclake.deployed.time.sleep", end)
+    state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 3})
+    _, _, shown = run("apply_changes")
+    last = json.loads(shown.splitlines()[-1])["progress"]
+    assert (last["state"], last["done"], last["total"]) == ("ended", 3, 20)
+    assert (last["unit"], last["now"]) == ("tables", "orders is done, 5,000 rows")
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 4)])
@@ -123,6 +146,13 @@ def test_a_comparison_is_a_job_whose_difference_is_the_exit_code(
     [arguments] = started(VERIFY)
     given = {"--tables": "orders", "--wait": "300", "--sample": "1000"}
     assert given.items() <= arguments.items()
+
+
+def test_spark_is_the_jobs_own_and_athena_is_not(run, jobs_in_moto, monkeypatch):
+    writes_its_report(monkeypatch, jobs_in_moto, ok=True, job=VERIFY, tables=[])
+    assert run("verify", "--reader", "spark", words=())[0] == 0
+    [arguments] = started(VERIFY)
+    assert arguments["--reader"] == "spark"
 
 
 def test_a_comparison_that_could_not_be_made_is_no_difference(run, jobs_in_moto, monkeypatch):

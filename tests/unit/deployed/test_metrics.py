@@ -56,7 +56,7 @@ def test_a_stream_tells_how_it_stands(control):
     stands(control)
     stream = StreamGauges(control, Metrics("shop"))
     tables = {
-        "a": TableProgress(quarantined=3, state_behind_since=time.time() - 40),
+        "a": TableProgress(quarantined=3, withheld=5, state_behind_since=time.time() - 40),
         "b": TableProgress(life=Stopped(reason="why")),
     }
     beat = int((time.time() - 90) * 1e6)
@@ -68,7 +68,8 @@ def test_a_stream_tells_how_it_stands(control):
     assert figures.pop("BatchAge") == pytest.approx(0, abs=5)
     assert figures.pop("StateAge") == pytest.approx(40, abs=5)
     assert figures == {
-        "BatchSeconds": 2.5, "BatchEvents": 70, "StoppedTables": 1, "Quarantined": 3, "Lag": 40,
+        "BatchSeconds": 2.5, "BatchEvents": 70, "StoppedTables": 1, "Quarantined": 3, "Withheld": 5,
+        "Lag": 40,
     }  # fmt: skip
     assert all(dimensions == {"Deployment": "shop"} for _, _, dimensions in found.values())
     assert (found["Freshness"][1], found["Lag"][1]) == ("Seconds", "Count")

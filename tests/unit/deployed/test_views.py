@@ -70,6 +70,24 @@ def test_the_views_skip_what_is_applied_already(run, workgroup):
     assert str(APPLIED_US) not in history
 
 
+def test_a_view_without_a_bound_is_created_with_a_warning(run, monkeypatch):
+    class WithoutMetadata:
+        def start_query_execution(self, *, QueryString: str, **_: Any) -> Any:
+            return {"QueryExecutionId": QueryString}
+
+        def get_query_execution(self, *, QueryExecutionId: str) -> Any:
+            failed = {"State": "FAILED", "StateChangeReason": "no $snapshots"}
+            status = {"State": "SUCCEEDED"} if "CREATE" in QueryExecutionId else failed
+            return {"QueryExecution": {"Status": status}}
+
+    monkeypatch.setattr(boto3, "client", lambda _: WithoutMetadata())
+    code, told = run("--target", "aws", "--environment", "dev", "--table", "orders")
+    assert (code, told["ok"]) == (0, True)
+    current, history = told["views"]
+    assert "the metadata of orders: no $snapshots" in current["warning"]
+    assert "warning" not in history
+
+
 def test_a_statement_that_athena_refuses_is_named_with_its_reason(run, monkeypatch):
     class Refusing:
         def start_query_execution(self, **_: Any) -> Any:

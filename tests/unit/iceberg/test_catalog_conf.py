@@ -5,6 +5,7 @@ from cdclake.deployed_jobs import spark_conf
 from cdclake.iceberg.catalog_conf import catalog_conf
 
 BOUNDS = {
+    "spark.kafka.consumer.cache.capacity": "512",
     "spark.kafka.consumer.fetchedData.cache.timeout": "1s",
     "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "1s",
     "spark.sql.ui.retainedExecutions": "50",

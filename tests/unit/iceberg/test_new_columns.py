@@ -13,8 +13,8 @@ from cdclake.jobs.stream.undeclared_columns import undeclared_stops
 from cdclake.local.lake import declared_columns
 from cdclake.local.lake.declared_columns import declare_new_columns
 from cdclake.local.lake.source_changes import compare_columns
-from cdclake.local.plan_diff import compare
 from cdclake.plan import Plan
+from cdclake.plan_diff import compare
 from cdclake.postgres.new_columns import find_new_columns
 from cdclake.source_notes import note_new_columns, read_new_columns
 from tests.spark.events import MemoryStore

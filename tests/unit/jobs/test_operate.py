@@ -70,6 +70,9 @@ class MemoryBackend:
     def has_lost_events(self, table: Any, place: Any) -> bool:
         return self.lost
 
+    def reading(self, table: Any) -> Any:
+        return lambda: None
+
     def newest_position(self, table: Any) -> str | None:
         return self.known
 

@@ -18,7 +18,16 @@ from cdclake.jobs.stream import gauges, restarts
 from cdclake.jobs.stream.restarts import Restarts
 from cdclake.jobs.table_jobs import table_job, table_reports
 from cdclake.jobs.table_jobs.table_job import report_tables
+from cdclake.jobs.table_jobs.table_reports import AdvanceNote, TableReport
+from cdclake.naming import advance_name
+from tests.spark.events import MemoryStore
 
+_NUMBERS = ("rows_applied", "files_before", "files_after", "bytes_before", "bytes_after")
+REPORT = TableReport(
+    table="t",
+    seconds=1.0,
+    **dict.fromkeys((*_NUMBERS, "snapshots_before", "snapshots_after"), 0),  # type: ignore[arg-type]
+)
 SLOW_DOWN = ClientError(
     {"Error": {"Code": "SlowDown", "Message": "reduce your request rate"}}, "PutObject"
 )
@@ -122,11 +131,25 @@ def test_a_job_retries_the_tables_of_a_failing_service_after_the_others(
             raise TableError("two", "not maintained here")
         return 5
 
-    job: Any = SimpleNamespace(lake=None)
+    job: Any = SimpleNamespace(lake=None, arguments={"run": "r"}, control=MemoryStore())
     one, two, three = report_tables(job, tables, work)
     assert done == ["one", "two", "three", "one", "one"]
     assert (one.error, one.rows_applied, three.rows_applied) == (None, 5, 5)
     assert two.error == "table 'two': not maintained here" and len(pauses) == 2
+    advance = job.control.read(advance_name("r")).content
+    assert (advance["done"], advance["total"], advance["rows"]) == (3, 3, 10)
+
+
+def test_note_of_the_progress_fails_no_job() -> None:
+    def refused(name: str, content: Any) -> None:
+        raise SLOW_DOWN
+
+    store: Any = SimpleNamespace(write=refused)
+    AdvanceNote(store, "r", 1).add(REPORT)
+    store.write = lambda name, content: 1 // 0
+    with pytest.raises(ZeroDivisionError):
+        AdvanceNote(store, "r", 1).add(REPORT)
+    AdvanceNote(store, None, 1).add(REPORT)
 
 
 def test_a_job_reports_a_table_whose_service_never_answers(
@@ -135,5 +158,6 @@ def test_a_job_reports_a_table_whose_service_never_answers(
     monkeypatch.setattr(table_job, "RETRY_FOR_S", -1.0)
     monkeypatch.setattr(table_reports, "size_of", lambda *_: (_ for _ in ()).throw(SLOW_DOWN))
     table: Any = SimpleNamespace(name="one", stored=())
-    [report] = report_tables(SimpleNamespace(lake=None), [table], lambda *_: 1)  # type: ignore[arg-type]
+    job: Any = SimpleNamespace(lake=None, arguments={}, control=None)
+    [report] = report_tables(job, [table], lambda *_: 1)
     assert report.will_pass and "does not answer" in (report.error or "") and not pauses

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.cli import status as command
+from cdclake.cli.status_text import status_lines
 from cdclake.local import status
 from cdclake.local.health import EXIT_CODES, judged
 from cdclake.local.lake.no_answer import known
@@ -12,10 +12,10 @@ from cdclake.plan import Table
 
 TABLE: dict[str, Any] = {
     "table": "t", "state": "streaming", "last_error": None, "quarantined": 0,
-    "withheld": 0,
+    "withheld": 0, "incomplete": 0,
     "source_changes": [], "relation_changes": [], "live_rows": 1, "changes_rows": 1,
     "lag_events": 0, "freshness_s": None,
-    "loading": None, "lines": [], "gap": None,
+    "loading": None, "lines": [], "gap": None, "last_verified": None,
 }  # fmt: skip
 PART = {"name": "kafka", "state": "running", "pid": 1, "port": None}
 
@@ -53,6 +53,9 @@ def test_a_failed_connector_needs_attention() -> None:
         ({}, {"state": "loading"}, 0, ""),
         ({}, {"state": "stopped"}, 1, "cdclake resume"),
         ({}, {"quarantined": 3}, 1, "cdclake replay"),
+        ({}, {"quarantined": 3, "withheld": 3}, 0, ""),
+        ({}, {"quarantined": 3, "withheld": 2}, 1, "t: 1 events in quarantine"),
+        ({}, {"quarantined": 3, "withheld": 3, "polled": {"refused": 3}}, 0, ""),
         ({}, {"quarantined": 3, "polled": {"refused": 3}}, 1, "the next poll that reads them"),
         ({}, {"last_error": "broken"}, 1, "broken"),
         ({}, {"source_changes": [{"column": "a"}]}, 1, "differs from the source"),
@@ -74,28 +77,62 @@ def test_the_exit_code_says_the_health(part, table, code, words):
     assert found["ok"] == (code == 0) == (found["attention"] == [])
 
 
-def test_what_is_not_known_is_a_dash(capsys):
+def lines_of(found: dict[str, Any], *, verbose: bool = False) -> list[str]:
+    return list(status_lines(found, verbose))
+
+
+def test_what_is_not_known_is_a_dash():
     table = Table(schema="s", table="t", name="t", topic="t", key=(), columns=())
     unknown = status._unknown(table, "down")
     found = answer({"state": "dead", "pid": None})
     found["tables"].append({**unknown, "source_changes": None, "relation_changes": None})
-    command._render(found)
-    out = capsys.readouterr().out
-    assert "None" not in out and "freshness -, " in out and "port -" in out
+    lines = lines_of(found)
+    assert not any("None" in line for line in lines)
+    assert lines[4].split() == ["kafka", "dead", "-", "-"]
+    assert [line.split() for line in lines if line.startswith("t ")] == [
+        ["t", "unknown", "-", "-", "-", "-", "-", "never"]
+    ]
 
 
-def test_progress_is_shown(capsys):
-    command._render(
-        answer(state="loading", loading={"phase": "reading", "rows": 5, "estimated_rows": None})
+def test_progress_is_shown():
+    found = answer(
+        state="loading", loading={"phase": "reading", "rows": 5000, "estimated_rows": None}
     )
-    assert "loading: 5 of about - rows" in capsys.readouterr().out
+    assert "t: loading: 5,000 of about - rows" in lines_of(found)
 
 
-def test_withheld_events_are_shown_among_the_quarantined_ones(capsys):
-    command._render(answer(quarantined=3, withheld=2))
-    assert "3 quarantined (2 withheld by rules)" in capsys.readouterr().out
-    command._render(answer(quarantined=3))
-    assert "withheld" not in capsys.readouterr().out
+def test_withheld_events_are_shown_among_the_quarantined_ones():
+    assert any(
+        "3 (2 withheld by rules)" in line for line in lines_of(answer(quarantined=3, withheld=2))
+    )
+    assert not any("withheld" in line for line in lines_of(answer(quarantined=3)))
+
+
+def test_only_what_deviates_is_shown_with_totals_unless_all_is_asked_for():
+    found = answer()
+    found["tables"] += [TABLE | {"table": f"t{n}", "live_rows": 1000} for n in range(3)]
+    found["tables"].append(TABLE | {"table": "late", "lag_events": 12345})
+    lines = lines_of(found)
+    assert [line.split()[0] for line in lines if " streaming " in line] == ["late", "all"]
+    assert [line.split()[:7] for line in lines if line.startswith("all")] == [
+        ["all", "5", "tables", "streaming", "3,002", "5", "12,345"]
+    ]
+    assert "nothing to report of 4 other tables; -v shows every table" in lines
+    everything = lines_of(found, verbose=True)
+    assert sum(" streaming " in line for line in everything) == 6
+    assert any(line.split() == ["kafka", "running", "1", "-"] for line in everything)
+
+
+def test_an_error_is_shown_once():
+    lines = lines_of(answer(last_error="broken"))
+    assert sum("broken" in line for line in lines) == 1
+    stopped = lines_of(answer(state="stopped", last_error="broken"))
+    assert "t: broken" in stopped
+
+
+def test_rows_that_lack_values_in_athena_are_shown():
+    assert any(", 2 incomplete in Athena" in line for line in lines_of(answer(incomplete=2)))
+    assert not any("incomplete" in line for line in lines_of(answer()))
 
 
 def test_a_server_that_does_not_answer_is_no_failure():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cdclake.cli.status import _runs
+from cdclake.cli.status_text import _runs
 from cdclake.local.process import supervisor_client
 from cdclake.local.process.home import Home
 from cdclake.local.process.job_schedule import JobSchedule

@@ -59,6 +59,18 @@ def test_one_component_and_what_is_new(home: Home, monkeypatch: pytest.MonkeyPat
     assert [next(lines).text for _ in range(4)][2:] == ['{"half a line"}', "INFO more"]
 
 
+def test_a_log_that_is_created_later_is_followed(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def starts(_: float) -> None:
+        home.log("verify_tables").write_text("2026-11-26 06:00:09,000 INFO a job\n")
+
+    monkeypatch.setattr("cdclake.log_line.time", SimpleNamespace(sleep=starts))
+    lines = log_lines(home, None, LONG, follow=True)
+    found = [next(lines) for _ in range(8)][-1]
+    assert (found.component, found.text) == ("verify_tables", "INFO a job")
+
+
 def test_old_lines_are_left_out(home: Home) -> None:
     assert list(log_lines(home, None, timedelta(0), follow=False)) == []
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from cdclake.errors import InputError
-from cdclake.local.plan_diff import PlanDiff, compare, join_tables
+from cdclake.local.joining_tables import join_tables
 from cdclake.plan import Column, Plan, Table
+from cdclake.plan_diff import PlanDiff, compare
 
 
 def column(name: str, kind: str = "text", *earlier: str, **changes: str) -> Column:
@@ -122,7 +123,7 @@ def test_a_table_keeps_the_way_by_which_it_is_delivered() -> None:
 def test_join_tables_rejects_a_firehose_table_that_rejoins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cdclake.local.plan_diff.last_position", lambda *_: "0" * 30)
+    monkeypatch.setattr("cdclake.local.joining_tables.last_position", lambda *_: "0" * 30)
     written: list[str] = []
     joining = PlanDiff(is_first=False, joining=(replace(MAIL, delivery="firehose"),))
     with pytest.raises(InputError, match="add it under another `name:`"):

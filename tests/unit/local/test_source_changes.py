@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cdclake.cli.status import _notes
+from cdclake.cli.status_text import _notes
 from cdclake.local.lake.source_changes import Lines, compare_columns
 from tests.unit.config.pipelines import VALID
 from tests.unit.postgres.tables import actual, column, declared

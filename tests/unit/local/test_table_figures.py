@@ -1,6 +1,7 @@
 """Figures of tables of which some are not readable yet."""
 
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from cdclake import naming
 from cdclake.local.reader import table_figures
+from cdclake.local.reader.figure_cache import FigureCache
 from cdclake.plan import Table
 
 
@@ -17,10 +19,11 @@ def table(name: str) -> Table:
 
 
 @pytest.fixture
-def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
+def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     plan = SimpleNamespace(all_tables=(table("a"), table("b"), table("new")), lake_database="l")
     opened: list[tuple[str, ...]] = []
-    made = ["a", "a_changes", "b", "b_changes", naming.QUARANTINE]
+    names = ("a", "a_changes", "b", "b_changes", naming.QUARANTINE)
+    made = {name: f"s3://b/{name}/1.json" for name in names}
 
     @contextmanager
     def session(tables: Any, plain: Any = ()) -> Any:
@@ -34,7 +37,8 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(table_figures, "lake_reader", lambda _: reader)
     monkeypatch.setattr(table_figures, "_made", lambda _: made)
     monkeypatch.setattr(table_figures, "_freshness", lambda *_: None)
-    return SimpleNamespace(plan=plan, opened=opened, made=made)
+    home = SimpleNamespace(data=lambda name: tmp_path / name)
+    return SimpleNamespace(plan=plan, opened=opened, made=made, home=home)
 
 
 def test_a_table_that_waits_for_a_column_hides_no_other(lake: Any) -> None:
@@ -47,7 +51,32 @@ def test_a_table_that_waits_for_a_column_hides_no_other(lake: Any) -> None:
 def test_the_quarantine_is_read_without_tables_that_are_not_made(lake: Any) -> None:
     table_figures.table_figures(lake)
     assert lake.opened[-1] == (naming.QUARANTINE,)
-    lake.made.remove(naming.QUARANTINE)
+    del lake.made[naming.QUARANTINE]
     lake.opened.clear()
     table_figures.table_figures(lake)
     assert (naming.QUARANTINE,) not in lake.opened
+
+
+def test_tables_without_a_commit_are_not_read_again(lake: Any) -> None:
+    first = table_figures.table_figures(lake)
+    lake.opened.clear()
+    again = table_figures.table_figures(lake)
+    assert again == first
+    assert lake.opened == [("b",), ("b",)]  # it could not be read before
+    lake.made["a_changes"] = "s3://b/a_changes/2.json"
+    lake.made[naming.QUARANTINE] = "s3://b/q/2.json"
+    lake.opened.clear()
+    assert table_figures.table_figures(lake) == first
+    assert ("a", "b") in lake.opened and (naming.QUARANTINE,) in lake.opened
+
+
+def test_figures_of_another_version_or_a_broken_file_are_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "figures" / "tables.json"
+    cache = FigureCache(path)
+    cache.put("t", ["s3://b/1.json"], {"live_rows": 7})
+    cache.save()
+    assert FigureCache(path).get("t", ["s3://b/1.json"]) == {"live_rows": 7}
+    assert FigureCache(path).get("t", ["s3://b/2.json"]) is None
+    for text in ("{", "[]", '{"version": 0, "entries": {}}'):
+        path.write_text(text)
+        assert FigureCache(path).get("t", ["s3://b/1.json"]) is None

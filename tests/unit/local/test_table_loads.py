@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
+from cdclake.activity import Advance
 from cdclake.local.lake import table_loads
-from cdclake.local.lake.table_loads import scan_of, unfinished_loads
+from cdclake.local.lake.load_advance import advance_of
+from cdclake.local.lake.table_loads import (
+    LoadingTable,
+    finished_reads,
+    scan_of,
+    unfinished_loads,
+)
 from cdclake.local.lake.topics import Message
 from cdclake.plan import Table
 from tests.source_tree import PROJECT
@@ -82,3 +89,27 @@ def test_a_table_that_the_connector_did_not_read_says_so(lake):
 def test_a_load_whose_notifications_are_deleted_is_over(lake):
     lake.retained = 20
     assert unfinished_loads(lake, {}, ()) == {}
+
+
+def test_a_read_that_began_now_is_reported_with_rows_and_seconds(lake):
+    load = lake.state.loads["read_again"]
+    load["begun_at"] = 1.0
+    [(table, read)] = finished_reads(lake, {}).items()
+    assert (table, read.rows) == ("read_again", 3)
+    assert read.seconds == pytest.approx(0.013)
+    assert finished_reads(lake, {"read_again": dict(load)}) == {}
+    lake.said = lake.said[:1]
+    assert finished_reads(lake, {}) == {}
+
+
+def test_advance_is_that_of_all_loads_and_names_the_largest():
+    loads = {
+        "small": LoadingTable(rows=5, estimated_rows=10),
+        "large": LoadingTable(rows=100, estimated_rows=1000, phase="replacing"),
+    }
+    assert advance_of({}) is None
+    assert advance_of(loads) == Advance(
+        done=105, total=1010, now="replaces the rows of large and 1 more"
+    )
+    unknown = {"t": LoadingTable(rows=5, estimated_rows=None)}
+    assert advance_of(unknown) == Advance(done=5, now="reads t")

@@ -18,7 +18,8 @@ from cdclake.jobs.reader.catalog import CatalogTable, parse_table
 from cdclake.jobs.reader.duck import Reader, extension_file, mentioned, mentioned_removed
 from cdclake.jobs.reader.point_in_time import NOW, at_snapshot, at_time, snapshot_id
 from cdclake.jobs.reader.relations import TOO_EARLY
-from cdclake.local.reader.query import _remedy, _run, _too_early, json_value
+from cdclake.local.reader.query import _run, _too_early, json_value
+from cdclake.local.reader.suggestions import remedy
 from tests.unit.verify.lakes import make_plan, make_table
 
 STAMP = {naming.STAMP_PROPERTY: '{"floor": "", "ingested": 7}'}
@@ -94,6 +95,20 @@ def test_of_thinned_snapshots_whole_hours_are_kept(ms, found):
     """The second hour had no commit."""
     snapshot = thinned().at_time(ms)
     assert snapshot is not None and snapshot.id == found
+    assert thinned().tags["at-the-launch"] == 4 and "main" not in thinned().tags
+
+
+@pytest.mark.parametrize(
+    ("summary", "rows"),
+    [
+        ({"total-records": "5", "total-position-deletes": "2"}, 3),
+        ({"total-records": "5", "total-equality-deletes": "1"}, None),
+        ({}, None),
+    ],
+)
+def test_live_rows_are_known_unless_deletes_hide_their_number(summary, rows):
+    table = parse_table("t", "s3://b/t/m.json", metadata((1, None, 1000, summary)))
+    assert table.current is not None and table.current.live_rows == rows
 
 
 @pytest.mark.parametrize("ms", [HOUR - 1, HOUR + 1, 3 * HOUR - 7, 3 * HOUR + 1])
@@ -239,7 +254,7 @@ def test_live_rows_have_the_sources_columns() -> None:
 @pytest.mark.parametrize("query", ["SELECT * FROM public.t", "select * from T", "FROM s.t_x, t"])
 def test_unknown_relation_names_those_of_the_table_that_is_meant(query: str) -> None:
     lake = cast(Reader, SimpleNamespace(plan=make_plan(make_table(table="T", name="shop_t"))))
-    assert "use relations such as shop_t_current for public.T" in _remedy(lake, query)
+    assert "use relations such as shop_t_current for public.T" in remedy(lake, query, "")
 
 
 def test_tables_of_earlier_plans_are_those_with_a_changelog() -> None:

@@ -4,7 +4,9 @@ import duckdb
 import pytest
 
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.tail_facts import view_over_tail
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
+from cdclake.jobs.reader.tail import read_tail
 from cdclake.plan import Column
 from tests.unit.verify.cases import APPLIED_10, C10, CASES
 from tests.unit.verify.key_changes import KEY_CHANGES, moved
@@ -23,8 +25,10 @@ def test_current(session, case):
     facts, log, state, applied, expected = (CASES | KEY_CHANGES)[case]
     table = make_table(**facts)
     create(session, table, log, state)
-    view = current_view(table, state="t", changes="t_changes", applied=applied, dialect=DUCKDB)
-    assert session.execute(f"SELECT * FROM ({view}) ORDER BY id").fetchall() == expected
+    relations = {"state": "t", "changes": "t_changes", "applied": applied, "dialect": DUCKDB}
+    known = view_over_tail(table, read_tail(session, table, applied, "t_changes"), **relations)
+    for view in (current_view(table, **relations), known):
+        assert session.execute(f"SELECT * FROM ({view}) ORDER BY id").fetchall() == expected
 
 
 def test_a_value_goes_along_over_more_key_changes_than_any_limit(session):

@@ -1,24 +1,15 @@
-"""Difference between two plans: which tables join, leave and change, and how that is applied.
-
-A table that joins a streaming lake is read by Debezium's incremental snapshot while the others
-keep streaming: `snapshot.mode=initial` reads nothing once the connector has offsets.
-"""
+"""Difference between two plans: which tables join, leave and change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.iceberg.evolution import can_become
-from cdclake.jobs.runtime.source import signal_snapshot
-from cdclake.local.lake.lake import LocalLake
-from cdclake.local.operations_backend import local_operations
-from cdclake.local.reader.table_figures import last_position
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.file_lines import renamed_line
-from cdclake.stream_requests import request_resume
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +52,12 @@ class PlanDiff:
         """Tables whose rows the connector reads: all in a new epoch, otherwise by signal."""
         if not self.by_signal:
             return _united(self.joining, self.kept)
-        return self.joining if self.is_first else _united(self.joining, self.widened)
+        return self.joining if self.is_first else self.lacking
 
-    def request_snapshots(self, lake: LocalLake) -> None:
-        """Signal a snapshot of joining and widened tables; call it with the connector stopped."""
-        lacking = _united(self.joining, self.widened)
-        if self.is_first or not self.by_signal or not lacking:
-            return
-        signal_snapshot(lake.dsn, lacking)
+    @property
+    def lacking(self) -> tuple[Table, ...]:
+        """Tables with rows or values that the lake lacks."""
+        return _united(self.joining, self.widened)
 
 
 def compare(before: Plan | None, after: Plan) -> PlanDiff:
@@ -89,14 +78,19 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
     )
 
 
-def compare_stored(before: Plan, after: Plan) -> None:
-    """Raise InputError if the lake's tables cannot be continued under the plan `after`."""
-    problems = _lake_problems(before, after)
+def conflicts(before: Plan, after: Plan) -> list[str]:
+    """Return why the lake cannot be continued under the plan `after`; empty if it can."""
+    found = _lake_problems(before, after)
     stored = {table.source: table for table in before.all_tables}
     for table in after.all_tables:
         if table.source in stored:
-            problems += _table_problems(stored[table.source], table)
-    if problems:
+            found += _table_problems(stored[table.source], table)
+    return found
+
+
+def compare_stored(before: Plan, after: Plan) -> None:
+    """Raise InputError if the lake's tables cannot be continued under the plan `after`."""
+    if problems := conflicts(before, after):
         raise InputError(
             "cannot apply this pipeline file to the running lake: " + "; ".join(problems),
             _remedy(before, after),
@@ -217,33 +211,3 @@ def _renamed_columns(before: Table, after: Table) -> bool:
 
 def _united(one: tuple[Table, ...], other: tuple[Table, ...]) -> tuple[Table, ...]:
     return one + tuple(table for table in other if table not in one)
-
-
-def join_tables(lake: LocalLake, change: PlanDiff, *, write_plan: Callable[[], None]) -> None:
-    """Publish the plan to the jobs, and request a resync of tables that rejoin the lake.
-
-    The snapshot of a rejoining table does not contain rows that were deleted while it was absent.
-    The stream deletes these stale rows after it has read the snapshot, as `resync` does, so that a
-    row that changes meanwhile keeps the values that the change does not contain. A table that was
-    stopped because of its columns reads its gap from Kafka once they are declared differently.
-    """
-    if not change.is_first and change.by_signal:
-        for table in change.joining:
-            known = last_position(lake, table)
-            if known is not None:
-                _refuse_without_sweep(table)
-                local_operations(lake).request_rejoin(table, known)
-    write_plan()
-    for table in change.reshaped:
-        # After the plan, since the stream reads requests before the plan. Also for a table that is
-        # streaming: a batch with the previous plan may still stop it.
-        request_resume(lake.control, table.name, columns_changed=True)
-
-
-def _refuse_without_sweep(table: Table) -> None:
-    if table.delivery == "firehose":
-        raise InputError(
-            f"the lake already contains {table.source} as {table.name}, and rows that were deleted"
-            " meanwhile cannot be detected: the stream does not write what Firehose delivers",
-            "add it under another `name:`",
-        )

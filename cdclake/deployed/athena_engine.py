@@ -1,0 +1,105 @@
+"""Athena as an engine of the comparison, and what `verify` adds to the job's report with it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from cdclake.deployed.athena import WorkgroupClient
+from cdclake.deployed.deployed_lake import DeployedLake
+from cdclake.errors import InputError
+from cdclake.iceberg.dialect import TRINO, Dialect
+from cdclake.iceberg.incomplete_rows import incomplete_rows
+from cdclake.naming import current_name
+from cdclake.plan import Table
+
+if TYPE_CHECKING:
+    from cdclake.jobs.verify.compared_rows import LakeRows
+
+_COUNTS = ("missing", "extra", "different", "unsettled", "withheld", "incomplete")
+
+
+@dataclass(frozen=True, slots=True)
+class AthenaEngine:
+    """The deployment's workgroup, which reads the views that `cdclake views` has created."""
+
+    workgroup: WorkgroupClient
+    database: str
+    name: str = "athena"
+    dialect: Dialect = TRINO
+
+    def relation(self, table: Table) -> str:
+        """Return the qualified name of the table's view."""
+        return self._name(current_name(table.name))
+
+    @contextmanager
+    def open(self, _tables: Collection[Table]) -> Iterator[LakeRows]:
+        """Return the rows that the views show; each statement sees the current ones."""
+        from cdclake.jobs.verify.engine_rows import EngineRows
+
+        yield EngineRows(self._ask, self._incomplete)
+
+    def _ask(self, statement: str) -> list[list[str | None]]:
+        execution = self.workgroup.start(statement, self.database)
+        error = self.workgroup.await_end(execution)
+        if error is not None:
+            raise InputError(
+                f"Athena could not compare the rows: {error}",
+                "if a view is missing or stale, run `cdclake views FILE --target aws`; then run"
+                " verify again",
+            )
+        return self.workgroup.results(execution)[1]
+
+    def _incomplete(self, table: Table) -> str:
+        changes, state = self._name(table.changes), self._name(table.name)
+        return incomplete_rows(table, changes=changes, state=state, dialect=TRINO)
+
+    def _name(self, relation: str) -> str:
+        return f"{TRINO.name(self.database)}.{TRINO.name(relation)}"
+
+
+def compare_athena(lake: DeployedLake, table: str | None, sample: int | None) -> dict[str, Any]:
+    """Compare Athena's `_current` of the tables with DuckDB's; return a report of `verify`."""
+    from cdclake.jobs.verify.view_rows import compare_engines
+
+    plan = lake.plan
+    if "athena" not in plan.readers:
+        raise InputError(
+            "the pipeline file does not list Athena among `lake: readers:`",
+            "add it there, or compare with --reader duckdb",
+        )
+    tables = plan.all_tables if table is None else (plan.table(table, of="file"),)
+    engine = AthenaEngine(WorkgroupClient(lake.deployment.prefix), plan.lake_database)
+    with TemporaryDirectory() as spill:
+        return compare_engines(lake.reader(Path(spill)), tables, engine, sample).to_json()
+
+
+def with_answers(report: dict[str, Any], answered: dict[str, Any]) -> dict[str, Any]:
+    """Return the report of source and lake with the differences between lake and engine added."""
+    of_engine = {table["table"]: table for table in answered["tables"]}
+    return {
+        **report,
+        "ok": report["ok"] and answered["ok"],
+        "reader": answered["reader"],
+        "tables": [_with(table, of_engine[table["table"]]) for table in report["tables"]],
+        "rounds": report["rounds"] + answered["rounds"],
+        "seconds": round(report["seconds"] + answered["seconds"], 2),
+    }
+
+
+def _with(table: dict[str, Any], of_engine: dict[str, Any]) -> dict[str, Any]:
+    counts = {kind: table.get(kind, 0) + of_engine[kind] for kind in _COUNTS}
+    examples: Sequence[Any] = [*table["first"], *of_engine["first"]]
+    seconds = round(table["seconds"] + of_engine["seconds"], 2)
+    return {
+        **table,
+        **counts,
+        "lake_rows": of_engine["lake_rows"],
+        "first": examples,
+        "seconds": seconds,
+        "error": table["error"] or of_engine["error"],
+    }

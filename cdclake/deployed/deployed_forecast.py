@@ -1,0 +1,109 @@
+"""Forecast of a deployment of a pipeline file, for `cdclake plan`; nothing is changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cdclake.config.deployment import Deployment, load_deployment
+from cdclake.deployed.aws_calls import explained
+from cdclake.deployed.deployed_lake import DeployedLake
+from cdclake.errors import ComponentFailed, InputError, NotRunning
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.plan import Plan
+from cdclake.plan_diff import compare, conflicts
+from cdclake.plan_effects import READ, SourceFindings, forecast
+
+_BY_RESYNC = "the connector reads no rows of it by itself: run `cdclake resync {} --target aws`"
+
+
+def forecast_deployment(
+    file: Path, environment: str | None, against: Path | None
+) -> dict[str, Any]:
+    """Return the effects of deploying the file, compared with `against` or with the account.
+
+    Raises:
+        InputError: if the deployed lake cannot be continued, or the account cannot be asked
+    """
+    after = load_deployment(file, environment)
+    settings: list[dict[str, Any]] = []
+    if against is not None:
+        other = load_deployment(against, environment)
+        before: Plan | None = other.plan
+        compared, settings = str(against), [*_changed_aws(other, after)]
+    else:
+        before, compared = _deployed_plan(file, environment)
+    answer = _effects(before, after.plan, _new_epoch(settings))
+    return {
+        "ok": True,
+        "target": "aws",
+        "environment": environment,
+        "compared_with": compared,
+        **answer,
+        "settings": [*answer["settings"], *settings],
+    }
+
+
+def _deployed_plan(file: Path, environment: str | None) -> tuple[Plan | None, str]:
+    """Return the plan that the deployed jobs read, and what it was compared with."""
+    try:
+        lake = DeployedLake(file, environment)
+        folder, _, name = lake.arguments["--plan"].rpartition("/")
+        with explained(lake.name, "read the plan of"):
+            stored = ObjectStore(folder).read(name)
+    except NotRunning:
+        return None, "the account, where it is not deployed"
+    except ComponentFailed as error:
+        remedy = f"{error.remedy}; or compare with a file: `--against FILE`"
+        raise InputError(error.message, remedy) from error
+    if stored is None:
+        raise InputError(
+            f"the plan of {lake.name} is missing in {folder}",
+            "deploy again, or compare with a file: `--against FILE`",
+        )
+    return Plan.from_json(json.dumps(stored.content)), f"what is deployed as {lake.name}"
+
+
+def _effects(before: Plan | None, after: Plan, new_epoch: str) -> dict[str, Any]:
+    if before is None:
+        return forecast(None, after, compare(None, after), SourceFindings())
+    if found := conflicts(before, after):
+        raise InputError(
+            "cannot apply this pipeline file to the deployed lake: " + "; ".join(found),
+            "undo these changes; or declare the table under another `name:`; for the pipeline's or"
+            " the lake's name, deploy another environment",
+        )
+    change = compare(before, after)
+    change = change.all_snapshotted() if new_epoch else change
+    answer = forecast(before, after, change, SourceFindings(new_epoch=new_epoch))
+    return answer if new_epoch else {**answer, "tables": [*map(_by_resync, answer["tables"])]}
+
+
+def _by_resync(table: dict[str, Any]) -> dict[str, Any]:
+    """Return the table with what has to be run, since a deployment reads no rows again."""
+    if table["effect"] not in READ:
+        return table
+    reason = f"{table['reason']}; {_BY_RESYNC.format(table['table'])}"
+    return {**table, "reason": reason}
+
+
+def _changed_aws(before: Deployment, after: Deployment) -> Iterator[dict[str, Any]]:
+    old, new = (dict(_flat("aws", each.aws.model_dump())) for each in (before, after))
+    for key in {**old, **new}:
+        if old.get(key) != new.get(key):
+            yield {"key": key, "before": old.get(key), "after": new.get(key)}
+
+
+def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        yield key, value
+        return
+    for name, below in value.items():
+        yield from _flat(f"{key}.{name}", below)
+
+
+def _new_epoch(settings: list[dict[str, Any]]) -> str:
+    changed = next((each for each in settings if each["key"] == "aws.connect.epoch"), None)
+    return f"`aws.connect.epoch` becomes {changed['after']}" if changed else ""

@@ -1,0 +1,86 @@
+"""SQL that lists the rows whose values Athena's and Trino's `<t>_current` cannot look up.
+
+An UPDATE of a key arrives as a delete and a creation. The creation lacks each large value that did
+not change, until it is applied: apply looks the value up under the old key.
+"""
+
+from __future__ import annotations
+
+from cdclake import naming
+from cdclake.debezium.types import Conversion
+from cdclake.iceberg.conversions import to_state
+from cdclake.iceberg.dialect import Dialect, in_utc
+from cdclake.iceberg.key_changes import lacks_values
+from cdclake.plan import Table
+
+WAITS_FOR = "waits_for"
+
+
+def incomplete_rows(table: Table, *, changes: str, state: str | None, dialect: Dialect) -> str:
+    """Return a SELECT of the keys of such rows, each with a column that it `waits_for`.
+
+    `changes` is the changelog, or the part of it that may not be applied yet. Without `state` the
+    rows that are applied already are not left out. The text is equally long for any number of
+    columns, so that the saved queries of many tables fit into a template.
+    """
+    position = naming.POSITION
+    keys = [dialect.name(key) for key in table.key]
+    shown = ", ".join(f"{value} AS {key}" for key, value in _shown(table, dialect).items())
+    of_event = ", ".join(f"e.{key}" for key in keys)
+    same = " AND ".join(f"l.{key} = c.{key}" for key in keys)
+    since = f"PARTITION BY {', '.join(f'c.{key}' for key in keys)}, c.{position}"
+    return (
+        f"SELECT DISTINCT {shown}, {WAITS_FOR}\nFROM (\n"
+        f"  SELECT l.*, c.{position} AS cdc__born_at, count(*) OVER ({since}) AS cdc__events\n"
+        f"  FROM ({_creations(table, changes, state, dialect)}) AS c\n"
+        f"  JOIN {changes} AS l ON {same} AND l.{position} >= c.{position}) AS e\n"
+        f"{_each_unsent(dialect)}\n"
+        f"WHERE {naming.OP} <> 'd'\n"
+        # No event since the creation has sent the value, or deleted the row.
+        f"GROUP BY {of_event}, cdc__born_at, cdc__events, {WAITS_FOR}\n"
+        "HAVING count(*) = cdc__events"
+    )
+
+
+def _shown(table: Table, dialect: Dialect) -> dict[str, str]:
+    """Return the keys of an event `e` as `<t>_current` has them, by quoted name."""
+    shown = _stored(table, "e", dialect)
+    if dialect.engine == "trino":  # its view has no type with a time zone
+        for column in table.key_columns:
+            if column.column_type.conversion is Conversion.TIMESTAMPTZ:
+                name = dialect.name(column.name)
+                shown[name] = in_utc(shown[name])
+    return shown
+
+
+def _stored(table: Table, event: str, dialect: Dialect) -> dict[str, str]:
+    """Return the keys of an event with the state's types, by quoted name."""
+    return {
+        (name := dialect.name(column.name)): to_state(
+            f"{event}.{name}", column.column_type, dialect
+        )
+        for column in table.key_columns
+    }
+
+
+def _creations(table: Table, changes: str, state: str | None, dialect: Dialect) -> str:
+    """Return a SELECT of the creations of changed keys that lack a value and are not applied."""
+    position, join, where = naming.POSITION, "", ""
+    keys = _stored(table, "l", dialect)
+    if state is not None:
+        on = " AND ".join(f"s.{key} = {value}" for key, value in keys.items())
+        join = f" LEFT JOIN {state} AS s ON {on}"
+        where = f" AND (s.{position} IS NULL OR s.{position} < l.{position})"
+    truncate = f"SELECT max({position}) FROM {changes} WHERE {naming.OP} = 't'"
+    return (
+        f"SELECT {', '.join(f'l.{key}' for key in keys)}, l.{position}\n"
+        f"    FROM {changes} AS l{join}\n    WHERE {lacks_values('l.')}{where}\n"
+        f"      AND l.{position} > coalesce(({truncate}), '')"
+    )
+
+
+def _each_unsent(dialect: Dialect) -> str:
+    """Return a join of each event with the columns whose values it lacks."""
+    if dialect.engine == "spark":
+        return f"LATERAL VIEW explode(e.{naming.UNAVAILABLE}) u AS {WAITS_FOR}"
+    return f"CROSS JOIN UNNEST(e.{naming.UNAVAILABLE}) AS u({WAITS_FOR})"

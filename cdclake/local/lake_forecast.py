@@ -1,0 +1,83 @@
+"""Forecast of `up` with a pipeline file, for `cdclake plan`; nothing is changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cdclake.iceberg.widening import still_widened
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import LakeState, describe_lake, running_source
+from cdclake.local.lake.source_relations import check_relations
+from cdclake.local.lake.source_tls import secured
+from cdclake.local.mask_history import add_to_history
+from cdclake.local.operations_backend import local_operations
+from cdclake.local.process.home import Home
+from cdclake.local.puts import put_lifecycle
+from cdclake.local.source_forecast import adapted, ask_source
+from cdclake.plan import Plan
+from cdclake.plan_diff import PlanDiff, compare, compare_stored
+from cdclake.plan_effects import forecast
+
+
+def forecast_up(
+    home: Home,
+    plan: Plan,
+    dsn: str | None,
+    patterns: tuple[str, ...],
+    against: tuple[Plan, str] | None = None,
+) -> dict[str, Any]:
+    """Return the effects of `up` on this home's lake, or on one of the plan of the file `against`.
+
+    The source is asked if the lake runs, if its source is external, or with a DSN.
+
+    Raises:
+        InputError: if `up` would refuse the file, or the source does not answer
+    """
+    state = LakeState.load(home)
+    if against is not None:
+        state = LakeState(plan=against[0].to_json())
+    before = Plan.from_json(state.plan) if state.plan else None
+    if before is not None:
+        put_lifecycle.refuse_to_leave(home, state, plan)
+        compare_stored(before, plan)
+        add_to_history(state.masks, before, plan)  # which refuses masks that come too late
+        plan = still_widened(plan, before)
+    change = compare(before if before and before.tables else None, plan)
+    source = ask_source(_source(home, state, dsn), plan, patterns)
+    change, findings = adapted(
+        change, source, streamed=state.epoch > 0, to_resync=_to_resync(home, state, change)
+    )
+    if state.loading and not findings.new_epoch:
+        change = change.all_snapshotted()
+        findings = replace(findings, new_epoch="the bulk load of the last one has not finished")
+    answer = {
+        "ok": True,
+        "target": "local",
+        "compared_with": against[1] if against else f"the lake in {home.path}" if before else "",
+        **forecast(before, plan, change, findings),
+    }
+    return source.completed(answer)
+
+
+def _source(home: Home, state: LakeState, dsn: str | None) -> str | None:
+    if dsn is not None:
+        return secured(dsn)
+    if state.external:
+        return secured(home.secret("source_dsn"))
+    return running_source(home)[0] if state.database and _runs(home) else None
+
+
+def _to_resync(home: Home, state: LakeState, change: PlanDiff) -> frozenset[str]:
+    """Return the tables whose relations have changed; only a running lake has its records."""
+    if change.is_first or not state.epoch or not _runs(home):
+        return frozenset()
+    lake = describe_lake(home, state)
+    reading = local_operations(lake).backend.tables_being_read()
+    return check_relations(lake, change.kept).to_resync - reading
+
+
+def _runs(home: Home) -> bool:
+    """Check whether the lake is up and each of its components runs."""
+    parts = stack.components(home)
+    return bool(parts) and all(part["state"] == "running" for part in parts)

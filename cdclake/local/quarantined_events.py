@@ -1,0 +1,76 @@
+"""Quarantined events of a running lake with their key, and every reason with column and value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from cdclake import naming
+from cdclake.debezium.refusal_details import RefusalDetail, RefusalDetails
+from cdclake.debezium.refusals import is_withheld, without_value
+from cdclake.jobs.stream.avro_values import AvroValues
+from cdclake.jobs.stream.schema_registry import registry_of
+from cdclake.local.lake.lake import LocalLake
+from cdclake.local.reader.duck import lake_reader
+from cdclake.local.reader.refused_records import RefusedRecord, refused_records
+from cdclake.plan import Table
+
+
+def quarantined_events(lake: LocalLake, table: str | None, limit: int) -> dict[str, Any]:
+    """Return the newest quarantined events of a table, or of all, up to `limit`."""
+    chosen = lake.plan.all_tables if table is None else (lake.plan.table(table),)
+    records = refused_records(lake_reader(lake), [t.name for t in chosen], limit)
+    by_name = {t.name: t for t in chosen}
+    events = [
+        event
+        for name in dict.fromkeys(record.table for record in records)
+        for event in _events(lake, by_name[name], [r for r in records if r.table == name])
+    ]
+    return {"ok": True, "events": events}
+
+
+def _events(
+    lake: LocalLake, table: Table, records: Sequence[RefusedRecord]
+) -> Iterator[dict[str, Any]]:
+    details = RefusalDetails(table, lake.plan)
+    values = [record.value for record in records]
+    if lake.plan.format == "avro":
+        values = AvroValues(registry_of(lake.plan)).as_json(values)
+    for record, value in zip(records, values, strict=True):
+        found = details.reasons(record.key, value)
+        reasons = found or [RefusalDetail(without_value(record.reason))]
+        yield {
+            "table": table.name,
+            "key": details.key(record.key, value),
+            "at": datetime.fromtimestamp(record.quarantined_us / 1e6, UTC).isoformat(
+                timespec="milliseconds"
+            ),
+            "topic": record.topic,
+            "partition": record.partition,
+            "offset": record.offset,
+            "withheld": is_withheld(record.reason),
+            "accepted_now": not found,
+            "reasons": [detail._asdict() for detail in reasons],
+        }
+
+
+def quarantine_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines that show the events to a reader."""
+    if not answer["events"]:
+        yield f"{naming.QUARANTINE} has no events"
+    for event in answer["events"]:
+        key = "unreadable" if event["key"] is None else _key(event["key"])
+        yield f"{event['table']} {key}  {event['at']}  offset {event['offset']}"
+        for detail in event["reasons"]:
+            column = f"{detail['column']}: " if detail["column"] else ""
+            value = "" if detail["value"] is None else f"  value {detail['value']}"
+            yield f"   {column}{detail['reason']}{value}"
+        if event["withheld"]:
+            yield "   a rule withholds the row, as declared"
+        elif event["accepted_now"]:
+            yield f"   `cdclake replay --table {event['table']}` would accept it now"
+
+
+def _key(key: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in key.items())

@@ -1,0 +1,52 @@
+"""Figures of tables, kept by the metadata files that they were read from.
+
+A metadata file never changes, so the figures of a table without a commit are read once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+_VERSION = 1  # of the figures: raise it when they are computed in another way
+
+
+class FigureCache:
+    """File of figures by name, each with the locations of the metadata that gave it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._entries: dict[str, Any] = _read(path)
+        self._changed = False
+
+    def get(self, name: str, locations: Sequence[str]) -> dict[str, Any] | None:
+        """Return the figures that were read from exactly these metadata files, or None."""
+        entry = self._entries.get(name)
+        return dict(entry["figures"]) if entry and entry["of"] == list(locations) else None
+
+    def put(self, name: str, locations: Sequence[str], figures: Mapping[str, Any]) -> None:
+        """Keep the figures that were read while the tables had these metadata files."""
+        self._entries[name] = {"of": list(locations), "figures": dict(figures)}
+        self._changed = True
+
+    def save(self) -> None:
+        """Write the file if anything is new; concurrent commands replace each other's."""
+        if not self._changed:
+            return
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with NamedTemporaryFile("w", dir=self._path.parent, delete=False) as file:
+            json.dump({"version": _VERSION, "entries": self._entries}, file)
+        Path(file.name).replace(self._path)
+        self._changed = False
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    is_known = isinstance(content, dict) and content.get("version") == _VERSION
+    return dict(content["entries"]) if is_known else {}

@@ -1,0 +1,117 @@
+"""What the source says about a pipeline file before it is applied; nothing is changed there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cdclake.jobs.runtime.source import Connection, connect
+from cdclake.local.lake.declared_columns import columns_to_declare
+from cdclake.local.lake.declared_tables import NewTables, find_new_tables
+from cdclake.plan import Plan
+from cdclake.plan_diff import PlanDiff
+from cdclake.plan_effects import READ, SourceFindings
+from cdclake.postgres.server import ServerState
+from cdclake.postgres.source import is_renamed, read_catalog, read_publication, read_server
+from cdclake.postgres.table_sizes import TableSize, read_sizes
+
+NOT_ASKED = (
+    "the source was not asked: rows, bytes, new tables, a lost slot and relations that changed are"
+    " not known"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceForecast:
+    """Answers of the source; the defaults are those of a source that was not asked."""
+
+    was_asked: bool = False
+    sizes: Mapping[str, TableSize] = field(default_factory=dict)  # by `schema.table`
+    new: NewTables = field(default_factory=NewTables)
+    renamed: frozenset[str] = frozenset()
+    unpublished: frozenset[str] = frozenset()
+    declared: Mapping[str, str] = field(default_factory=dict)  # columns that `up` adds to the file
+    server: ServerState | None = None
+
+    def completed(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer of `plan` with sizes, new tables and what is not known."""
+        tables = [
+            {**table, "rows": size.rows if size else None, "bytes": size.bytes if size else None}
+            for table in answer["tables"]
+            for size in [self.sizes.get(table["source"])]
+        ]
+        return {
+            **answer,
+            "tables": tables,
+            "reads": _total([table for table in tables if table["effect"] in READ]),
+            "new_tables": [
+                {"source": each.source.source, "reason": each.reason, "remedy": each.remedy}
+                for each in self.new.matching
+            ],
+            "undeclared_tables": list(self.new.others),
+            "unknown": [] if self.was_asked else [NOT_ASKED],
+        }
+
+
+def _total(read: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the sums; None where one of the tables has no figure."""
+    sums: dict[str, Any] = {"tables": len(read)}
+    for name in ("rows", "bytes"):
+        figures = [table[name] for table in read]
+        sums[name] = None if None in figures else sum(figures)
+    return sums
+
+
+def ask_source(dsn: str | None, plan: Plan, patterns: Sequence[str]) -> SourceForecast:
+    """Read the catalog and the statistics of the source; without a DSN ask nothing.
+
+    Raises:
+        InputError: if the source does not answer
+    """
+    if dsn is None or not plan.all_tables:
+        return SourceForecast()
+    with connect(dsn) as connection:
+        found = _asked(connection, plan)
+    return SourceForecast(**found, new=find_new_tables(dsn, plan, patterns), was_asked=True)
+
+
+def _asked(connection: Connection, plan: Plan) -> dict[str, Any]:
+    wanted = {(table.schema, table.table) for table in plan.tables}
+    actual = {table.id: table for table in read_catalog(connection, tables=wanted)}
+    publication = read_publication(connection, plan.source_object)
+    new_columns = columns_to_declare(plan, actual)[0] if plan.new_columns == "declare" else {}
+    return {
+        "sizes": read_sizes(connection, plan.all_tables),
+        "server": read_server(connection, plan.source_object),
+        "renamed": frozenset(
+            table.source
+            for table in plan.tables
+            if (found := actual.get((table.schema, table.table))) and is_renamed(table, found)
+        ),
+        "declared": {".".join(table): ", ".join(types) for table, types in new_columns.items()},
+        "unpublished": frozenset(t.source for t in plan.tables if publication.lacks(t)),
+    }
+
+
+def adapted(
+    change: PlanDiff, source: SourceForecast, *, streamed: bool, to_resync: frozenset[str]
+) -> tuple[PlanDiff, SourceFindings]:
+    """Return the difference and the reasons to read again that `up` would find.
+
+    `streamed`: the lake has streamed before; `to_resync`: tables whose relations have changed.
+    """
+    reasons = {table: f"`up` declares new columns: {c}" for table, c in source.declared.items()}
+    reasons |= dict.fromkeys(source.unpublished, "the publication lacks it")
+    reasons |= dict.fromkeys(to_resync, "its relation in the source has changed")
+    change = change.found(source.renamed, reasons)
+    epoch = _epoch_reason(source.server) if streamed and source.server else ""
+    if epoch:
+        change = change.all_snapshotted()
+    return change, SourceFindings(new_epoch=epoch, read_again=reasons)
+
+
+def _epoch_reason(server: ServerState) -> str:
+    if not server.slot_exists:
+        return "the slot does not exist in the source"
+    return "the slot has lost its WAL" if server.slot_lost else ""

@@ -1,0 +1,115 @@
+"""The facts about one row of a running lake, from every part that has some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+
+import psycopg
+
+from cdclake.control_objects import RESYNC, request_name
+from cdclake.errors import CdcError, InputError
+from cdclake.jobs.control.poll_state import read_poll, read_poll_error
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.runtime.source import connect
+from cdclake.local.lake import stack
+from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.delivered_offsets import arrived_offsets
+from cdclake.local.lake.lake import LocalLake
+from cdclake.local.lake.no_answer import known
+from cdclake.local.lake.table_loads import tables_replacing, unfinished_loads
+from cdclake.local.reader.duck import lake_reader
+from cdclake.local.trace.kafka_events import Searched, kafka_events
+from cdclake.local.trace.lake_row import read_lake_row
+from cdclake.local.trace.row_key import RowKey, key_by_source, key_by_text
+from cdclake.local.trace.source_row import source_facts
+from cdclake.plan import Table
+from cdclake.trace.merged_events import merged_events
+from cdclake.trace.trace_facts import FlowFacts, SourceFacts, TracedEvent, TraceFacts
+
+_CONNECT_WAIT_S = 2.0
+
+
+def trace_row(lake: LocalLake, name: str, words: Sequence[str]) -> TraceFacts:
+    """Return what the lake's parts recorded of the row with this key.
+
+    Kafka is read before the tables, so that an event that is on its way is in one of them.
+    """
+    table = _table(lake, name)
+    key, source = _in_source(lake, table, words)
+    nothing: tuple[list[TracedEvent], Searched] = ([], {})
+    is_logged = table.delivery != "poll"
+    flow = _flow(lake, table)
+    records, searched = known(partial(kafka_events, lake, key), nothing) if is_logged else nothing
+    row = read_lake_row(lake_reader(lake), key)
+    return TraceFacts(
+        table=table,
+        key=key.words,
+        source=source,
+        flow=replace(flow, searched=searched),
+        events=merged_events(row.events, records, row.quarantined),
+        truncates=row.truncates,
+        applied_through_us=row.applied_through_us,
+        state=row.state,
+        state_row=row.state_row,
+        current_row=row.current_row,
+    )
+
+
+def _table(lake: LocalLake, name: str) -> Table:
+    try:
+        return lake.plan.table(name)
+    except InputError as error:
+        file = lake.state.pipeline_file
+        raise InputError(
+            f"{error.message}: {file} does not declare it, so its rows are not captured",
+            f"declare the table in {file} and run `cdclake up {file}`, or {error.remedy}",
+        ) from None
+
+
+def _in_source(lake: LocalLake, table: Table, words: Sequence[str]) -> tuple[RowKey, SourceFacts]:
+    """Return the key in the changelog's form, and the source's row; without the source, neither."""
+    with ExitStack() as opened:
+        try:
+            connection = opened.enter_context(connect(lake.dsn))
+        except CdcError:
+            return key_by_text(table, words), SourceFacts()
+        key = key_by_source(connection, table, words)
+        try:
+            return key, source_facts(connection, lake.plan, key)
+        except psycopg.Error:  # the table is gone, or may not be read
+            return key, SourceFacts()
+
+
+def _flow(lake: LocalLake, table: Table) -> FlowFacts:
+    states = {part["name"]: part["state"] for part in stack.components(lake.home)}
+    if table.delivery == "poll":
+        return FlowFacts(
+            is_paused=lake.state.paused,
+            last_error=known(partial(read_poll_error, lake.control, table), None),
+            polled=known(partial(read_poll, lake.control, table), None) is not None,
+        )
+    progress = Progress.load(lake.control)
+    place = progress.tables.get(table.name, TableProgress())
+    nothing: dict[str, Mapping[int, int]] = {}
+    arrived = known(lambda: arrived_offsets(lake.kafka, lake.plan, progress), nothing)
+    replacing = tables_replacing(lake, progress)
+    none: frozenset[str] = frozenset()
+    loads = known(lambda: frozenset(unfinished_loads(lake, arrived, replacing)), none)
+    return FlowFacts(
+        is_paused=lake.state.paused,
+        is_stopped=not place.is_streaming,
+        last_error=place.last_error,
+        is_loading=lake.state.loading or table.name in loads,
+        is_resyncing=lake.control.read(request_name(table.name, RESYNC)) is not None,
+        writer_runs=states.get(table.writer) == "running",
+        connector_error=known(partial(_connector_error, lake), None),
+        arrived=dict(arrived.get(table.name, {})),
+    )
+
+
+def _connector_error(lake: LocalLake) -> str | None:
+    return ConnectorClient(lake.endpoints.connect, lake.plan, wait_s=_CONNECT_WAIT_S).failure()

@@ -1,0 +1,266 @@
+"""Explanation of one row: why the lake shows what it shows, from the recorded facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from cdclake import naming
+from cdclake.debezium.refusals import is_withheld
+from cdclake.trace.trace_facts import TracedEvent, TraceFacts
+
+_MAX_LISTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFinding:
+    """One reason for what the lake shows; `code` is public."""
+
+    code: str
+    text: str
+    remedy: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Return the object that `trace --json` prints."""
+        return {"code": self.code, "text": self.text, "remedy": self.remedy}
+
+
+def explain(facts: TraceFacts) -> list[TraceFinding]:
+    """Return the findings about a row; the first one is the answer, the others add to it."""
+    newer = [event for event in facts.quarantined if facts.is_newer(event)]
+    older = [event for event in facts.quarantined if event not in newer]
+    found = [*_not_arrived(facts), *_refused(facts, newer)]
+    found += _outcome(facts) if facts.stored else [] if found else [_never_seen(facts)]
+    return [*found, *_refused(facts, older), *_history(facts), *_table(facts, found)]
+
+
+def _never_seen(facts: TraceFacts) -> TraceFinding:
+    """Return why no part of the lake has an event of the row."""
+    table, source, flow = facts.table, facts.source, facts.flow
+    if source.has_row is None:
+        return TraceFinding(
+            "source_unknown",
+            "no part of the lake has an event of this key, and the source does not answer",
+            "start the source, and run the command again",
+        )
+    if not source.has_row:
+        return TraceFinding(
+            "no_such_row", "neither the source nor the lake has or had a row of this key"
+        )
+    if flow.polled is not None and flow.last_error is not None:
+        return TraceFinding(
+            "not_polled",
+            f"the source has the row, and the last poll of the table failed: {flow.last_error}",
+            "fix the cause, then wait for the next poll, or run `cdclake job poll_tables`",
+        )
+    if flow.polled is False:
+        return TraceFinding(
+            "not_polled", "the source has the row, and no poll has read the table yet",
+            "wait for the next poll, or run `cdclake job poll_tables`",
+        )  # fmt: skip
+    if flow.polled:
+        return TraceFinding(
+            "not_polled", f"the source has the row, and the polls have not found it: they read rows"
+            f" by {table.poll.by!r}",
+            f"check that {table.poll.by!r} changes with every write; `cdclake verify` compares",
+        )  # fmt: skip
+    return _not_captured(facts)
+
+
+def _not_captured(facts: TraceFacts) -> TraceFinding:
+    table, source, flow = facts.table, facts.source, facts.flow
+    if source.is_published is False:
+        return TraceFinding(
+            "not_published",
+            f"the source has the row, but the publication does not contain {table.source}",
+            "run `cdclake up FILE`, which restores the publication, then"
+            f" `cdclake resync {table.name}`",
+        )
+    if source.row_filter is not None:
+        return TraceFinding(
+            "filtered",
+            "the source has the row, and the row filter of the publication hides it:"
+            f" {source.row_filter}",
+            f"remove the filter in the source, then run `cdclake resync {table.name}`",
+        )
+    if flow.is_loading:
+        return TraceFinding(
+            "before_load", "the source has the row, and the table's first load has not reached it",
+            "wait; `cdclake status` shows the progress",
+        )  # fmt: skip
+    if flow.is_resyncing:
+        return TraceFinding("resync_running", "the row has not been read by the running resync yet")
+    if flow.connector_error is not None or not flow.writer_runs:
+        return TraceFinding(
+            "not_in_kafka",
+            "the source has the row, and the connector has not sent it:"
+            f" {flow.connector_error or 'a component is down'}",
+            "run `cdclake up`, then this command again",
+        )
+    return TraceFinding(
+        "not_in_kafka",
+        "the source has the row, and Kafka has no event of it: the connector has not sent it yet,"
+        " or it was written while the table was not captured",
+        f"run the command again; if nothing changes, run `cdclake resync {table.name}`",
+    )
+
+
+def _not_arrived(facts: TraceFacts) -> Iterator[TraceFinding]:
+    if not (waiting := facts.waiting):
+        return
+    count = f"{len(waiting)} event{'s' if len(waiting) > 1 else ''} of the row"
+    one = f"{count} {'are' if len(waiting) > 1 else 'is'} in Kafka and not in the lake"
+    if facts.flow.is_stopped:
+        yield TraceFinding(
+            "table_stopped",
+            f"{one}: the table is stopped: {facts.flow.last_error}",
+            "fix the cause, then run `cdclake resume`",
+        )
+    elif facts.flow.is_paused:
+        yield TraceFinding("paused", f"{one}: the stream is paused", "run `cdclake resume`")
+    elif not facts.flow.writer_runs:
+        yield TraceFinding("not_read", f"{one}: {facts.table.writer} is down", "run `cdclake up`")
+    else:
+        yield TraceFinding("not_read", f"{one}: the next batch reads them")
+
+
+def _refused(facts: TraceFacts, events: Sequence[TracedEvent]) -> Iterator[TraceFinding]:
+    # One finding per reason: an event that was delivered twice is quarantined twice.
+    for reason in dict.fromkeys(event.reason or "" for event in events):
+        if is_withheld(reason):
+            yield TraceFinding(
+                "withheld",
+                f"a rule of the pipeline file withholds an event of the row: {reason}",
+                "correct the row in the source, or change the rule and run `cdclake replay`",
+            )
+        else:
+            yield TraceFinding(
+                "quarantined",
+                f"an event of the row is in {naming.QUARANTINE}: {reason}",
+                f"fix the cause, then run `cdclake replay --table {facts.table.name}`",
+            )
+
+
+def _outcome(facts: TraceFacts) -> Iterator[TraceFinding]:
+    """Yield what the newest event of the changelog made of the row."""
+    newest = facts.newest
+    assert newest is not None  # the caller has checked it
+    if (by := facts.truncated_by) is not None:
+        yield TraceFinding(
+            "truncated", f"a TRUNCATE of the table removed the row{_in_transaction(by)}"
+        )
+    elif newest.op == "d":
+        yield _deleted(facts, newest)
+    yield from _applied(facts, newest)
+    if newest.op != "d" and newest.other_key is not None:
+        yield TraceFinding(
+            "key_changed_from", f"the row had the key {newest.other_key} before its key was changed"
+        )
+    if newest.is_polled:
+        yield TraceFinding("polled", "a poll found the row in the source; the log was not read")
+    elif newest.is_snapshot and facts.truncated_by is None:
+        was_read_again = len({event.identity for event in facts.stored}) > 1
+        yield TraceFinding(
+            *("resynced", "the row was read again from the source, by a resync or a new epoch")
+            if was_read_again
+            else ("loaded", "the first load read the row; no change has followed")
+        )
+
+
+def _deleted(facts: TraceFacts, event: TracedEvent) -> TraceFinding:
+    if event.other_key is not None:
+        return TraceFinding(
+            "key_changed_to",
+            f"the key of the row was changed to {event.other_key}, and the row lives on there"
+            f"{_in_transaction(event)}",
+            f"run `cdclake trace {facts.table.name} {event.other_key}`",
+        )
+    if facts.table.deletes == "soft":
+        return TraceFinding(
+            "deleted_soft",
+            "the row was deleted in the source; `deletes: soft` keeps its last values in"
+            f" {facts.table.name}, marked by {naming.DELETED}{_in_transaction(event)}",
+        )
+    return TraceFinding("deleted", f"the row was deleted in the source{_in_transaction(event)}")
+
+
+def _in_transaction(event: TracedEvent) -> str:
+    return "" if event.tx_id is None else f", by transaction {event.tx_id}"
+
+
+def _applied(facts: TraceFacts, newest: TracedEvent) -> Iterator[TraceFinding]:
+    current = naming.current_name(facts.table.name)
+    if facts.truncated_by is None and not facts.is_applied:
+        yield TraceFinding(
+            "not_applied",
+            f"{current} shows the newest event, and {facts.table.name} does not have it yet",
+            "wait for the next batch, or run `cdclake job apply_changes`",
+        )
+    elif facts.truncated_by is None and newest.op != "d":
+        yield TraceFinding("applied", f"{current} and {facts.table.name} have the newest event")
+
+
+def _history(facts: TraceFacts) -> Iterator[TraceFinding]:
+    """Yield what is remarkable about the way to the newest event."""
+    stored = facts.stored
+    for before, after in pairwise(stored):
+        if before.op == "d" and after.op in ("c", "u", "r") and before.other_key is None:
+            yield TraceFinding("reinserted", "the row was deleted, and inserted again later")
+            break
+    if any((a.ingested_us or 0) > (b.ingested_us or 0) for a, b in pairwise(stored)):
+        yield TraceFinding(
+            "late_event",
+            "an event arrived after newer ones, for example by `cdclake replay`; the position"
+            " decides, so it did not replace their values",
+        )
+    newest = facts.newest
+    if newest is not None and newest.unsent:
+        names = ", ".join(newest.unsent[:_MAX_LISTED])
+        yield TraceFinding(
+            "unsent_value",
+            f"the newest event does not contain {names}: PostgreSQL does not send an unchanged"
+            " large value, and the lake keeps the earlier one",
+        )
+    if facts.state is not None and facts.state.missing:
+        names = ", ".join(facts.state.missing[:_MAX_LISTED])
+        yield TraceFinding(
+            "value_missing",
+            f"the lake never received the value of {names}",
+            f"run `cdclake resync {facts.table.name}`",
+        )
+
+
+def _table(facts: TraceFacts, found: list[TraceFinding]) -> Iterator[TraceFinding]:
+    """Yield what the table's declaration and its operations do to the row."""
+    codes = {finding.code for finding in found}
+    masked = [column.name for column in facts.table.columns if column.mask]
+    if masked and facts.events:
+        yield TraceFinding(
+            "masked", f"the connector masks {', '.join(masked)}; the lake never had the clear text"
+        )
+    if facts.flow.is_resyncing and "resync_running" not in codes:
+        yield TraceFinding("resync_running", "a resync of the table is running")
+    if facts.flow.is_stopped and "table_stopped" not in codes:
+        yield TraceFinding(
+            "table_stopped",
+            f"the table is stopped, and later changes are missing: {facts.flow.last_error}",
+            "fix the cause, then run `cdclake resume`",
+        )
+    if facts.flow.is_loading and "before_load" not in codes and facts.events:
+        yield TraceFinding("loading", "the table's load has not finished")
+    if facts.stored and facts.source.has_row is not None:
+        shows = facts.current_row is not None
+        if shows != facts.source.has_row and not facts.waiting and not facts.quarantined:
+            yield TraceFinding(
+                "differs",
+                f"the source {_has(facts.source.has_row)} the row now, and"
+                f" {naming.current_name(facts.table.name)} {_has(shows)} it: a change is on its"
+                " way, or was not captured",
+                f"run the command again; if nothing changes, run `cdclake verify --table"
+                f" {facts.table.name}`",
+            )
+
+
+def _has(is_there: bool) -> str:
+    return "has" if is_there else "does not have"

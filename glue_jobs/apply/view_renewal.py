@@ -1,0 +1,104 @@
+"""Renewal of the literal bound in Athena's stored `<t>_current`, by who commits the state.
+
+The literal lets every engine skip the changelog's files before it. The view fails if the stamp that
+it looks up is older than the literal, so a literal never hides an event. To keep queries from
+failing, the renewed literal is the stamp of a commit that each of them already finds old enough.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cdclake import naming
+from cdclake.firehose.redrive_stream import lateness_seconds
+from cdclake.iceberg.athena_views import STAMP_AGE_S
+from cdclake.jobs.iceberg.catalog_view import CatalogViews
+from cdclake.jobs.iceberg.commit_metadata import state_stamp
+from cdclake.jobs.iceberg.error_policy import hold_reason
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.plan import Plan, Table
+
+log = logging.getLogger("cdclake.views")
+
+RENEW_EVERY = timedelta(minutes=10)
+# Athena bills at least 10 MB for a query, so a shorter tail costs nothing.
+MIN_GROWTH_BYTES = 10_000_000
+# Twice what queries ask for: their clock may be behind ours.
+SETTLED_AFTER = timedelta(seconds=2 * STAMP_AGE_S)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ADDED_BYTES = "added-files-size"  # Iceberg's summary of a snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRenewal:
+    """Renewal of the bounds in stored views."""
+
+    views: CatalogViews
+    min_growth: int = MIN_GROWTH_BYTES
+
+    def renew(self, lake: LakeTables, plan: Plan, table: Table, now: datetime) -> int | None:
+        """Renew the bound of the table's view if that is due; return the new one, or None.
+
+        It is due ten minutes after the view's last change, if the changelog has grown enough since
+        the bound, or if the state was set back to before it.
+        """
+
+        def choose(bound: int, changed_at: datetime) -> int | None:
+            if now - changed_at < RENEW_EVERY:
+                return None
+            settled = settled_bound(lake.load(table.name), plan, table, now)
+            if settled is None or settled == bound:
+                return None
+            has_grown = settled < bound or self._has_grown(lake.load(table.changes), bound)
+            return settled if has_grown else None
+
+        try:
+            name = naming.current_name(table.name)
+            return self.views.replace_bound(plan.lake_database, name, choose)
+        except Exception as error:
+            if hold_reason(table.name, error) is None:
+                raise
+            log.warning("table %s: cannot renew its view", table.name, exc_info=error)
+            return None
+
+    def _has_grown(self, changelog: Any, since: int) -> bool:
+        """Check whether commits since this time (microseconds) have added enough bytes."""
+        added, snapshot = 0, changelog.currentSnapshot()
+        while snapshot is not None and snapshot.timestampMillis() * 1000 > since:
+            if snapshot.operation() != "replace":  # a compaction adds no rows
+                added += int(snapshot.summary().get(_ADDED_BYTES) or 0)
+            if added >= self.min_growth:
+                return True
+            parent = snapshot.parentId()
+            snapshot = None if parent is None else changelog.snapshot(parent)
+        return False
+
+
+def has_stored_view(plan: Plan) -> bool:
+    """Check whether readers of the pipeline may have stored views."""
+    return "athena" in plan.readers
+
+
+def renew_view(lake: LakeTables, plan: Plan, table: Table) -> None:
+    """Renew the bound of the table's view if that is due, for a job that runs once."""
+    if has_stored_view(plan):
+        ViewRenewal(CatalogViews()).renew(lake, plan, table, datetime.now(UTC))
+
+
+def settled_bound(state: Any, plan: Plan, table: Table, now: datetime) -> int | None:
+    """Return the bound of the tail by the newest stamp that is old enough; None without one.
+
+    Only ancestors of the current snapshot count, as in the view.
+    """
+    latest_ms = (now - SETTLED_AFTER - _EPOCH) // timedelta(milliseconds=1)
+    snapshot = state.currentSnapshot()
+    while snapshot is not None:
+        stamp = snapshot.summary().get(naming.STAMP_PROPERTY)
+        if stamp is not None and snapshot.timestampMillis() <= latest_ms:
+            return state_stamp(stamp).ingested - lateness_seconds(plan, table) * 1_000_000
+        parent = snapshot.parentId()
+        snapshot = None if parent is None else state.snapshot(parent)
+    return None

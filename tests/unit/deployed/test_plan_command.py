@@ -1,0 +1,114 @@
+"""`cdclake plan` for a deployment, against moto, and for a lake's state without the lake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from cdclake.cli.main import main
+from cdclake.config.deployment import load_deployment
+from cdclake.config.resolve import load_plan
+from cdclake.local.lake.lake import LakeState
+from cdclake.local.process.home import Home
+from tests.unit.config.pipelines import VALID
+from tests.unit.terminal import on_a_terminal
+
+FILE = VALID + "environments: {dev: {}}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "p.yaml"
+    path.write_text(FILE)
+    return path
+
+
+def plan(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[Any, dict[str, Any]]:
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", *words, "--json"])
+    return ended.value.code, json.loads(capsys.readouterr().out)
+
+
+def deploy(file: Path) -> None:
+    where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    boto3.client("s3").create_bucket(Bucket="state", **where)
+    text = load_deployment(file, "dev").plan.to_json()
+    boto3.client("s3").put_object(Bucket="state", Key="plans/p.json", Body=text.encode())
+    boto3.client("glue").create_job(
+        Name="shop-dev-stream_changes",
+        Role="r",
+        Command={"Name": "gluestreaming", "ScriptLocation": "s3://state/x.py"},
+        DefaultArguments={"--plan": "s3://state/plans/p.json", "--control": "s3://state/control"},
+    )
+
+
+def with_a_column(file: Path) -> str:
+    column = load_plan(file).tables[0].columns[-1]
+    return FILE.replace(f"{column.source}: ", f"added: text\n      {column.source}: ", 1)
+
+
+def test_the_deployed_plan_is_what_is_compared(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deploy(file)
+    code, same = plan(capsys, str(file), "--environment", "dev")
+    assert (code, {table["effect"] for table in same["tables"]}) == (0, {"unchanged"})
+    assert same["compared_with"] == "what is deployed as shop-dev-stream_changes"
+    file.write_text(with_a_column(file))
+    code, changed = plan(capsys, str(file), "--environment", "dev")
+    again = [table for table in changed["tables"] if table["effect"] == "load again"]
+    assert (code, len(again), changed["reads"]["tables"]) == (0, 1, 1)
+    assert "cdclake resync" in again[0]["reason"]
+
+
+def test_what_cannot_be_deployed_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deploy(file)
+    file.write_text(FILE + "lake: {database: other}\n")
+    code, refused = plan(capsys, str(file), "--environment", "dev")
+    assert code == 2
+    assert "lake.database changed from 'cdc_iceberg' to 'other'" in refused["error"]["message"]
+
+
+def test_an_account_without_the_deployment_gets_everything(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, first = plan(capsys, str(file), "--environment", "dev")
+    assert (code, {table["effect"] for table in first["tables"]}) == (0, {"load"})
+    assert first["compared_with"] == "the account, where it is not deployed"
+
+
+def test_files_are_compared_without_an_account(
+    file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(FILE + "aws: {connect: {mcus: 2}}\n")
+    code, found = plan(capsys, str(other), "--environment", "dev", "--against", str(file))
+    assert (code, found["compared_with"]) == (0, str(file))
+    assert found["settings"] == [{"key": "aws.connect.mcus", "before": 1, "after": 2}]
+    other.write_text(FILE + "aws: {connect: {epoch: 2}}\n")
+    _, epoch = plan(capsys, str(other), "--environment", "dev", "--against", str(file))
+    assert {table["effect"] for table in epoch["tables"]} == {"load again"}
+
+
+def test_up_asks_on_a_terminal_before_it_reads_again(file: Path, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.create()
+    LakeState(plan=load_plan(file).to_json(), epoch=1).save(home)
+    file.write_text(with_a_column(file))
+    code, shown = on_a_terminal(b"n\n", home.path, "up", str(file))
+    assert (code, "Go on? [y/N]" in shown) == (130, True)
+    assert "new columns: added" in shown
+    assert not home.ports_file.exists()  # nothing was started
+
+
+def test_a_mask_that_comes_too_late_is_refused(
+    file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    masked = tmp_path / "masked.yaml"
+    masked.write_text(FILE.replace("note: text", "note: {type: text, mask: hash}"))
+    code, refused = plan(capsys, str(masked), "--against", str(file))
+    assert (code, "mask" in refused["error"]["message"]) == (2, True)

@@ -1,0 +1,64 @@
+"""Keys as they are written, and the records of their rows."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdclake.errors import InputError
+from cdclake.local.trace.row_key import RowKey, key_by_text
+from cdclake.plan import Column, Table
+
+TABLE = Table(
+    schema="public",
+    table="items",
+    name="items",
+    topic="shop.public.items",
+    key=("id", "code"),
+    columns=(
+        Column(source="id", name="id", type="bigint"),
+        Column(source="code", name="code", type="text", renamed_from=("sku",)),
+    ),
+)
+KEY = RowKey(TABLE, ("1", "a"), {"id": 1, "code": "a"})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_match"),
+    [
+        (b'{"id": 1, "code": "a"}', None, True),
+        (b'{"id": 1, "sku": "a"}', None, True),  # the column's earlier name
+        (b'{"payload": {"id": 1, "code": "a"}, "schema": {}}', None, True),
+        (b'{"id": 2, "code": "a"}', None, False),
+        (b'{"id": "1", "code": "a"}', None, False),
+        (b'{"id": 1}', None, False),
+        (b"{", b'{"after": {"id": 1, "code": "a"}}', False),
+        (None, b'{"after": {"id": 1, "code": "a"}}', True),
+        (None, b'{"before": {"id": 1, "code": "a"}, "after": null}', True),
+        (None, None, False),
+    ],
+)
+def test_a_record_of_the_row_is_found(
+    key: bytes | None, value: bytes | None, is_match: bool
+) -> None:
+    assert KEY.matches(key, value) is is_match
+
+
+def test_a_key_of_numbers_and_text_needs_no_source() -> None:
+    assert key_by_text(TABLE, ("01", "x")).values == {"id": 1, "code": "x"}
+    with pytest.raises(InputError, match="'x' is no bigint"):
+        key_by_text(TABLE, ("x", "a"))
+    with pytest.raises(InputError, match="has 2 columns, and 1 values are given"):
+        key_by_text(TABLE, ("1",))
+
+
+def test_a_key_that_only_the_source_converts_is_refused_without_it() -> None:
+    dated = Table(
+        schema="public",
+        table="days",
+        name="days",
+        topic="shop.public.days",
+        key=("day",),
+        columns=(Column(source="day", name="day", type="date"),),
+    )
+    with pytest.raises(InputError, match="only it converts a date"):
+        key_by_text(dated, ("2026-01-01",))

@@ -1,0 +1,112 @@
+"""Help, examples, completion, spellings and questions, equal over all commands."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdclake.cli.examples import EXAMPLES, example_lines
+from cdclake.cli.main import commands, main
+from cdclake.config.resolve import load_plan
+from cdclake.local.lake.lake import LakeState
+from cdclake.local.process.home import Home
+from tests.unit.config.pipelines import VALID
+from tests.unit.terminal import on_a_terminal
+
+COMMANDS = commands()
+DSN_OPTIONS = {"--source", "--from-db"}
+
+
+def test_every_command_has_an_example():
+    assert sorted(EXAMPLES) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("command", "line"), [(c, line) for c in EXAMPLES for line in example_lines(c)]
+)
+def test_the_parser_takes_the_example(command, line):
+    words = shlex.split(line)[1:]
+    count = len(command.split())
+    assert words[:count] == command.split()
+    assert COMMANDS[command].make_context(command, words[count:])
+
+
+def test_help_shows_the_examples(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", "--help"])
+    assert ended.value.code == 0
+    assert "cdclake validate pipelines/shop.yaml" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_with_a_login_has_an_environment_variable(command):
+    options = [each for each in COMMANDS[command].params if DSN_OPTIONS & set(each.opts)]
+    assert {each.envvar for each in options} <= {"CDCLAKE_SOURCE_DSN"}
+
+
+@pytest.mark.parametrize("spelled", [["--file", "FILE"], ["--file=FILE"], ["FILE"]])
+def test_a_file_has_one_spelling(spelled, tmp_path, capsys):
+    file = tmp_path / "p.yaml"
+    file.write_text(VALID)
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", *(word.replace("FILE", str(file)) for word in spelled), "--json"])
+    assert (ended.value.code, '"ok": true' in capsys.readouterr().out) == (0, True)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_that_takes_a_file_takes_the_option(command):
+    params = {each.name: each for each in COMMANDS[command].params}
+    if "file" not in params or params["file"].param_type_name == "option":
+        return
+    others = [each for each in params.values() if each.required and each.name != "file"]
+    needed = [word for each in others for word in (each.opts[0], "x")]
+    parsed = COMMANDS[command].make_context(command, [*needed, "--file", "p.yaml"])
+    assert parsed.params["file"] == Path("p.yaml")
+
+
+def test_the_shell_completes_commands():
+    asked = {"_CDCLAKE_COMPLETE": "complete_bash", "COMP_WORDS": "cdclake va", "COMP_CWORD": "1"}
+    command = [sys.executable, "-m", "cdclake.cli.main"]
+    done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True)
+    assert done.stdout.split() == ["validate"]
+
+
+def test_init_from_the_local_database_needs_a_lake(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("CDCLAKE_HOME", str(tmp_path / "home"))
+    with pytest.raises(SystemExit) as ended:
+        main(["init", "-o", str(tmp_path / "p.yaml"), "--from-db", "local"])
+    assert ended.value.code == 3
+    assert not (tmp_path / "p.yaml").exists()
+
+
+@pytest.fixture
+def lake(tmp_path) -> Home:
+    """A stopped lake with a table's files and the login of its source."""
+    file = tmp_path / "p.yaml"
+    file.write_text(VALID)
+    home = Home(tmp_path / "home")
+    home.create()
+    LakeState(plan=load_plan(file).to_json(), epoch=1).save(home)
+    (home.data("aws") / "warehouse").mkdir(parents=True)
+    (home.data("aws") / "warehouse" / "part.parquet").write_bytes(b"x" * 57_000)
+    return home
+
+
+def test_purge_lists_what_it_deletes_and_asks(lake):
+    code, shown = on_a_terminal(b"n\n", lake.path, "down", "--purge")
+    assert (code, lake.data("aws").is_dir()) == (130, True)
+    assert re.search(r"tables of the lake, their history, and the control objects \(57 kB\)", shown)
+    code, shown = on_a_terminal(b"y\n", lake.path, "down", "--purge")
+    assert (code, lake.data("aws").is_dir()) == (0, False)
+    assert "the lake is deleted" in shown
+
+
+def test_purge_does_not_ask_with_yes(lake):
+    code, shown = on_a_terminal(b"", lake.path, "down", "--purge", "--yes")
+    assert (code, "Go on?" in shown, lake.data("aws").is_dir()) == (0, False, False)
