@@ -105,6 +105,7 @@ def audited_kafka(running: RunningLake, roles: Iterable[str]) -> AuditedKafka:
     _restart(running, home, kafka.component(home, ports[kafka.NAME]))
     _log_decisions(running, home)
     _restart(running, home, connect.component(home, ports[connect.NAME]))
+    jaas.file(home).write_text(logins.replace(line, line + more))  # processes to come are not it
     return AuditedKafka(home.log(kafka.NAME))
 
 

@@ -50,7 +50,8 @@ _GROUP_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}.*")
 # Names of the local worker and of a page's deployment, and those of the synthesized deployment.
 _OF_KAFKA = {
     "^topic/_connect_offsets$": "topic/__cdclake-offsets.shop",
-    "^topic/_connect_(configs|status)$": r"topic/__amazon_msk_connect_\1_shop-source_1",
+    "^topic/_connect_configs$": "topic/__amazon_msk_connect_configs_shop-source_1",
+    "^topic/_connect_statuss$": "topic/__amazon_msk_connect_status_shop-source_1",
     "^group/cdclake-connect$": "group/__amazon_msk_connect_1",
     "^group/shop-prod-": "group/shop-",
 }
@@ -73,11 +74,18 @@ def record(running: RunningLake, jobs: Sequence[str] = JOBS) -> Requests:
             if job == naming.STREAM_JOB:
                 _stream(running, proxied)
             else:
-                arguments = arguments_of(lake, job)
-                job_run = started(proxied, job, arguments | kafka_options(job, arguments))
-                assert job_run.process.wait(300) == 0, job
+                for arguments in _runs(lake, job):
+                    job_run = started(proxied, job, arguments | kafka_options(job, arguments))
+                    assert job_run.process.wait(300) == 0, job
         found[job] = _patterns(proxy.needed | kafka.needed(job), lake)
     return found
+
+
+def _runs(lake: LocalLake, job: str) -> list[dict[str, str]]:
+    """The page's arguments; and those without a reader, for only then it notes what is equal."""
+    by_hand = arguments_of(lake, job)
+    scheduled = {name: value for name, value in by_hand.items() if name != "--reader"}
+    return [by_hand] if scheduled == by_hand else [by_hand, scheduled]
 
 
 def _patterns(needed: Iterable[Needed], lake: LocalLake) -> list[tuple[str, str]]:
