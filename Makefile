@@ -125,8 +125,9 @@ format: setup ## Format the Python files
 record: setup ## Record Debezium's events for tests/recorded/*.sql again; `make record NAMES=types` for one file
 	@$(BIN)/python -m tests.recorded.record $(NAMES)
 
-record-requests: hudi-jars ## Record what the jobs ask of AWS on a local lake, for the synth tests; 6 minutes
+record-requests: hudi-jars ## Record what jobs and functions ask of AWS, for the synth tests; 8 minutes
 	@$(BIN)/python -m tests.recorded_requests.record
+	@$(BIN)/python -m tests.recorded_requests.record_functions
 
 docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.types_page

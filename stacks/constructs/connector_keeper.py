@@ -54,7 +54,6 @@ def _restarts(name: str) -> list[Grant]:
     return [
         Grant(
             actions=[
-                "kafkaconnect:DescribeConnector",
                 "kafkaconnect:ListConnectorOperations",
                 "kafkaconnect:RestartConnector",
             ],

@@ -15,10 +15,7 @@ from cdclake.stacks.constructs.grant import Grant, arn, joins_cluster, on_tables
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _GLUES_TAG = "aws-glue-service-resource"
-_READS_TOPIC = [
-    f"kafka-cluster:{action}"
-    for action in ("DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData")
-]
+_READS_TOPIC = ["kafka-cluster:DescribeTopic", "kafka-cluster:ReadData"]
 
 
 def reads_its_files(state: BucketReference) -> Grant:

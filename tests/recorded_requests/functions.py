@@ -13,6 +13,7 @@ from typing import Any
 
 _TESTS = Path(__file__).resolve().parents[1]
 FUNCTIONS = _TESTS.parent / "lambda"
+_REDRIVE = _TESTS.parent / "cdclake" / "redrive"  # what the redrives' handlers call
 
 # Of a redrive, which moves objects.
 _MOVES = frozenset(
@@ -27,7 +28,7 @@ CALLS: Mapping[str, frozenset[str]] = {
     "connector_keeper": frozenset(
         {"cloudwatch:GetMetricStatistics", "cloudwatch:PutMetricData"}
         | {"kafkaconnect:ListConnectors", "kafkaconnect:ListConnectorOperations"}
-        | {"kafkaconnect:DescribeConnector", "kafkaconnect:RestartConnector"}
+        | {"kafkaconnect:RestartConnector"}
     ),
     "custom_resources": frozenset(
         {"s3:CopyObject", "kafka:GetBootstrapBrokers", "ec2:DescribeSubnets", "glue:GetTable"}
@@ -41,25 +42,45 @@ CALLS: Mapping[str, frozenset[str]] = {
 }
 
 
+MADE: set[tuple[str, str]] = set()  # in this process: function and call
+
+
 class UnlistedCall(Exception):
     """Call of a function that `CALLS` lacks."""
 
 
+def checked(client: Any) -> Any:
+    """Return the client, whose calls are checked."""
+    client.meta.events.register("before-parameter-build", check_call)
+    return client
+
+
 def check_call(model: Any, **_: Any) -> None:
-    """Handle botocore's `before-call`: raise UnlistedCall for a call that is not a function's."""
+    """Handle botocore's `before-parameter-build`: note a function's call, if it is listed.
+
+    Raises UnlistedCall for one that is not.
+    """
     call, function = f"{model.service_model.service_name}:{model.name}", _calling()
-    if function is not None and call not in CALLS.get(function, frozenset()):
+    if function is None:
+        return
+    MADE.add((function, call))
+    if call not in CALLS.get(function, frozenset()):
         raise UnlistedCall(f"{function} calls {call}: list it, and allow it to its role")
 
 
 def _calling() -> str | None:
     """The function that makes the call; None if a test makes it, maybe while a function waits."""
     frame = sys._getframe(2).f_back
+    files = []
     while frame is not None:
         file = Path(frame.f_code.co_filename)
         if file.parent.parent == FUNCTIONS:
             return file.stem
         if file.is_relative_to(_TESTS):
-            return None
+            break
+        files.append(file)
         frame = frame.f_back
-    return None
+    redriving = {file.name for file in files if file.parent == _REDRIVE}
+    if not redriving:
+        return None
+    return "firehose_redrive_puts" if "put_service.py" in redriving else "firehose_redrive"

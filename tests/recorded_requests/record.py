@@ -1,7 +1,8 @@
-"""Record what the deployed jobs ask of AWS: `python -m tests.recorded_requests.record`.
+"""Record what the deployed jobs ask of AWS: `python -m tests.recorded_requests.record [JOB ...]`.
 
-Each job runs with its page's arguments on a local lake, behind a proxy. The result, by job the
-distinct permissions on patterns of resources, is written to requests.json in this folder.
+Each job runs with its page's arguments on a local lake, behind a proxy, and with its own login at
+Kafka. The result, by job the distinct permissions on patterns of resources, is written to
+requests.json in this folder. Jobs that are not named keep what is recorded of them.
 """
 
 from __future__ import annotations
@@ -10,20 +11,28 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+import psycopg
+
 from cdclake import naming
-from cdclake.deployed_jobs import JOBS
+from cdclake.deployed_jobs import AT_KAFKA, JOBS
+from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import BUCKET, LocalLake, open_lake
 from cdclake.local.process.home import Home
+from cdclake.local.reader.duck import lake_reader
+from cdclake.local.reader.query import run_query
 from tests.local.deployed_runs import arguments_of, deployed_stream, lake_of_jobs, order, started
 from tests.local.running import RunningLake
+from tests.recorded_requests.kafka_audit import CONNECTOR, audited_kafka, kafka_options
 from tests.recorded_requests.permissions import Needed
 from tests.recorded_requests.proxy import RecordingProxy, recording
 
+READER = "sql"  # the person who runs `cdclake sql`
 REQUESTS = Path(__file__).with_name("requests.json")
 _CHANGES = {
     naming.APPLY_JOB: "update order_items set sku = 'recorded' where order_id < 20",
@@ -37,30 +46,75 @@ _MADE_UP = (
     (re.compile(r"(/(?:reports|repairs|repaired|resume|derived|polls)/)[^/]+$"), r"\1*"),
     (_RANDOM, "*"),
 )
-# Deployed jobs that are not recorded, with the reason.
-NOT_RECORDED = {
-    naming.LOAD_JOB: "it needs a lake without connector; its role is in test_bulk_load.py",
+_GROUP_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}.*")
+# Names of the local worker and of a page's deployment, and those of the synthesized deployment.
+_OF_KAFKA = {
+    "^topic/_connect_offsets$": "topic/__cdclake-offsets.shop",
+    "^topic/_connect_configs$": "topic/__amazon_msk_connect_configs_shop-source_1",
+    "^topic/_connect_statuss$": "topic/__amazon_msk_connect_status_shop-source_1",
+    "^group/cdclake-connect$": "group/__amazon_msk_connect_1",
+    "^group/shop-prod-": "group/shop-",
 }
-RECORDED = [job for job in JOBS if job not in NOT_RECORDED]
 _ROOT = f"{BUCKET}/warehouse/"  # a folder only here: on AWS the warehouse is a bucket
 Requests = dict[str, list[tuple[str, str]]]  # by job: action and pattern
 
 
-def record(running: RunningLake) -> Requests:
-    """Run each deployed job once; return what it asked for, patterns sorted."""
+def record(running: RunningLake, jobs: Sequence[str] = JOBS) -> Requests:
+    """Run each deployed job once; return what it and the connector asked for, patterns sorted."""
     lake = open_lake(Home(running.home))
+    kafka = audited_kafka(running, AT_KAFKA)
     found: Requests = {}
-    for job in RECORDED:
+    for job in jobs:
+        if job == naming.LOAD_JOB:
+            found[READER] = _patterns(_read(lake), lake)
+            found[CONNECTOR] = _patterns(kafka.needed(CONNECTOR), lake)
+            _remove_connector(running, lake)
         with _behind_proxy(lake) as (proxied, proxy):
             _change(running, job)
             if job == naming.STREAM_JOB:
                 _stream(running, proxied)
             else:
-                job_run = started(proxied, job, arguments_of(lake, job))
-                assert job_run.process.wait(300) == 0, job
-        needed = [each for each in proxy.needed if each.on != _ROOT]
-        found[job] = sorted({(each.action, _pattern(each, lake)) for each in needed})
+                for arguments in _runs(lake, job):
+                    job_run = started(proxied, job, arguments | kafka_options(job, arguments))
+                    assert job_run.process.wait(300) == 0, job
+        found[job] = _patterns(proxy.needed | kafka.needed(job), lake)
     return found
+
+
+def _runs(lake: LocalLake, job: str) -> list[dict[str, str]]:
+    """The page's arguments; and those without a reader, for only then it notes what is equal."""
+    by_hand = arguments_of(lake, job)
+    scheduled = {name: value for name, value in by_hand.items() if name != "--reader"}
+    return [by_hand] if scheduled == by_hand else [by_hand, scheduled]
+
+
+def _patterns(needed: Iterable[Needed], lake: LocalLake) -> list[tuple[str, str]]:
+    return sorted({(each.action, _pattern(each, lake)) for each in needed if each.on != _ROOT})
+
+
+def _read(lake: LocalLake) -> set[Needed]:
+    """Query each relation of a table, now and as of a snapshot, as `cdclake sql` does."""
+    with _behind_proxy(lake) as (proxied, proxy):
+        for relation in ("orders", "orders_changes", "orders_current", "orders_history"):
+            run_query(lake_reader(proxied), f"select count(*), min(order_id) from {relation}")
+        past = datetime.now(UTC).isoformat()
+        run_query(lake_reader(proxied), "select max(total) from orders_current", at=past)
+    return proxy.needed
+
+
+def _remove_connector(running: RunningLake, lake: LocalLake) -> None:
+    """Do what precedes a bulk load: no stream, no connector, no slot that it could read."""
+    running.run("pause")
+    ConnectorClient(lake.endpoints.connect, lake.plan).remove()
+    drop = f"SELECT pg_drop_replication_slot('{lake.plan.source_object}')"
+    with running.connect() as connection:
+        running.eventually(lambda: not _is_read(connection), 60)
+        connection.execute(drop)
+
+
+def _is_read(connection: psycopg.Connection[tuple[object, ...]]) -> bool:
+    active = connection.execute("SELECT FROM pg_replication_slots WHERE active")
+    return active.fetchone() is not None
 
 
 def _change(running: RunningLake, job: str) -> None:
@@ -84,7 +138,7 @@ def _stream(running: RunningLake, lake: LocalLake) -> None:
     running.run("pause")
     with running.connect() as connection:
         connection.execute("update orders set note = 'recorded' where order_id <= 50")
-    job = deployed_stream(lake, "recorded")
+    job = deployed_stream(lake, "recorded", kafka_options)
     query = "select count(*) from orders where note = 'recorded'"
     running.eventually(lambda: running.sql(query)[0][0] == 50, 180)
     order(lake, None)
@@ -95,6 +149,10 @@ def _stream(running: RunningLake, lake: LocalLake) -> None:
 def _pattern(needed: Needed, lake: LocalLake) -> str:
     """The object in the deployment's terms: bucket STATE or WAREHOUSE, `*` for names made up."""
     text = needed.on
+    if needed.action.startswith("kafka-cluster:"):
+        for local, deployed in _OF_KAFKA.items():
+            text = re.sub(local, deployed, text)
+        return _GROUP_ID.sub("*", text)
     if not needed.action.startswith("s3:"):
         return _RANDOM.sub("*", text)
     text = text.removeprefix(f"{BUCKET}/")
@@ -118,9 +176,12 @@ def known() -> Requests:
 
 def main() -> int:
     """Record, and write the file."""
+    jobs = sys.argv[1:] or JOBS
     with tempfile.TemporaryDirectory() as folder, lake_of_jobs(Path(folder)) as running:
-        found = record(running)
-    REQUESTS.write_text(json.dumps(found, indent=1) + "\n")
+        found = record(running, jobs)
+    kept = {**known(), **found} if sys.argv[1:] else found
+    ordered = {name: kept[name] for name in (*JOBS, CONNECTOR, READER) if name in kept}
+    REQUESTS.write_text(json.dumps(ordered, indent=1) + "\n")
     return 0
 
 

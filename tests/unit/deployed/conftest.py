@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def session() -> boto3.Session:
     """Reads the services' models once; moto would have each test read them anew."""
     made = boto3.Session("moto", "moto", region_name="eu-west-1")
-    made.events.register("before-call", check_call)
+    made.events.register("before-parameter-build", check_call)
     return made
 
 

@@ -26,6 +26,7 @@ from cdclake.redrive import batch_writer
 from cdclake.redrive.batch_writer import PutRejected
 from cdclake.redrive.pages import redrive_all
 from cdclake.redrive.put_service import PutRedriveService
+from tests.recorded_requests.functions import checked
 from tests.unit.firehose.test_direct_put import client_of
 from tests.unit.local.aws_process import KEY_ID, SECRET, AwsProcess
 
@@ -55,10 +56,11 @@ def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], An
     server = AwsProcess(tmp_path_factory.mktemp("aws") / "aws").start()
 
     def client(service: str) -> Any:
-        return boto3.client(
+        made = boto3.client(
             service, endpoint_url=server.url, region_name=REGION, aws_access_key_id=KEY_ID,
             aws_secret_access_key=SECRET,
         )  # fmt: skip
+        return checked(made)
 
     client("s3").create_bucket(Bucket=BUCKET)
     client("kinesis").create_stream(StreamName="shop-shards", ShardCount=2)
@@ -71,7 +73,7 @@ class Redriven:
 
     def __init__(self, plan: Plan, aws: Callable[[str], Any], folder: Path, port: object) -> None:
         self.plan, self.s3, self.kinesis = plan, aws("s3"), aws("kinesis")
-        self.journal, self.firehose = Journal(folder / "journal.db"), client_of(port)
+        self.journal, self.firehose = Journal(folder / "journal.db"), checked(client_of(port))
         self._folder = folder
 
     def fail(self, kind: Kind, stream: str, *raw: bytes) -> None:
