@@ -276,8 +276,8 @@ def _quarantined(session: duckdb.DuckDBPyConnection, key: RowKey) -> Iterator[Tr
     """Yield the row's refused events; a value is read only if it has to name the row."""
     result = session.execute(
         'SELECT topic, "partition", "offset", "key", CASE WHEN "key" IS NULL THEN "value" END,'
-        f' reason, epoch_us(quarantined_at) AS at FROM {naming.QUARANTINE} WHERE "table" = ?'
-        " ORDER BY at",
+        f' reason, epoch_us(quarantined_at) FROM {naming.QUARANTINE} WHERE "table" = ?'
+        " ORDER BY quarantined_at",
         [key.table.name],
     )
     while rows := result.fetchmany(_FETCHED):
