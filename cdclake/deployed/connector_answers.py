@@ -14,7 +14,8 @@ _OLD_JAVA = re.compile(r"UnsupportedClassVersionError: (\S+)")
 _NO_OVERRIDE = re.compile(r"The '(\w+)' policy does not allow '([^']+)' to be overridden")
 _UNREAD = re.compile(r"the secret \S+ (?:cannot be read|has no key|is binary|is not a JSON)[^\n]*")
 _NO_PROVIDER = re.compile(
-    r"(?:ClassNotFoundException: |Class |Could not find class |Invalid value )"
+    r"(?:ClassNotFoundException: |Could not load config provider class |Invalid value "
+    r"|ConfigProvider and which name matches )"
     r"((?:cdclake|com\.amazonaws)\.\S*(?:Secrets|ConfigProvider)\w*)"
 )
 _NO_CONNECTOR = re.compile(r"Failed to find any class that implements Connector[^\n]*")

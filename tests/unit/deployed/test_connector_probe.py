@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from cdclake import naming
 from cdclake.cli import main as command
 from cdclake.deployed import preflight
 from cdclake.deployed.connector_answers import connector_answers
+from cdclake.places import JARS
 from tests.unit.config.pipelines import VALID
 
 NAME = naming.probe_connector_name("shop-dev")
@@ -39,8 +41,27 @@ UNREAD = "the secret shop-dev/source cannot be read: Access denied"
 NO_PLUGIN = "Failed to find any class that implements Connector and which name matches x"
 NO_PROVIDER = (
     "Invalid value cdclake.connect.SecretsManagerProvider for configuration"
-    " config.providers.secretsmanager.class: Class could not be found"
+    " config.providers.secretsmanager.class: Could not load config provider class or one of its"
+    " dependencies"
 )
+# The texts that the probe looks for, as they are in the locked jars.
+_CONNECT = "org/apache/kafka/connect"
+TEXTS = (
+    ("connect/connect-runtime-*", f"{_CONNECT}/runtime/WorkerInfo", "jvm.spec"),
+    ("connect/connect-runtime-*", f"{_CONNECT}/runtime/isolation/Plugins",
+     "Failed to find any class that implements Connector and which name matches "),
+    ("connect/connect-runtime-*", f"{_CONNECT}/runtime/isolation/Plugins",
+     "Failed to find any class that implements ConfigProvider and which name matches "),
+    ("connect/connect-runtime-*",
+     f"{_CONNECT}/connector/policy/AbstractConnectorClientConfigOverridePolicy",
+     "' policy does not allow '"),
+    ("connect/kafka-clients-*", "org/apache/kafka/common/config/AbstractConfig",
+     "Could not load config provider class "),
+    ("connect/kafka-clients-*", "org/apache/kafka/common/config/ConfigException", "Invalid value "),
+    ("debezium/debezium-connector-postgres-*",
+     "io/debezium/connector/postgresql/PostgresConnector", "Failed testing connection for "),
+    ("secrets/cdclake-connect", "cdclake/connect/SecretsManagerProvider", " cannot be read: "),
+)  # fmt: skip
 REFUSED = "The 'None' policy does not allow 'linger.ms' to be overridden in the connector"
 # By case: the log, and the checks that did not pass, with a part of what they tell.
 LOGS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
@@ -78,6 +99,27 @@ LOGS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         f"{GOOD}\n{REFUSED}", {"connect overrides": ("warning", "policy None refuses linger.ms")},
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(("jar", "name", "text"), TEXTS)
+def test_the_probes_texts_are_those_of_the_plugin_and_its_worker(jar, name, text):
+    [found] = JARS.glob(f"{jar}.jar")
+    with zipfile.ZipFile(found) as archive:
+        assert text.encode() in archive.read(f"{name}.class")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Could not load config provider class cdclake.connect.SecretsManagerProvider",
+        "java.lang.ClassNotFoundException: cdclake.connect.SecretsManagerProvider",
+        "Failed to find any class that implements ConfigProvider and which name matches"
+        " cdclake.connect.SecretsManagerProvider, available ConfigProviders are: ",
+    ],
+)
+def test_each_line_about_a_missing_provider_is_recognized(line):
+    found = {c.name: c for c in connector_answers(f"{JAVA}\n{line}")}
+    assert "no class cdclake.connect.SecretsManagerProvider" in found["connect secrets"].detail
 
 
 @pytest.mark.parametrize("case", LOGS)
