@@ -8,6 +8,10 @@ from typing import Any
 from cdclake.iceberg.widening import still_widened
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState, describe_lake, running_source
+from cdclake.local.lake.refused_sources import (
+    refuse_another_source,
+    refuse_without_tables,
+)
 from cdclake.local.lake.source_relations import check_relations
 from cdclake.local.lake.source_tls import secured
 from cdclake.local.mask_history import add_to_history
@@ -37,6 +41,9 @@ def forecast_up(
     state = LakeState.load(home)
     if against is not None:
         state = LakeState(plan=against[0].to_json())
+    else:
+        refuse_another_source(state, dsn)
+        refuse_without_tables(state, plan, dsn)
     before = Plan.from_json(state.plan) if state.plan else None
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
