@@ -38,12 +38,7 @@ def forecast_up(
     Raises:
         InputError: if `up` would refuse the file, or the source does not answer
     """
-    state = LakeState.load(home)
-    if against is not None:
-        state = LakeState(plan=against[0].to_json())
-    else:
-        refuse_another_source(state, dsn)
-        refuse_without_tables(state, plan, dsn)
+    state = _state(home, plan, dsn) if against is None else LakeState(plan=against[0].to_json())
     before = Plan.from_json(state.plan) if state.plan else None
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
@@ -65,6 +60,14 @@ def forecast_up(
         **forecast(before, plan, change, findings),
     }
     return source.completed(answer)
+
+
+def _state(home: Home, plan: Plan, dsn: str | None) -> LakeState:
+    """Return the lake's state, unless `up` refuses the source or a file without tables."""
+    state = LakeState.load(home)
+    refuse_another_source(state, dsn)
+    refuse_without_tables(state, plan, dsn)
+    return state
 
 
 def _source(home: Home, state: LakeState, dsn: str | None) -> str | None:
