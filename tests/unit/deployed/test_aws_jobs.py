@@ -62,7 +62,7 @@ def writes_its_report(
             Bucket="state", Key=f"control/reports/{started(job)[0]['--run']}.json", Body=body
         )
 
-    monkeypatch.setattr("cdclake.deployed.time.sleep", end)
+    monkeypatch.setattr("cdclake.deployed.aws_jobs.time.sleep", end)
     # Moto has a run go on by a step whenever somebody asks for it: starting, running, over.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1})
 
@@ -79,7 +79,7 @@ def test_progress_of_a_run_is_shown_on_standard_error(run, jobs_in_moto, monkeyp
             Bucket="state", Key=f"control/{name}", Body=json.dumps(advance).encode()
         )
 
-    monkeypatch.setattr("cdclake.deployed.time.sleep", end)
+    monkeypatch.setattr("cdclake.deployed.aws_jobs.time.sleep", end)
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 3})
     _, _, shown = run("apply_changes")
     last = json.loads(shown.splitlines()[-1])["progress"]
