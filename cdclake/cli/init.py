@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, given_source, say
-from cdclake.errors import InputError
+from cdclake.errors import CdcError, InputError
 
 if TYPE_CHECKING:
     from cdclake.local.lake.declared_columns import DeclaredColumns
@@ -87,15 +87,21 @@ def _write(output: Path, dsn: str, schemas: list[str] | None, json_output: bool)
 
 
 def _update(file: Path, dsn: str, json_output: bool) -> None:
+    from cdclake.config.file_edits import replace_text
     from cdclake.config.resolve import load_file, load_plan
     from cdclake.local.lake.declared_columns import declare_new_columns
     from cdclake.local.lake.declared_tables import declare_new_tables
     from cdclake.local.lake.source_tls import secured
 
     dsn, patterns = secured(dsn), load_file(file).policies.new_tables
+    before = file.read_bytes().decode("utf-8")
     declared = declare_new_columns(dsn, load_plan(file), file)
     plan = load_plan(file)
-    new = declare_new_tables(dsn, plan, patterns, file)
+    try:
+        new = declare_new_tables(dsn, plan, patterns, file)
+    except CdcError:  # a failed command adds nothing: its answer would not name the columns
+        replace_text(file, before, "remove the added columns yourself")
+        raise
     refused = [
         {"source": table, "reason": reason, "remedy": remedy}
         for table, found in declared.refused.items()

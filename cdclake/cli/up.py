@@ -17,7 +17,7 @@ from cdclake.cli.output import (
     say_all,
 )
 from cdclake.cli.up_text import up_lines
-from cdclake.errors import CdcError, InputError
+from cdclake.errors import CdcError
 
 
 class Wait(StrEnum):
@@ -116,14 +116,11 @@ def _chosen_file(home: Any, file: Path | None) -> Path | None:
 def _kept_dsn(home: Any, dsn: str | None) -> str | None:
     """Return the source's DSN: the given one, or else the one that the lake already uses."""
     from cdclake.local.lake.lake import LakeState
+    from cdclake.local.lake.refused_sources import refuse_another_source
     from cdclake.local.lake.source_tls import secured
 
     state = LakeState.load(home)
     if dsn is None and state.external:
         return secured(str(home.secret("source_dsn")))
-    if dsn is not None and state.epoch and not state.external:
-        raise InputError(
-            "this lake streams from its own PostgreSQL, not from the given source",
-            "use another CDCLAKE_HOME for the other source, or `cdclake down --purge` first",
-        )
+    refuse_another_source(state, dsn)
     return None if dsn is None else secured(dsn)

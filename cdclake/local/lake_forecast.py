@@ -8,6 +8,10 @@ from typing import Any
 from cdclake.iceberg.widening import still_widened
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState, describe_lake, running_source
+from cdclake.local.lake.refused_sources import (
+    refuse_another_source,
+    refuse_without_tables,
+)
 from cdclake.local.lake.source_relations import check_relations
 from cdclake.local.lake.source_tls import secured
 from cdclake.local.mask_history import add_to_history
@@ -34,9 +38,7 @@ def forecast_up(
     Raises:
         InputError: if `up` would refuse the file, or the source does not answer
     """
-    state = LakeState.load(home)
-    if against is not None:
-        state = LakeState(plan=against[0].to_json())
+    state = _state(home, plan, dsn) if against is None else LakeState(plan=against[0].to_json())
     before = Plan.from_json(state.plan) if state.plan else None
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
@@ -58,6 +60,14 @@ def forecast_up(
         **forecast(before, plan, change, findings),
     }
     return source.completed(answer)
+
+
+def _state(home: Home, plan: Plan, dsn: str | None) -> LakeState:
+    """Return the lake's state, unless `up` refuses the source or a file without tables."""
+    state = LakeState.load(home)
+    refuse_another_source(state, dsn)
+    refuse_without_tables(state, plan, dsn)
+    return state
 
 
 def _source(home: Home, state: LakeState, dsn: str | None) -> str | None:

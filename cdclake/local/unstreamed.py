@@ -12,7 +12,6 @@ from typing import Any
 
 from psycopg.conninfo import conninfo_to_dict
 
-from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import connect
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
@@ -26,6 +25,7 @@ from cdclake.local.lake.lake import (
     describe_lake,
     write_plan,
 )
+from cdclake.local.lake.refused_sources import refuse_without_tables
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.mask_history import add_to_history
 from cdclake.local.polls import poll_new_tables
@@ -41,7 +41,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     """Start or heal a lake that streams no tables, and return the answer of `up`."""
     component.asked_trouble()
     before = LakeState.load(home)
-    _refuse_source(before, plan, dsn)
+    refuse_without_tables(before, plan, dsn)
     put_lifecycle.refuse_to_leave(home, before, plan)
     known = Plan.from_json(before.plan) if before.plan else None
     if known is not None and known.polled:
@@ -115,13 +115,3 @@ def _answer(lake: LocalLake, dsn: str | None) -> dict[str, Any]:
         **put_lifecycle.described(lake.plan),
         "paused": lake.state.paused,
     }
-
-
-def _refuse_source(before: LakeState, plan: Plan, dsn: str | None) -> None:
-    if before.epoch:
-        raise InputError(
-            "this lake streams tables, but the pipeline file has none",
-            "add this section to the lake's file, or use another CDCLAKE_HOME for this one",
-        )
-    if dsn is not None and not plan.polled:
-        raise InputError("the pipeline file has no tables to read from a source", "omit the source")

@@ -81,6 +81,20 @@ def test_without_a_pattern_tables_are_only_listed(
     assert [table.source for table in load_plan(tmp_path / "shop.yaml").tables] == ["public.orders"]
 
 
+def test_a_file_that_cannot_hold_the_tables_gets_no_columns(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(database, *CREATED)
+    file = tmp_path / "shop.yaml"
+    tables = "tables: {public.orders: {key: [id], columns: {id: int}}}"
+    file.write_text(FILE.partition("tables:\n")[0].replace("POLICY", "sales.*") + tables)
+    before = file.read_bytes()
+    with pytest.raises(SystemExit) as ended:
+        main(["init", "--update", str(file), "--from-db", database, "--json"])
+    assert (ended.value.code, file.read_bytes()) == (2, before)
+    assert "cannot add sales" in json.loads(capsys.readouterr().out)["error"]["message"]
+
+
 def test_a_renamed_table_is_not_captured_as_a_new_one(
     database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

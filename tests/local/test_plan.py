@@ -94,7 +94,7 @@ def test_columns_that_up_declares_are_read(
     slot = load_plan(file).source_object
     home = Home(tmp_path / "home")
     home.create()
-    LakeState(plan=load_plan(file).to_json(), epoch=1).save(home)
+    LakeState(plan=load_plan(file).to_json(), epoch=1, external=True).save(home)
     run(database, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
     try:
         answer = plan(capsys, str(file), "--source", database)
@@ -114,7 +114,7 @@ def test_a_missing_slot_begins_a_new_epoch(
     run(database, *CREATED)
     home = Home(tmp_path / "home")
     home.create()
-    LakeState(plan=load_plan(file).to_json(), epoch=1).save(home)
+    LakeState(plan=load_plan(file).to_json(), epoch=1, external=True).save(home)
     answer = plan(capsys, str(file), "--source", database)
     reason = "a new epoch begins: the slot does not exist in the source"
     assert {(t["effect"], t["reason"]) for t in answer["tables"]} == {("load again", reason)}

@@ -115,6 +115,37 @@ def test_up_asks_on_a_terminal_before_it_reads_again(file: Path, tmp_path: Path)
     assert not home.ports_file.exists()  # nothing was started
 
 
+WITHOUT_TABLES = """\
+version: 1
+name: shop
+source: {database: shop}
+puts: {clicks: {columns: {id: bigint}, key: [id]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "expected"),
+    [
+        (("--source", "dbname=elsewhere"), FILE, "streams from its own PostgreSQL"),
+        ((), WITHOUT_TABLES, "streams tables, but the pipeline file has none"),
+    ],
+)
+def test_plan_refuses_a_source_as_up_does(
+    source: tuple[str, ...], text: str, expected: str, file: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("CDCLAKE_HOME", str(tmp_path / "home"))
+    home = Home(tmp_path / "home")
+    home.create()
+    LakeState(plan=load_plan(file).to_json(), epoch=1).save(home)
+    file.write_text(text)
+    code, refused = plan(capsys, str(file), *source)
+    assert code == 2 and expected in refused["error"]["message"]
+    with pytest.raises(SystemExit):
+        main(["up", str(file), *source, "--json"])
+    assert json.loads(capsys.readouterr().out)["error"] == refused["error"]
+
+
 def test_a_mask_that_comes_too_late_is_refused(
     file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
