@@ -164,7 +164,7 @@ def test_every_metric_of_ours_is_published_and_every_published_one_is_shown(crea
     shown = set(re.findall(rf'\["{metrics.NAMESPACE}","(\w+)"', body(created)))
     assert watched <= known
     per_table = {name for name in known if name.startswith("Table")}  # a user's own dashboard
-    assert len(per_table) == 5
+    assert len(per_table) == 6
     # The alarm's own state shows the last one.
     assert shown | per_table | {"StreamGivenUp"} == known
 
