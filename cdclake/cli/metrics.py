@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.status import local_status
 
 if TYPE_CHECKING:
     from cdclake.prometheus_text import Sample
@@ -40,16 +41,9 @@ def metrics(
 
 def _samples() -> list[Sample]:
     """Read the samples; raise NotRunning if there is no lake."""
-    from cdclake.errors import NotRunning
-    from cdclake.local.process.home import Home
-    from cdclake.local.status import lake_status
     from cdclake.prometheus_text import samples
 
-    home = Home.from_environment()
-    status = lake_status(home)
-    if not status["components"]:
-        raise NotRunning(f"no lake is running in {home.path}", "start one with `cdclake up FILE`")
-    return list(samples(status))
+    return list(samples(local_status()))
 
 
 def _serve(port: int, json_output: bool) -> None:

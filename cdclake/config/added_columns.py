@@ -16,11 +16,10 @@ from cdclake.config.file_edits import (
     end_of,
     end_of_line,
     newline_of,
-    replace_text,
+    replace_valid,
     value_of,
 )
 from cdclake.config.problems import Refused
-from cdclake.config.resolve import find_problems
 from cdclake.config.yaml_reader import parse_document
 from cdclake.errors import InputError
 from cdclake.postgres.file_lines import scalar
@@ -33,21 +32,15 @@ def add_columns(file: Path, added: AddedColumns) -> None:
 
     Raise InputError, with the file unchanged, if it cannot be written, or not in this way.
     """
-    place = file.resolve()
-    text = place.read_bytes().decode("utf-8")
-    changed = with_columns(text, added)
+    changed = with_columns(file.read_bytes().decode("utf-8"), added)
     if changed is None:
         raise InputError(
             f"cannot add columns to {file}: its `columns:` are written in a way that cannot be"
             " changed without rewriting them (an alias, for example)",
             f"add them yourself: {_listed(added)}",
         )
-    if problems := find_problems(parse_document(changed.removeprefix(BOM))):
-        raise InputError(
-            f"{file} with {_listed(added)} would be invalid: {problems[0].message}",
-            problems[0].remedy,
-        )
-    replace_text(place, changed, f"add these lines yourself: {_listed(added)}")
+    listed = _listed(added)
+    replace_valid(file, changed, listed, f"add these lines yourself: {listed}")
 
 
 def with_columns(text: str, added: AddedColumns) -> str | None:

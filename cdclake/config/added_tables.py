@@ -13,10 +13,9 @@ from cdclake.config.file_edits import (
     end_of,
     end_of_line,
     newline_of,
-    replace_text,
+    replace_valid,
     value_of,
 )
-from cdclake.config.resolve import find_problems
 from cdclake.config.yaml_reader import parse_document
 from cdclake.errors import InputError
 
@@ -31,20 +30,14 @@ def add_tables(file: Path, added: AddedTables) -> None:
     Raises:
         InputError: if the file cannot hold them; it is unchanged
     """
-    place = file.resolve()
-    changed = with_tables(place.read_bytes().decode("utf-8"), added)
-    named = ", ".join(added)
+    changed, named = with_tables(file.read_bytes().decode("utf-8"), added), ", ".join(added)
     if changed is None:
         raise InputError(
             f"cannot add {named} to {file}: its `tables:` are not a block of one entry per line",
             "write `tables:` with one table per line and run the command again, or add them"
             " yourself; `cdclake init -o OTHER` writes their lines into another file",
         )
-    if problems := find_problems(parse_document(changed.removeprefix(BOM))):
-        raise InputError(
-            f"{file} with {named} would be invalid: {problems[0].message}", problems[0].remedy
-        )
-    replace_text(place, changed, "declare the tables yourself")
+    replace_valid(file, changed, named, "declare the tables yourself")
 
 
 def with_tables(text: str, added: AddedTables) -> str | None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
+from cdclake.config.resolve import find_problems
+from cdclake.config.yaml_reader import parse_document
 from cdclake.errors import InputError
 
 BOM = "\ufeff"
@@ -38,6 +40,19 @@ def end_of_line(text: str, index: int) -> int:
 def newline_of(text: str) -> str:
     """Return the line break that the text uses."""
     return "\r\n" if "\r\n" in text else "\n"
+
+
+def replace_valid(file: Path, text: str, added: str, otherwise: str) -> None:
+    """Replace the text of a pipeline file that has `added` now, if it is valid.
+
+    Raises:
+        InputError: with the file unchanged
+    """
+    if problems := find_problems(parse_document(text.removeprefix(BOM))):
+        raise InputError(
+            f"{file} with {added} would be invalid: {problems[0].message}", problems[0].remedy
+        )
+    replace_text(file, text, otherwise)
 
 
 def replace_text(file: Path, text: str, otherwise: str) -> None:

@@ -71,21 +71,20 @@ class Mismatches:
 
     def note_incomplete(self, listed: Iterable[tuple[int, str, str]]) -> None:
         """Record that the lake's rows of these keys lack the value of the named column."""
-        self._file.execute("BEGIN")
-        self._file.executemany(
-            "UPDATE candidates SET waits_for = json_insert(coalesce(waits_for, '[]'), '$[#]', ?)"
-            f" WHERE hash = ? AND key = ? AND {_OPEN}",
-            ((name, hash_, key) for hash_, key, name in listed),
-        )
-        self._file.execute("COMMIT")
+        waits_for = "json_insert(coalesce(waits_for, '[]'), '$[#]', ?)"
+        self._update(f"waits_for = {waits_for}", _OPEN, listed)
 
     def _look(self, side: str, rows: Iterable[Digest]) -> None:
         """Store digests by hash and key: concatenated for equal keys, ignored for other keys."""
-        self._file.execute("BEGIN")
         self._file.execute(f"UPDATE candidates SET {side} = ? WHERE {_OPEN}", (ABSENT,))
+        self._update(f"{side} = {side} || ?", _OPEN, rows)
+
+    def _update(self, change: str, where: str, rows: Iterable[tuple[int, str, str]]) -> None:
+        """Change candidates by hash and key with the third value of each row, at once."""
+        self._file.execute("BEGIN")
         self._file.executemany(
-            f"UPDATE candidates SET {side} = {side} || ? WHERE hash = ? AND key = ? AND {_OPEN}",
-            ((digest, hash_, key) for hash_, key, digest in rows),
+            f"UPDATE candidates SET {change} WHERE hash = ? AND key = ? AND {where}",
+            ((value, hash_, key) for hash_, key, value in rows),
         )
         self._file.execute("COMMIT")
 
@@ -135,13 +134,7 @@ class Mismatches:
 
     def look_at_accepted(self, rows: Iterable[Digest]) -> None:
         """Record the rows that the accepted events give to the differing keys."""
-        self._file.execute("BEGIN")
-        self._file.executemany(
-            "UPDATE candidates SET accepted = accepted || ?"
-            f" WHERE hash = ? AND key = ? AND {_DIFFERS}",
-            ((digest, hash_, key) for hash_, key, digest in rows),
-        )
-        self._file.execute("COMMIT")
+        self._update("accepted = accepted || ?", _DIFFERS, rows)
 
     def mark_withheld(self, rows: Iterable[Digest]) -> None:
         """Mark the keys for which the source has one of these rows, and the lake the accepted one.
