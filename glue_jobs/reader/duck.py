@@ -122,7 +122,7 @@ class Reader:
 
     def newest_position(self, table: Table) -> str | None:
         """Return the greatest position in the table's changelog; None if it is empty."""
-        with self.open([table]) as session:
+        with self.open([], plain=[table.changes]) as session:
             row = session.execute(
                 f"SELECT max({naming.POSITION}) FROM {DUCKDB.name(table.changes)}"
             ).fetchone()

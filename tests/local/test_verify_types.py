@@ -7,7 +7,7 @@ snapshot, the others by the stream. What Debezium loses of them, `verify` must s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import AppliedThrough, current_view
+from cdclake.jobs.verify.compared_rows import LakeEngine
 from cdclake.jobs.verify.report import TableComparison
 from cdclake.jobs.verify.run import verify_tables
 from cdclake.plan import Plan, Table
@@ -116,6 +117,23 @@ def compare(dsn: str, plan: Plan, reader: Any, name: str, **more: Any) -> TableC
         **more,
     )
     return report.tables[0]
+
+
+def assert_shown_as_in_duckdb(
+    engine_of: Callable[[Plan, list[dict[str, Any]]], LakeEngine],
+) -> None:
+    """Compare every type with a real source, by an engine over the same log and by DuckDB."""
+    plan = RECORDED.plan
+    with typed_source() as dsn:
+        for name in ("typed", "keyed"):
+            table = plan.table(name)
+            rows = [record.event["after"] for record in RECORDED.of_topic(table.topic)]
+            log = [logged(table, number, row) for number, row in enumerate(rows)]
+            found = compare(dsn, plan, LakeOfEvents(plan), name, engine=engine_of(plan, log))
+            of_duckdb = compare(dsn, plan, LakeOfEvents(plan), name)
+            assert examples_of(found) == examples_of(of_duckdb)
+            assert (found.missing, found.extra) == (of_duckdb.missing, of_duckdb.extra)
+            assert found.source_rows == found.lake_rows
 
 
 @pytest.fixture

@@ -46,7 +46,11 @@ def all_parts() -> list[Part]:
         Part(
             "slow-local",
             "the real local lake: crashes, edges of Debezium, Kafka and PostgreSQL, operations",
-            (*_marked_files("tests/local", "slow"), *_marked_files("tests/avro", "slow")),
+            (
+                # Tests of a file share a lake, and go on with what those before have made.
+                *_marked_files("tests/local", "slow", whole=True),
+                *_marked_files("tests/avro", "slow"),
+            ),
         ),
         Part(
             "installed",
@@ -85,11 +89,13 @@ def all_parts() -> list[Part]:
     ]
 
 
-def _marked_files(folder: str, mark: str) -> tuple[Unit, ...]:
+def _marked_files(folder: str, mark: str, *, whole: bool = False) -> tuple[Unit, ...]:
+    """Return a unit for each file with the mark, of its marked tests or of the whole file."""
     files = sorted((PROJECT / folder).glob("**/test_*.py"))
     marked = [file for file in files if mark in _MARKED.findall(file.read_text())]
     names: Sequence[str] = [str(file.relative_to(PROJECT)) for file in marked]
-    return tuple(Unit(name, ("pytest", "-q", "-m", mark, name)) for name in names)
+    selected = "" if whole else mark
+    return tuple(Unit(name, ("pytest", "-q", "-m", selected, name)) for name in names)
 
 
 def _model_unit(first: int) -> Unit:

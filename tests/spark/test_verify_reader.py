@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,14 +18,7 @@ from cdclake.jobs.verify.spark_engine import SparkEngine
 from cdclake.jobs.verify.view_rows import compare_engines
 from cdclake.naming import current_name
 from cdclake.plan import Plan, Table
-from tests.local.test_verify_types import (
-    RECORDED,
-    LakeOfEvents,
-    compare,
-    examples_of,
-    logged,
-    typed_source,
-)
+from tests.local.test_verify_types import assert_shown_as_in_duckdb
 from tests.spark.test_views_agree import create_view
 from tests.unit.verify.lakes import event, make_plan, make_table
 from tests.unit.verify.small_reader import SmallReader
@@ -81,17 +75,7 @@ def engine_of(spark: Any, plan: Plan, log: list[dict[str, Any]]) -> EngineOfRows
 @pytest.mark.slow
 @pytest.mark.local
 def test_values_of_every_type_are_compared_with_the_source(spark: Any) -> None:
-    plan = RECORDED.plan
-    with typed_source() as dsn:
-        for name in ("typed", "keyed"):
-            table = plan.table(name)
-            rows = [record.event["after"] for record in RECORDED.of_topic(table.topic)]
-            log = [logged(table, number, row) for number, row in enumerate(rows)]
-            found = compare(dsn, plan, LakeOfEvents(plan), name, engine=engine_of(spark, plan, log))
-            of_duckdb = compare(dsn, plan, LakeOfEvents(plan), name)
-            assert examples_of(found) == examples_of(of_duckdb)
-            assert (found.missing, found.extra) == (of_duckdb.missing, of_duckdb.extra)
-            assert found.source_rows == found.lake_rows
+    assert_shown_as_in_duckdb(partial(engine_of, spark))
 
 
 def test_a_difference_is_found_and_the_view_is_gone_afterwards(spark: Any) -> None:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from cdclake.jobs.verify.view_rows import compare_engines
-from tests.local.test_verify_types import (
-    RECORDED,
-    LakeOfEvents,
-    compare,
-    examples_of,
-    logged,
-    typed_source,
-)
+from tests.local.test_verify_types import assert_shown_as_in_duckdb
 from tests.trino.case_groups import (
     FORMER,
     LISTED_ONLY,
@@ -48,15 +42,4 @@ def test_verify_reports_rows_that_lack_values_as_incomplete(engine: Trino) -> No
 @pytest.mark.slow
 @pytest.mark.local
 def test_values_of_every_type_are_compared_with_the_source(engine: Trino) -> None:
-    plan = RECORDED.plan
-    with typed_source() as dsn:
-        for name in ("typed", "keyed"):
-            table = plan.table(name)
-            rows = [record.event["after"] for record in RECORDED.of_topic(table.topic)]
-            log = [logged(table, number, row) for number, row in enumerate(rows)]
-            asked = TrinoEngine(engine, plan, log)
-            found = compare(dsn, plan, LakeOfEvents(plan), name, engine=asked)
-            of_duckdb = compare(dsn, plan, LakeOfEvents(plan), name)
-            assert examples_of(found) == examples_of(of_duckdb)
-            assert (found.missing, found.extra) == (of_duckdb.missing, of_duckdb.extra)
-            assert found.source_rows == found.lake_rows
+    assert_shown_as_in_duckdb(partial(TrinoEngine, engine))
