@@ -1,4 +1,4 @@
-"""Steps of a running command and how far each has come, for whoever shows them.
+"""Steps of a running command and the progress of each, for a display.
 
 The code that does the work names its steps; without a listener that costs nothing.
 """
@@ -25,7 +25,7 @@ class Advance:
 
 @dataclass(slots=True)
 class Step:
-    """Step of a command: when it began and ended, and how far it has come."""
+    """Step of a command: when it began and ended, and its progress."""
 
     name: str
     begun: float = field(default_factory=time.monotonic)
@@ -34,7 +34,7 @@ class Step:
     _first: tuple[float, int] | None = None
 
     def note(self, advance: Advance) -> None:
-        """Note how far the step has come."""
+        """Note the progress of the step."""
         if self._first is None or advance.done < self._first[1]:
             self._first = (time.monotonic(), advance.done)
         self.advance = advance
@@ -62,7 +62,7 @@ class Listener(Protocol):
     """Display of the steps; any thread may call it."""
 
     def begin(self, step: Step) -> None:
-        """Show a step that begins, and from then on how far it has come."""
+        """Show a step that begins, and its progress from then on."""
 
     def end(self, step: Step) -> None:
         """Show a step that has ended."""

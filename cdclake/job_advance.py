@@ -1,4 +1,4 @@
-"""How far a job has come: a JSON object that it writes after each table, for who waits for it."""
+"""Progress of a job: a JSON object that it writes after each table, for the waiting command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class JobAdvance:
 
     @staticmethod
     def shown(content: Mapping[str, Any]) -> Advance:
-        """Return what a display shows of the content."""
+        """Return the content as a display shows it."""
         advance = JobAdvance(**content)
         rows = f", {advance.rows:,} rows" if advance.rows else ""
         return Advance(

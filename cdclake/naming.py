@@ -273,7 +273,7 @@ def report_name(run: str) -> str:
 
 
 def advance_name(run: str) -> str:
-    """Return the name of the control object with what a job run has done so far."""
+    """Return the name of the control object with the progress of a job run."""
     return f"{REPORTS}/{run}.advance.json"
 
 

@@ -50,7 +50,7 @@ def down(
 
 
 def _confirm(parts: list[dict[str, Any]], folder: Path) -> None:
-    """List what is deleted, and ask whether to go on; nothing is asked if there is nothing."""
+    """List what is deleted, and ask whether to go on; do neither if nothing is deleted."""
     if not parts:
         return
     say(f"this deletes the lake in {folder}, and keeps the tables of the source:")

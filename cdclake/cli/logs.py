@@ -77,7 +77,7 @@ def _shown(line: LogLine) -> str:
 
 
 def _parse(since: str) -> timedelta:
-    """Return how far back the lines begin; raise InputError if that is neither span nor time."""
+    """Return the age of the first line to show; raise InputError if it is no span and no time."""
     now = datetime.now(UTC)
     time = parse_time(since, now) or parse_time(f"-{since}", now)
     if time is None:

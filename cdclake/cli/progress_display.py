@@ -183,7 +183,7 @@ def text_line(step: Step) -> str:
 
 
 def advance_text(step: Step) -> str:
-    """Return how far the step has come, its rate and the time left, as far as they are known."""
+    """Return the progress of the step, its rate and the time left, where they are known."""
     advance = step.advance
     if advance is None:
         return ""

@@ -1,4 +1,4 @@
-"""What the log of a Connect worker answers about a connector that cannot reach its database."""
+"""Answers in the log of a Connect worker about a connector that cannot reach its database."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The text of `current_view` fits any tail: it looks for truncates and completes changed keys, and an
 engine pays for that before it knows that there are none. A reader that has pinned its snapshots
-asks for the facts first, and then needs no more than they require.
+reads the facts first, and then builds the smallest text that they allow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the source says about a pipeline file before it is applied; nothing is changed there."""
+"""Facts of the source about a pipeline file that is not applied yet; they are only read."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Backend(Protocol):
         """Signal the connector to read the table again, under the request's id."""
 
     def reading(self, table: Table) -> Callable[[], Advance | None]:
-        """Return a function that reads how far the reading that begins now has come."""
+        """Return a function that reads the progress of the reading that begins now."""
 
     def is_signalled(self, request: str) -> bool:
         """Return True if the connector got a signal under this id."""

@@ -170,7 +170,7 @@ class TableOperations:
     def _await_outcomes(
         self, verb: str, ids: Mapping[str, str], read: Callable[[], Advance | None] | None = None
     ) -> dict[str, Answer]:
-        """Wait for the outcomes of all requests, by table; `read` returns how far they have come.
+        """Wait for the outcomes of all requests, by table; `read` returns their progress.
 
         Raise ComponentFailed if a component or a request failed, or after the timeout. Pending
         requests remain, and the stream carries them out.

@@ -88,7 +88,7 @@ def summarize(rows: pa.Table, partition: int, identity: Sequence[str]) -> Partit
 
     There must be at least one event. `identity` are the columns that identify an event.
     """
-    # Of a block without refused events nothing is copied, and of others only what is looked at.
+    # Only these columns are copied, and only if some events are refused.
     rows = rows.select([*_LOOKED_AT, *(name for name in identity if name not in _LOOKED_AT)])
     kept = without_refused(rows)
     with_row = rows.filter(_has_row(rows))

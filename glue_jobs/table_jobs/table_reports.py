@@ -174,10 +174,10 @@ def worst_sizes(plan: Plan, reports: Sequence[TableReport]) -> dict[Metric, floa
 
 
 class AdvanceNote:
-    """Note of what a job run has done so far; threads may write it."""
+    """Progress of a job run; threads may write it."""
 
     def __init__(self, control: ObjectStore, run: str | None, total: int) -> None:
-        """Without a run's name nobody waits for it, and nothing is written."""
+        """Without the name of a run, nothing is written."""
         self._control, self._run, self._total = control, run, total
         self._reports: dict[str, TableReport] = {}
         self._lock = threading.Lock()

@@ -80,7 +80,7 @@ def _source_digests(table: Open, source: SourceRows) -> Iterator[Digest]:
 
 def _read_lake(table: Open, lake: LakeRows) -> None:
     side = table.sides.lake
-    # Listed first: whatever a row lacks that is read next has been listed, or the row has changed.
+    # Listed first: a row read afterwards lacks only listed values, or it has changed meanwhile.
     listed = lake.incomplete(side, table.sides.table)
     table.candidates.note_incomplete((row.hash, row.key, row.texts[-1] or "") for row in listed)
     rows = lake.rows_of(side, _hashes(table.candidates.batches()))

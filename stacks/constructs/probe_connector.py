@@ -1,4 +1,4 @@
-"""What the throw-away connector of `cdclake doctor --probe-connector` runs with, as outputs."""
+"""Outputs with the settings of the connector of `cdclake doctor --probe-connector`."""
 
 from __future__ import annotations
 

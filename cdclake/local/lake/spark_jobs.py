@@ -100,7 +100,7 @@ class RunningJob:
     process: subprocess.Popen[bytes]
 
     def wait(self, shown: Step, timeout_s: float | None = _JOB_TIMEOUT_S) -> None:
-        """Wait until the job ends, and note in the step how far it has come."""
+        """Wait until the job ends, and note its progress in the step."""
         deadline = inf if timeout_s is None else time.monotonic() + timeout_s
         sampler = Sampler(shown, self._advance, _SHOWN_EVERY_S)
         while True:

@@ -37,7 +37,7 @@ class FigureCache:
     def save(self) -> None:
         """Write the file if anything is new; concurrent commands replace each other's.
 
-        On a full or read-only disk nothing is kept: the figures are right without it.
+        On a full or read-only disk the cache is not written; the figures are right without it.
         """
         if not self._changed:
             return
