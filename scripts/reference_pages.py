@@ -30,9 +30,8 @@ Made from the JSON Schema by `make docs`; do not edit it. `cdclake schema` print
 contains a password.
 
 `NAME` is a name that you choose, `[]` each entry of a list. An empty default means that the setting
-is off, or that its meaning names the default. Each example is part of a file in
-[pipelines/](../pipelines/) or [pipelines/reference/](../pipelines/reference/), which a test
-validates.
+is off, or that its meaning names the default. Each example is part of a file in `pipelines/` or
+`pipelines/reference/`, which a test validates.
 `cdclake schema --doc KEY` prints one of these rows, with its example as lines to copy:
 `cdclake schema --doc policies.new_columns`.
 
