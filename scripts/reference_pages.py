@@ -44,10 +44,20 @@ _COMMANDS_HEAD = """# Commands
 Made from the command line's own help by `make docs`; do not edit it. Every command takes `--help`.
 With `--json` it prints one JSON object on standard output; a failure is
 `{"ok": false, "error": {code, message, remedy, ...}}`.
-[Exit codes](../how-to/troubleshooting.md). `CDCLAKE_HOME` is the folder of the lake.
-`CDCLAKE_SOURCE_DSN` holds the source's DSN with its password for every command that takes one.
+[Exit codes](../how-to/troubleshooting.md).
 A FILE may also be written as `--file FILE`, as the commands spell it that take other arguments.
-`--install-completion`, without a command, installs completion for your shell.
+
+Without a command: `--version`, `--install-completion` for your shell, `--show-completion`.
+
+## Environment variables
+
+| variable | holds | default |
+|---|---|---|
+| `CDCLAKE_HOME` | folder of the local lake | `.cdclake` in the clone or in your project |
+| `CDCLAKE_SOURCE_DSN` | the source's DSN with its password, for every command that takes one | |
+| `CDCLAKE_CACHE` | folder of an installation's jars | in the platform's cache folder |
+| `CDCLAKE_MAVEN_MIRROR` | URL from which an installation fetches jars | Maven Central |
+| `CDCLAKE_PAGILA`, `CDCLAKE_MOMA` | folder of a database for `demo --database` | |
 """
 
 
