@@ -139,6 +139,7 @@ docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.stacks_diagram
 	@$(BIN)/python -m scripts.cost_page
 	@$(BIN)/python -m tests.proofs.page
+	@$(BIN)/python -m tests.recorded_requests.page
 
 lock: setup ## Update the locked requirements and jars; `make lock UPGRADE=--upgrade` allows newer versions
 	@$(BIN)/python -m scripts.fetch_jars --lock
