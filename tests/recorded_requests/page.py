@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from cdclake.deployed_jobs import AT_KAFKA, JOBS
 from tests.recorded_requests.kafka_audit import CONNECTOR
@@ -110,9 +110,7 @@ def _code(words: Sequence[str]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-def _table(
-    heads: Sequence[str], rows: Iterator[Sequence[str]] | list[tuple[str, ...]]
-) -> Iterator[str]:
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield f"| {' | '.join(heads)} |"
     yield "|---" * len(heads) + "|"
     for row in rows:
