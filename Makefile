@@ -143,6 +143,7 @@ docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.cost_page
 	@$(BIN)/python -m scripts.llms_page
 	@$(BIN)/python -m tests.proofs.page
+	@$(BIN)/python -m tests.recorded_requests.page
 
 site: setup $(SITE) ## Build the docs' site (build/site/html/): strict, with a search that needs no network
 	@$(BIN)/python -m scripts.build_site
