@@ -38,7 +38,7 @@ from cdclake.jobs.stream.quarantine import quarantine_files
 from cdclake.jobs.stream.refused_records import refused_records
 
 BARE = "bare_from_json"
-MAX_OFFSET = 2**63 - 1
+_DECODED = "accepted bigint, first bigint, last bigint, refused string"
 _COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("array"))
 
 
@@ -105,20 +105,27 @@ def _read(lake: LakeTables, records: DataFrame, refuse: bool, folder: str) -> Ma
     decoder = EventDecoder(ORDERS, PLAN)
     with metered() as meter:
         target = TableHandle(lake, naming.QUARANTINE).target()
-        accepted, files = decode_in_tasks(records, target)
-        refused = quarantine_files(files, (0, MAX_OFFSET), lake, ORDERS) if files else 0
+        accepted, offsets, files = decode_in_tasks(records, target)
+        refused = quarantine_files(files, offsets, lake, ORDERS) if files else 0
     assert (refused > 0) == refuse, f"{refused} of {refused + accepted} records are refused"
     rows = decoder.decode(records).where(F.col(REFUSAL).isNull())
     rows.select(*_COMPARED).write.mode("append").parquet(folder)
     return meter.figures()
 
 
-def decode_in_tasks(records: DataFrame, quarantine: FileTarget) -> tuple[int, list[str]]:
-    """Decode as the stream's job does: the rows stay in the task, refused records are written."""
+def decode_in_tasks(
+    records: DataFrame, quarantine: FileTarget
+) -> tuple[int, tuple[int, int], list[str]]:
+    """Decode as the stream's job does: the rows stay in the task, refused records are written.
+
+    Returns the number of accepted ones, the offsets of all, and the files of refused ones.
+    """
     passed = records.select("topic", "partition", "offset", "key", "value", "headers")
     task = _DecodeOnly(PLAN.to_json(), quarantine)
-    rows = passed.mapInArrow(task, "accepted bigint, refused string").collect()
-    return sum(row["accepted"] for row in rows), [row["refused"] for row in rows if row["refused"]]
+    rows = passed.mapInArrow(task, _DECODED).collect()
+    offsets = min(row["first"] for row in rows), max(row["last"] for row in rows)
+    files = [row["refused"] for row in rows if row["refused"]]
+    return sum(row["accepted"] for row in rows), offsets, files
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +144,22 @@ class _DecodeOnly:
                 decoded.setdefault(partition, []).append(rows)
                 if rows[REFUSAL].null_count < rows.num_rows:
                     refused.append(refused_records(records, rows, ORDERS))
-        accepted = sum(
-            summarize(pa.concat_tables(blocks), partition, identity(ORDERS)).accepted
+        summaries = [
+            summarize(pa.concat_tables(blocks), partition, identity(ORDERS))
             for partition, blocks in decoded.items()
-        )
+        ]
+        if not summaries:
+            return
         kept = pa.concat_tables(refused) if refused else None
         file = self.quarantine.write(kept) if kept is not None and kept.num_rows else None
-        counts = {"accepted": [accepted], "refused": pa.array([file], pa.string())}
-        yield pa.RecordBatch.from_pydict(counts)
+        yield pa.RecordBatch.from_pydict(
+            {
+                "accepted": [sum(each.accepted for each in summaries)],
+                "first": [min(each.first_offset for each in summaries)],
+                "last": [max(each.next_offset for each in summaries) - 1],
+                "refused": pa.array([file], pa.string()),
+            }
+        )
 
 
 def _parse(records: DataFrame, folder: str) -> Mapping[str, Any]:

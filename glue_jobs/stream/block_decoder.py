@@ -17,7 +17,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdclake import naming
 from cdclake.debezium.changelog_rows import Place
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE
 from cdclake.debezium.stream_rows import StreamRow, StreamRows
@@ -69,20 +68,17 @@ class BlockDecoder:
     ) -> DecodedBlock:
         """Decode records of one partition of the table's topic, in the order of their offsets."""
         fast = np.zeros(len(values), bool)
-        rows: list[pa.Table] = []
+        at, rows = np.zeros(0, np.int64), self._schema.empty_table()
         parsed = parse_events(self._structs, values, keys) if self._structs is not None else None
         if parsed is not None and parsed.events:
             at = np.array(parsed.places, np.int64)
-            proved, table = self._proved_rows(parsed, partition, offsets[at])
+            proved, rows = self._proved_rows(parsed, partition, offsets[at])
             fast[at[proved]] = True
-            rows.append(table if proved.all() else table.filter(pa.array(proved)))
-        again = [i for i in np.flatnonzero(~fast) if values[i] is not None]
+        again = [int(i) for i in np.flatnonzero(~fast) if values[i] is not None]
+        if not again:
+            return DecodedBlock(rows, 0)
         slow = [self._slow_row(values[i], keys[i], partition, int(offsets[i])) for i in again]
-        if slow:
-            rows.append(self._slow_table(slow))
-        if not rows:
-            return DecodedBlock(self._schema.empty_table(), 0)
-        found = rows[0] if len(rows) == 1 else pa.concat_tables(rows).sort_by(naming.OFFSET)
+        found = _replaced(rows, at, self._slow_table(slow), again)
         return DecodedBlock(found, len(slow))
 
     def _proved_rows(
@@ -151,6 +147,19 @@ class BlockDecoder:
 
 
 _FINDINGS = (REFUSAL, ABSENT, MISFITS)
+
+
+def _replaced(rows: pa.Table, at: Numbers, slow: pa.Table, places: Sequence[int]) -> pa.Table:
+    """Return the rows, which are `at` ascending places, with the slow ones at theirs instead.
+
+    No row is copied: the result has a chunk for each stretch of rows.
+    """
+    chunks, start = [], 0
+    for number, place in enumerate(places):
+        end = int(np.searchsorted(at, place))
+        chunks += [rows.slice(start, end - start), slow.slice(number, 1)]
+        start = end + int(end < len(at) and at[end] == place)
+    return pa.concat_tables([*chunks, rows.slice(start)])
 
 
 def _listed(unsent: dict[str, Flags], count: int) -> pa.Array:
