@@ -64,6 +64,9 @@ _OF_KAFKA = {
     "^group/cdclake-connect$": "group/__amazon_msk_connect_1",
     "^group/shop-prod-": "group/shop-",
 }
+_AT_ONCE = 4
+# Jobs that one lake runs in a test, which then takes minutes.
+PARTS = tuple(JOBS[first : first + _AT_ONCE] for first in range(0, len(JOBS), _AT_ONCE))
 _ROOT = f"{BUCKET}/warehouse/"  # a folder only here: on AWS the warehouse is a bucket
 Requests = dict[str, list[tuple[str, str]]]  # by job: action and pattern
 
