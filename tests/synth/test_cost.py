@@ -73,7 +73,7 @@ def test_a_trial_and_dev_are_affordable():
 )
 def test_the_first_deployment_says_what_each_stage_adds(what, meters):
     page = " ".join(FIRST.read_text().split())
-    costs = {line.meter: line.month_usd for line in environment_estimate("trial").lines}
+    costs = {line.meter: line.month_usd or 0.0 for line in environment_estimate("trial").lines}
     total = sum(costs[meter] for meter in meters)
     assert f"{total:.0f} dollars a month for {what})" in page
 
