@@ -114,7 +114,7 @@ class GlueStack(PipelineStack):
             ),
             job_grants.keeps_objects(warehouse, f"{plan.lake_database}.db/{tables}", made),
             job_grants.lists(warehouse),
-            job_grants.keeps_files_by_s3a(state, checkpoints, made),
+            *job_grants.keeps_files_by_s3a(state, checkpoints, made),
             on_tables(
                 *("glue:CreateTable", "glue:DeleteTable", "glue:GetDatabase"),
                 *("glue:GetTable", "glue:UpdateTable"),

@@ -65,7 +65,7 @@ class LakeOutputs:
         """
         folder, files = f"{self.database}.db", "the files of the pipeline's database"
         return [
-            job_grants.keeps_files_by_s3a(self.warehouse, folder, files),
+            *job_grants.keeps_files_by_s3a(self.warehouse, folder, files),
             job_grants.lists(self.warehouse),
             job_grants.uses_tables(self.database, creates=True, partitions=True),
         ]

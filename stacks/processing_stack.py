@@ -227,7 +227,7 @@ class ProcessingStack(PipelineStack):
         checkpoints = naming.checkpoint_prefix(self.deployment.plan.name)
         return [
             *self._lake.grant_commit_tables(creates=True),
-            job_grants.keeps_checkpoints(self._lake.state, checkpoints),
+            *job_grants.keeps_checkpoints(self._lake.state, checkpoints),
             *self._streaming.grant_read_topics(self._consumer_groups),
             *self._streaming.grant_read_schemas(),
         ]

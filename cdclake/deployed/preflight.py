@@ -15,11 +15,12 @@ from cdclake import naming
 from cdclake.check import Check, failed, passed, skipped, warned
 from cdclake.config import versions
 from cdclake.config.aws_model import CreatedKafka, CreatedNetwork, CreatedSource
+from cdclake.config.database_parameters import ENGINES
 from cdclake.config.deployment import Deployment
 from cdclake.config.regions import restrictions
 from cdclake.deployed.login_password import login_password
+from cdclake.deployed.parameter_check import check_parameters
 
-_ENGINES = {"rds": "postgres", "aurora": "aurora-postgresql"}
 _ENDPOINTS = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
 # By service: the role that it uses, and what of the deployment needs it.
 _ROLES = {
@@ -47,6 +48,7 @@ def preflight(deployment: Deployment) -> list[Check]:
         ("zones", _zones),
         ("endpoints", _endpoints),
         ("database class", _database_class),
+        ("database parameters", check_parameters),
         ("kafka version", _kafka_version),
         ("service-linked roles", _service_roles),
         ("quotas", _quotas),
@@ -184,7 +186,7 @@ def _database_class(deployment: Deployment) -> Iterator[Check]:
     pages = boto3.client("rds").get_paginator("describe_orderable_db_instance_options")
     options = [
         option
-        for page in pages.paginate(Engine=_ENGINES[source.engine], DBInstanceClass=kind)
+        for page in pages.paginate(Engine=ENGINES[source.engine], DBInstanceClass=kind)
         for option in page["OrderableDBInstanceOptions"]
         if option["EngineVersion"].split(".")[0] == versions.POSTGRES
     ]

@@ -18,6 +18,7 @@ from cdclake.local.components.installed import jar_folder, java
 from cdclake.local.lake.source import check_source
 from cdclake.local.process.home import Home, read_json
 from cdclake.local.process.ports import is_free
+from cdclake.local.stream_checks import check_stream
 from cdclake.places import IS_INSTALLED, JARS
 from cdclake.plan import Plan
 from cdclake.postgres.server import check_settings
@@ -196,7 +197,7 @@ def _clock(dsn: str) -> Iterator[Check]:
 
 
 def check_lake(home: Home) -> list[Check]:
-    """Check the source of the lake that runs in this home; skipped without one."""
+    """Check clock, slot and publication of the lake that runs in this home; skipped without one."""
     if missing_modules(LOCAL):
         return [skipped("lake", "no local lake can run")]
     from cdclake.local.lake import stack  # needs the extra
@@ -206,4 +207,8 @@ def check_lake(home: Home) -> list[Check]:
     if not state.plan or not stack.is_up(home):
         return [skipped("lake", f"no lake runs in {home.path}")]
     lake = open_lake(home)
-    return [passed("lake", f"runs in {home.path}"), *guarded("clock", lambda: _clock(lake.dsn))]
+    return [
+        passed("lake", f"runs in {home.path}"),
+        *guarded("clock", lambda: _clock(lake.dsn)),
+        *guarded("slot", lambda: check_stream(lake.dsn, lake.plan)),
+    ]

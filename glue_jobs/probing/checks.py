@@ -78,9 +78,9 @@ def versions(spark: SparkSession) -> str:
     """Return the versions of what the jobs run on."""
     jvm: Any = spark.sparkContext._jvm
     java = jvm.java.lang.System.getProperty("java.version")
-    iceberg = java_with(spark, _ICEBERG).IcebergBuild.version()
+    build = getattr(java_with(spark, _ICEBERG), _ICEBERG.rpartition(".")[2])
     return (
-        f"Java {java}, Spark {pyspark.__version__}, Iceberg {iceberg},"
+        f"Java {java}, Spark {pyspark.__version__}, Iceberg {build.version()},"
         f" Python {platform.python_version()}, botocore {botocore.__version__}"
     )
 
@@ -95,25 +95,26 @@ def java_members(spark: SparkSession) -> str:
 
 def packages() -> str:
     """Import the packages in the driver; return their versions."""
-    return ", ".join(_versions())
+    return ", ".join(_versions(PACKAGES))
 
 
 def packages_in_tasks(spark: SparkSession) -> str:
     """Import the packages in a task, through Arrow, as the stream's tasks do."""
+    names = PACKAGES
 
     def found(batches: Iterable[Any]) -> Iterable[Any]:
         import pyarrow
 
         for _ in batches:
             pass
-        yield pyarrow.RecordBatch.from_pydict({"found": list(_versions())})
+        yield pyarrow.RecordBatch.from_pydict({"found": list(_versions(names))})
 
     rows = spark.range(1, numPartitions=1).mapInArrow(found, "found string").collect()
     return ", ".join(row["found"] for row in rows)
 
 
-def _versions() -> Iterator[str]:
-    for name in PACKAGES:
+def _versions(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
         module = importlib.import_module(name)
         yield f"{name} {module.__version__}" if hasattr(module, "__version__") else name
 

@@ -10,12 +10,13 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config import versions
 from cdclake.config.aws_model import CreatedSource
+from cdclake.config.database_parameters import ENGINES, database_parameters, parameter_family
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.nag_suppressions import suppress
 from cdclake.stacks.constructs.postgres_server import ADMIN, PORT, add_subnets, keep_data
 
-_ENGINE = "aurora-postgresql"
+_ENGINE = ENGINES["aurora"]
 _Cluster = aws_rds.CfnDBCluster
 
 
@@ -82,9 +83,9 @@ class AuroraCluster(Construct):
         return aws_rds.CfnDBClusterParameterGroup(
             self,
             "Parameters",
-            family=f"{_ENGINE}{versions.POSTGRES}",
+            family=parameter_family(self._sizes),
             description="Logical replication over TLS",
-            parameters={"rds.logical_replication": "1", "rds.force_ssl": "1"},
+            parameters=database_parameters(self._sizes),
         )
 
     def _add_instances(self, cluster: aws_rds.CfnDBCluster) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from aws_cdk import Aws
 
@@ -74,19 +73,19 @@ def uses_control_objects(state: BucketReference, access: ControlAccess) -> list[
     ]
 
 
-def keeps_checkpoints(bucket: BucketReference, prefix: str) -> Grant:
+def keeps_checkpoints(bucket: BucketReference, prefix: str) -> list[Grant]:
     """Allow what S3A sends for a checkpoint below a prefix."""
     return keeps_files_by_s3a(bucket, prefix, "checkpoints, whose files Spark names")
 
 
-def keeps_files_by_s3a(bucket: BucketReference, prefix: str, because: str) -> Grant:
+def keeps_files_by_s3a(bucket: BucketReference, prefix: str, because: str) -> list[Grant]:
     """Allow what S3A sends for files below a prefix.
 
-    S3A probes the directories above the one that it works on, so the prefix itself is included,
-    with and without the slash that marks a directory. Source: Hadoop's `MkdirOperation`.
+    Before it makes a folder it looks whether a file is above it, so the prefix itself may be read.
+    Source: Hadoop's `MkdirOperation`, and the recorded requests.
     """
-    kept = keeps_objects(bucket, prefix, because)
-    return replace(kept, on=[f"{bucket.arn}/{prefix}", *kept.on])
+    above = Grant(actions=["s3:GetObject"], on=[f"{bucket.arn}/{prefix}"], because=because)
+    return [keeps_objects(bucket, prefix, because), above]
 
 
 def reads_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:

@@ -10,15 +10,14 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config import versions
 from cdclake.config.aws_model import CreatedSource
+from cdclake.config.database_parameters import database_parameters, parameter_family
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.nag_suppressions import suppress
 
-_FAMILY = f"postgres{versions.POSTGRES}"
 PORT = 5432
 ADMIN = "cdclake_admin"
 _LOGS = ("postgresql", "upgrade")
-_MB_IN_GB = 1024
 
 
 class PostgresServer(Construct):
@@ -47,7 +46,7 @@ class PostgresServer(Construct):
             db_instance_identifier=naming.source_server(ground.prefix),
             db_name=database,
             **_versioned(sizes.maintenance_window),
-            db_parameter_group_name=self._add_parameters(sizes.slot_wal_gb).ref,
+            db_parameter_group_name=self._add_parameters(sizes).ref,
             db_subnet_group_name=add_subnets(self, ground).ref,
             vpc_security_groups=[security_group],
             publicly_accessible=False,
@@ -67,19 +66,13 @@ class PostgresServer(Construct):
         self.endpoint = instance.attr_endpoint_address
         self.admin_secret_arn = instance.attr_master_user_secret_secret_arn
 
-    def _add_parameters(self, slot_wal_gb: int) -> aws_rds.CfnDBParameterGroup:
+    def _add_parameters(self, sizes: CreatedSource) -> aws_rds.CfnDBParameterGroup:
         return aws_rds.CfnDBParameterGroup(
             self,
             "Parameters",
-            family=_FAMILY,
+            family=parameter_family(sizes),
             description="Logical replication over TLS, with bounded WAL for the slot",
-            parameters={
-                "rds.logical_replication": "1",
-                "rds.force_ssl": "1",
-                # Beyond this PostgreSQL invalidates the slot: the lake needs a new snapshot, but
-                # the disk does not fill up.
-                "max_slot_wal_keep_size": str(slot_wal_gb * _MB_IN_GB),
-            },
+            parameters=database_parameters(sizes),
         )
 
     def _add_logs(self, instance: aws_rds.CfnDBInstance) -> None:

@@ -66,7 +66,11 @@ def local_arguments(lake: LocalLake, job: str) -> dict[str, str]:
     values = {
         "--plan": lake.plan_uri,
         "--database": lake.plan.lake_database,
-        "--checkpoint": checkpoint_folder(lake).as_uri(),
+        "--checkpoint": (
+            s3_checkpoint(lake, job)
+            if job == naming.PROBE_JOB
+            else checkpoint_folder(lake).as_uri()
+        ),
         "--metrics": given.get("--metrics", ""),
         "--mask_salt": naming.salt_secret(lake.plan.name),
         "--offsets": "_connect_offsets",
@@ -81,6 +85,12 @@ def local_arguments(lake: LocalLake, job: str) -> dict[str, str]:
         local |= _of_load(lake, given)
     assert local.keys() == given.keys() - {"--deployment"}
     return local
+
+
+def s3_checkpoint(lake: LocalLake, job: str) -> str:
+    """The page's checkpoint in the local state bucket, for which the job needs Hadoop's S3A."""
+    given = deployed_arguments()[job]["--checkpoint"]
+    return given.replace("STATE-BUCKET", lake.bucket)
 
 
 def _group(given: dict[str, str]) -> dict[str, str]:

@@ -9,7 +9,9 @@ import pytest
 
 from cdclake.check import Check
 from cdclake.local import doctor
-from tests.local.source_database import proposed, run, running_server
+from cdclake.local.lake.source import prepare_source
+from cdclake.local.stream_checks import check_stream
+from tests.local.source_database import PASSWORD, proposed, run, running_server
 
 pytestmark = pytest.mark.local
 
@@ -34,6 +36,25 @@ def test_a_server_without_a_plan(database: str) -> None:
         source = found(f"{dsn}/postgres")["source"]
     assert (source.state, "wal_level is replica" in source.detail) == ("failed", True)
     assert "wal_level = logical" in source.remedy
+
+
+def test_the_slot_and_the_publication_of_a_lake(database: str, tmp_path: Path) -> None:
+    run(database, "CREATE TABLE t (id int PRIMARY KEY)")
+    plan = proposed(database, tmp_path / "p.yaml")
+
+    def states() -> dict[str, str]:
+        found = list(check_stream(database, plan))
+        assert all(bool(check.remedy) == (check.state != "ok") for check in found)
+        return {check.name: check.state for check in found}
+
+    assert states() == {"slot": "failed", "publication": "failed"}
+    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    name = plan.source_object
+    run(database, f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
+    assert states() == {"slot": "warning", "publication": "ok"}
+    run(database, f"ALTER PUBLICATION {name} DROP TABLE t")
+    assert states()["publication"] == "failed"
+    run(database, f"SELECT pg_drop_replication_slot('{name}')")
 
 
 def test_a_clock_that_differs(database: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,11 +68,15 @@ def test_source_and_lake_are_compared_as_the_page_says(running, lake, reader):
     assert table["source_rows"] == table["lake_rows"] > 0
 
 
+@needs_hudi
 def test_the_probe_finds_here_what_the_jobs_need(lake):
     given = arguments_of(lake, naming.PROBE_JOB)
+    assert given["--checkpoint"] == f"s3://{lake.bucket}/checkpoints/shop/probe"
     assert started(lake, naming.PROBE_JOB, given).process.wait(300) == 0
     report = lake.control.read(naming.report_name(given["--run"])).content
     assert report["ok"] and len(report["checks"]) == 7
+    [checkpoint] = [check for check in report["checks"] if check["name"] == "checkpoint"]
+    assert "S3AFileSystem" in checkpoint["detail"]
 
 
 def test_a_comparison_that_cannot_be_says_why(lake):

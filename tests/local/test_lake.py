@@ -101,6 +101,12 @@ def test_psql_is_run_with_the_password_in_its_environment(
     assert lake.run("psql")["source"]["password"] == password
 
 
+def test_doctor_finds_slot_and_publication_of_the_lake(lake: RunningLake) -> None:
+    told = {check["name"]: check["state"] for check in lake.run("doctor")["checks"]}
+    of_lake = ("lake", "clock", "slot", "publication")
+    assert {name: told.get(name) for name in of_lake} == dict.fromkeys(of_lake, "ok")
+
+
 def test_the_snapshot_is_equal(lake: RunningLake) -> None:
     tables = lake.assert_equal()
     assert tables["orders"]["source_rows"] == tables["orders"]["lake_rows"] == 1000

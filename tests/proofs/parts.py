@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults.catalogue import GROUPS
 from tests.mutations.broken import MUTATIONS
+from tests.recorded_requests.record import PARTS
 
 PROJECT = Path(__file__).resolve().parents[2]
 MODEL_SEEDS, SEEDS_PER_UNIT = 200, 20
 READS, READS_PER_UNIT = 1000, 100
 _READS = "tests/trino/test_reads.py"
+_REQUESTS = "tests/local/test_recorded_requests.py"
 _MARKED = re.compile(r"\bmark\.(slow|synth)\b")
 
 
@@ -47,8 +49,7 @@ def all_parts() -> list[Part]:
             "slow-local",
             "the real local lake: crashes, edges of Debezium, Kafka and PostgreSQL, operations",
             (
-                # Tests of a file share a lake, and go on with what those before have made.
-                *_marked_files("tests/local", "slow", whole=True),
+                *_local_units(),
                 *_marked_files("tests/avro", "slow"),
             ),
         ),
@@ -101,6 +102,20 @@ def _marked_files(folder: str, mark: str, *, whole: bool = False) -> tuple[Unit,
     names: Sequence[str] = [str(file.relative_to(PROJECT)) for file in marked]
     selected = "" if whole else mark
     return tuple(Unit(name, ("pytest", "-q", "-m", selected, name)) for name in names)
+
+
+def _local_units() -> Iterator[Unit]:
+    """Yield a unit for each file; of the recorded requests one for each test, with its own lake.
+
+    Other tests of a file share a lake, and go on with what those before have made.
+    """
+    for unit in _marked_files("tests/local", "slow", whole=True):
+        if unit.name != _REQUESTS:
+            yield unit
+            continue
+        for part in range(len(PARTS)):
+            test = f"{_REQUESTS}::test_the_recording_has_what_the_jobs_ask_for[{part}]"
+            yield Unit(f"{_REQUESTS}, part {part + 1}", ("pytest", "-q", test))
 
 
 def _model_unit(first: int) -> Unit:

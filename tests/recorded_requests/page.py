@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cdclake.deployed_jobs import AT_KAFKA, JOBS
 from tests.recorded_requests.kafka_audit import CONNECTOR
 from tests.recorded_requests.reasons import (
+    REFUSED,
     UNRECORDED,
     UNRECORDED_CALLS,
     UNRECORDED_OF_CONNECTOR,
@@ -70,6 +71,10 @@ def _lines() -> Iterator[str]:
     calls = {function: sorted(made) for function, made in called().items()}
     rows = [(f"`{of}`", str(len(made)), _code(made)) for of, made in calls.items()]
     yield from _table(("function", "distinct calls", "calls"), rows)
+    yield "## Requests that are refused on purpose"
+    yield ""
+    refused = [(f"`{action}`", f"`{on}`", reason) for (action, on), reason in REFUSED.items()]
+    yield from _table(("action", "resource", "why the job goes on"), refused)
     yield _UNUSED
     yield from _table(("role", "action", "resource", "reason"), _unused_of_jobs())
     yield "Of the connector, on its cluster:"

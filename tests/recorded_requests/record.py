@@ -2,7 +2,8 @@
 
 Each job runs with its page's arguments on a local lake, behind a proxy, and with its own login at
 Kafka. The result, by job the distinct permissions on patterns of resources, is written to
-requests.json in this folder. Jobs that are not named keep what is recorded of them.
+requests.json in this folder. Named jobs add to what is recorded of them, since a run need not do
+all that another one did; the others keep it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ from cdclake.local.lake.lake import BUCKET, LocalLake, open_lake
 from cdclake.local.process.home import Home
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.reader.query import run_query
-from tests.local.deployed_runs import arguments_of, deployed_stream, lake_of_jobs, order, started
+from tests.local.deployed_runs import (
+    arguments_of,
+    deployed_stream,
+    lake_of_jobs,
+    order,
+    s3_checkpoint,
+    started,
+)
 from tests.local.running import RunningLake
 from tests.recorded_requests.kafka_audit import CONNECTOR, audited_kafka, kafka_options
 from tests.recorded_requests.permissions import Needed
@@ -43,6 +51,7 @@ _RANDOM = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){0,6}[0-9a-f]*")
 _MADE_UP = (
     (re.compile(r"^(warehouse/[^/]+/[^/]+_hudi/).+"), r"\1*"),
     (re.compile(r"^(warehouse/[^/]+/[^/]+/(?:data|metadata)/).*"), r"\1*"),
+    (re.compile(r"^(checkpoints/[^/]+/[^/]+/).+"), r"\1*"),
     (re.compile(r"(/(?:reports|repairs|repaired|resume|derived|polls)/)[^/]+$"), r"\1*"),
     (_RANDOM, "*"),
 )
@@ -55,6 +64,9 @@ _OF_KAFKA = {
     "^group/cdclake-connect$": "group/__amazon_msk_connect_1",
     "^group/shop-prod-": "group/shop-",
 }
+_AT_ONCE = 4
+# Jobs that one lake runs in a test, which then takes minutes.
+PARTS = tuple(JOBS[first : first + _AT_ONCE] for first in range(0, len(JOBS), _AT_ONCE))
 _ROOT = f"{BUCKET}/warehouse/"  # a folder only here: on AWS the warehouse is a bucket
 Requests = dict[str, list[tuple[str, str]]]  # by job: action and pattern
 
@@ -134,11 +146,15 @@ def _behind_proxy(lake: LocalLake) -> Iterator[tuple[LocalLake, RecordingProxy]]
 
 
 def _stream(running: RunningLake, lake: LocalLake) -> None:
-    """Let a deployed stream bring in changes, and hand over."""
+    """Let a deployed stream bring in changes, and hand over.
+
+    Its checkpoint is a new one in S3, as on AWS, and not the folder of the local stream.
+    """
+    checkpoint = {"--checkpoint": s3_checkpoint(lake, naming.STREAM_JOB)}
     running.run("pause")
     with running.connect() as connection:
         connection.execute("update orders set note = 'recorded' where order_id <= 50")
-    job = deployed_stream(lake, "recorded", kafka_options)
+    job = deployed_stream(lake, "recorded", lambda *of: kafka_options(*of) | checkpoint)
     query = "select count(*) from orders where note = 'recorded'"
     running.eventually(lambda: running.sql(query)[0][0] == 50, 180)
     order(lake, None)
@@ -174,12 +190,16 @@ def known() -> Requests:
     }
 
 
+def _with(before: Requests, found: Requests) -> Requests:
+    return before | {of: sorted({*calls, *before.get(of, [])}) for of, calls in found.items()}
+
+
 def main() -> int:
     """Record, and write the file."""
     jobs = sys.argv[1:] or JOBS
     with tempfile.TemporaryDirectory() as folder, lake_of_jobs(Path(folder)) as running:
         found = record(running, jobs)
-    kept = {**known(), **found} if sys.argv[1:] else found
+    kept = _with(known(), found) if sys.argv[1:] else found
     ordered = {name: kept[name] for name in (*JOBS, CONNECTOR, READER) if name in kept}
     REQUESTS.write_text(json.dumps(ordered, indent=1) + "\n")
     return 0

@@ -48,6 +48,29 @@ def test_what_another_build_lacks_is_named(spark):
     ]
 
 
+def failing(spark, lake, tmp_path, *names: str) -> dict[str, Any]:
+    found = checks.probe(
+        spark, database=lake.database, control=store(Careless), checkpoint=tmp_path.as_uri()
+    )
+    failed = {check.name: check for check in found if check.state == "failed"}
+    assert set(failed) == {"conditional writes", *names}
+    assert all(check.remedy for check in failed.values())
+    return failed
+
+
+def test_another_build_fails(spark, lake, tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "_ICEBERG", "org.apache.iceberg.BuildOfAnother")
+    monkeypatch.setattr(checks, "MEMBERS", {"org.apache.iceberg.Gone": ("melted",)})
+    failed = failing(spark, lake, tmp_path, "versions", "java")
+    assert "org.apache.iceberg.Gone" in failed["java"].detail
+
+
+def test_a_package_that_tasks_lack_fails(spark, lake, tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "PACKAGES", ("msgspec", "not_on_glue"))
+    failed = failing(spark, lake, tmp_path, "packages", "tasks")
+    assert "not_on_glue" in failed["packages"].detail
+
+
 def tables_of(lake: LakeTables) -> list[str]:
     return [row["tableName"] for row in lake.spark.sql("SHOW TABLES IN lake.probed").collect()]
 
@@ -81,10 +104,3 @@ def test_a_store_without_conditions_fails_and_is_left_clean():
     with pytest.raises(ComponentFailed, match="whose condition does not hold"):
         checks.conditional_writes(careless)
     assert careless.stored == {}
-
-
-def test_a_missing_package_fails(monkeypatch):
-    monkeypatch.setattr(checks, "PACKAGES", ("msgspec", "not_on_glue"))
-    [found] = checks._result("packages", "see the wheels", checks.packages)
-    assert (found.state, found.remedy) == ("failed", "see the wheels")
-    assert "not_on_glue" in found.detail

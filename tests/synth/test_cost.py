@@ -12,7 +12,10 @@ from cdclake.cost.meters import BY_USAGE, FREE, HOURS, METERS, fixed_quantities
 from cdclake.cost.prices import PRICES, load_prices
 from cdclake.cost.usage import Load, usage_quantities
 from scripts.cost_page import PAGE, environment_estimate, page
+from tests.source_tree import PROJECT
 from tests.synth.deployments import VARIANTS, Synthesized
+
+FIRST = PROJECT / "docs" / "runbooks" / "first-deployment.md"
 
 
 def quantities(deployed: Synthesized) -> dict[str, float]:
@@ -58,6 +61,21 @@ def test_a_trial_and_dev_are_affordable():
     assert trial.total_month_usd < 300
     assert trial.unknown == dev.unknown == ["cloudwatch.metric"]
     assert dev.total_month_usd < 700
+
+
+@pytest.mark.parametrize(
+    ("what", "meters"),
+    [
+        ("the endpoints", ["vpc.endpoint"]),
+        ("the database", ["rds.db.t4g.micro", "rds.storage"]),
+        ("the brokers and the connector", ["msk.kafka.t3.small", "msk.storage", "connect.mcu"]),
+    ],
+)
+def test_the_first_deployment_says_what_each_stage_adds(what, meters):
+    page = " ".join(FIRST.read_text().split())
+    costs = {line.meter: line.month_usd or 0.0 for line in environment_estimate("trial").lines}
+    total = sum(costs[meter] for meter in meters)
+    assert f"{total:.0f} dollars a month for {what})" in page
 
 
 def test_the_page_is_that_of_the_command():

@@ -12,6 +12,9 @@ from cdclake.deployed_jobs import AT_KAFKA, JOBS
 from tests.recorded_requests.functions import CALLS, FUNCTIONS
 from tests.recorded_requests.kafka_audit import CONNECTOR
 from tests.recorded_requests.reasons import (
+    PROBE,
+    REFUSED,
+    STREAM,
     UNRECORDED,
     UNRECORDED_CALLS,
     UNRECORDED_OF_CONNECTOR,
@@ -46,32 +49,38 @@ def role_name(job: str) -> str:
 
 
 def calls_of(job: str) -> Iterator[Call]:
-    """What IAM is asked for the recorded requests of a job."""
-    for action, on in known()[job]:
-        on = on.replace("*", "x")
-        service = action.partition(":")[0]
-        if service == "s3":
-            bucket, _, key = on.partition("/")
-            yield (
-                action,
-                BUCKETS[bucket] if action == "s3:ListBucket" else (f"{BUCKETS[bucket]}/{key}"),
-                "",
-            )
-            if action in OF_S3:
-                yield OF_S3[action], KEY, "s3"
-        elif service == "kafka-cluster":
-            kind, _, name = on.partition("/")
-            own = f"{kind}/shop/uuid/{name}" if name else "cluster/shop/uuid"
-            yield action, f"arn:aws:kafka:{HERE}:{own}", ""
-        elif service == "glue":
-            database, _, table = on.partition("/")
-            yield action, f"arn:aws:glue:{HERE}:catalog", ""
-            yield action, f"arn:aws:glue:{HERE}:database/{database}", ""
-            if table:
-                yield action, f"arn:aws:glue:{HERE}:table/{database}/{table}", ""
-        else:
-            yield action, SECRETS[on], ""
-            yield "kms:Decrypt", KEY, "secretsmanager"
+    """What IAM is asked for the recorded requests of a job, and does not refuse on purpose."""
+    for request in known()[job]:
+        if request not in REFUSED:
+            yield from asked_for(*request)
+
+
+def asked_for(action: str, on: str) -> Iterator[Call]:
+    """What IAM is asked for a recorded request."""
+    on = on.replace("*", "x")
+    service = action.partition(":")[0]
+    if service == "s3":
+        bucket, _, key = on.partition("/")
+        yield (
+            action,
+            BUCKETS[bucket] if action == "s3:ListBucket" else (f"{BUCKETS[bucket]}/{key}"),
+            "",
+        )
+        if action in OF_S3:
+            yield OF_S3[action], KEY, "s3"
+    elif service == "kafka-cluster":
+        kind, _, name = on.partition("/")
+        own = f"{kind}/shop/uuid/{name}" if name else "cluster/shop/uuid"
+        yield action, f"arn:aws:kafka:{HERE}:{own}", ""
+    elif service == "glue":
+        database, _, table = on.partition("/")
+        yield action, f"arn:aws:glue:{HERE}:catalog", ""
+        yield action, f"arn:aws:glue:{HERE}:database/{database}", ""
+        if table:
+            yield action, f"arn:aws:glue:{HERE}:table/{database}/{table}", ""
+    else:
+        yield action, SECRETS[on], ""
+        yield "kms:Decrypt", KEY, "secretsmanager"
 
 
 def test_every_deployed_job_the_connector_and_the_reader_have_been_recorded():
@@ -112,6 +121,18 @@ def test_the_role_of_a_job_allows_what_it_asked_for(variants, job):
         if not allows(role, action, arn, ViaService=f"{via}.eu-west-1.amazonaws.com")
     ]
     assert refused == []
+
+
+def test_what_s3a_can_do_without_is_refused(variants):
+    """For then a role has no right outside of its pipeline's checkpoints."""
+    refused = {
+        request
+        for job in (STREAM, PROBE)
+        for request in known()[job]
+        for action, arn, via in asked_for(*request)
+        if not via and not allows(role_of(variants["governed"], role_name(job)), action, arn)
+    }
+    assert refused == {*REFUSED}
 
 
 def test_a_permission_that_no_request_used_has_a_reason(variants):

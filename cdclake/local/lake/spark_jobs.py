@@ -57,7 +57,7 @@ def stream_spec(lake: LocalLake) -> Spec:
     return Spec(
         name=STREAM,
         argv=tuple(_command(lake, naming.STREAM_JOB, arguments)),
-        env=_environment(lake, STREAM, memory="1500m"),
+        env=_environment(lake, STREAM, memory="1500m", s3a=False),
         shell=shell(),
         cwd=str(lake.home.run),
         log=str(lake.home.log(STREAM)),
@@ -136,10 +136,11 @@ def start_job(lake: LocalLake, job: str, arguments: dict[str, str]) -> RunningJo
     # A job that a component starts inherits the component's keeper, and so ends with it.
     keeper = {KEEPER_KEY: os.environ[KEEPER_KEY]} if KEEPER_KEY in os.environ else {}
     marks = {HOME_KEY: str(lake.home.path), COMPONENT_KEY: job, **keeper}
+    s3a = job == naming.PUBLISH_JOB or arguments.get("checkpoint", "").startswith("s3://")
     with lake.home.log(job).open("ab") as output:
         process = subprocess.Popen(
             _command(lake, job, {"run": run, **arguments}),
-            env={**shell(), **_environment(lake, job, memory="1g"), **marks},
+            env={**shell(), **_environment(lake, job, memory="1g", s3a=s3a), **marks},
             cwd=lake.home.run,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -161,8 +162,9 @@ def _command(lake: LocalLake, job: str, arguments: dict[str, str]) -> list[str]:
     return [sys.executable, "-P", str(script_of(job)), *words]
 
 
-def _environment(lake: LocalLake, job: str, *, memory: str) -> dict[str, str]:
-    conf = {**catalog_conf(lake.warehouse_uri), **_local_conf(lake, job, memory)}
+def _environment(lake: LocalLake, job: str, *, memory: str, s3a: bool) -> dict[str, str]:
+    """Return the environment of a job; with `s3a` Hadoop can use files of the local S3."""
+    conf = {**catalog_conf(lake.warehouse_uri), **_local_conf(lake, job, memory, s3a=s3a)}
     armed = {FAIL_POINT_KEY: os.environ[FAIL_POINT_KEY]} if FAIL_POINT_KEY in os.environ else {}
     words = [word for key, value in sorted(conf.items()) for word in ("--conf", f"{key}={value}")]
     return environment(
@@ -177,7 +179,7 @@ def _environment(lake: LocalLake, job: str, *, memory: str) -> dict[str, str]:
     )
 
 
-def _local_conf(lake: LocalLake, job: str, memory: str) -> dict[str, str]:
+def _local_conf(lake: LocalLake, job: str, memory: str, *, s3a: bool) -> dict[str, str]:
     catalog = f"spark.sql.catalog.{naming.CATALOG}"
     classes = class_archive.option(lake.home, CLASSES, java(lake.home))
     logging = f"-Dlog4j2.configurationFile={LOG4J2.as_uri()}"
@@ -194,7 +196,7 @@ def _local_conf(lake: LocalLake, job: str, memory: str) -> dict[str, str]:
         "spark.driver.memory": memory,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraClassPath": _class_path(job),
+        "spark.driver.extraClassPath": _class_path(job, s3a=s3a),
         "spark.driver.extraJavaOptions": " ".join(options),
         # The driver listens, on 127.0.0.1; a local master makes the secret itself.
         "spark.authenticate": "true",
@@ -205,18 +207,15 @@ def _local_conf(lake: LocalLake, job: str, memory: str) -> dict[str, str]:
         f"{catalog}.s3.endpoint": lake.s3,
         f"{catalog}.s3.path-style-access": "true",
         f"{catalog}.client.region": REGION,
-        **(_hudi_conf(lake) if job == naming.PUBLISH_JOB else {}),
+        **(HUDI_CONF if job == naming.PUBLISH_JOB else {}),
+        **(_s3a_conf(lake) if s3a else {}),
     }
 
 
-def _hudi_conf(lake: LocalLake) -> dict[str, str]:
-    """Return Hudi's settings, and those of Hadoop's client of S3, which Hudi writes its files with.
-
-    Glue has such a client for `s3://`.
-    """
+def _s3a_conf(lake: LocalLake) -> dict[str, str]:
+    """Return the settings of Hadoop's client of S3, which Glue has for `s3://`."""
     files = "spark.hadoop.fs.s3a"
     return {
-        **HUDI_CONF,
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
         f"{files}.endpoint": lake.s3,
         f"{files}.endpoint.region": REGION,
@@ -240,13 +239,13 @@ def _compilers(job: str) -> list[str]:
     return ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m"]
 
 
-def _class_path(job: str) -> str:
+def _class_path(job: str, *, s3a: bool) -> str:
     """Return the jars that Glue includes, and those that only this job needs.
 
-    The bulk load needs the connector's JDBC driver.
+    Hadoop's client of S3 is next to Hudi's jars. The bulk load needs the connector's JDBC driver.
     """
     jars = f"{jar_folder('spark')}/*"
-    if job == naming.PUBLISH_JOB:
+    if s3a:
         return f"{jars}:{jar_folder('hudi')}/*"
     if job != naming.LOAD_JOB:
         return jars

@@ -56,6 +56,17 @@ def quotas(value: float) -> Callable[[dict[str, Any]], dict[str, Any]]:
     return answer
 
 
+def parameters(modifiable: bool = True, wal_mb: str = "-1-2147483647") -> dict[str, Any]:
+    allowed = {
+        "rds.logical_replication": "0,1", "rds.force_ssl": "0,1", "max_slot_wal_keep_size": wal_mb
+    }  # fmt: skip
+    known = [
+        {"ParameterName": name, "AllowedValues": values, "IsModifiable": modifiable}
+        for name, values in allowed.items()
+    ]
+    return {"EngineDefaults": {"DBParameterGroupFamily": "postgres17", "Parameters": known}}
+
+
 ALL_ZONES = [name for name, _ in ZONES]
 ROLE = {"Path": "/", "RoleName": "r", "RoleId": "i" * 16, "Arn": "a" * 20, "CreateDate": "2026"}
 GOOD: Answers = {
@@ -70,6 +81,7 @@ GOOD: Answers = {
     "DescribeOrderableDBInstanceOptions": {
         "OrderableDBInstanceOptions": [orderable("16.9", []), orderable("17.6", ALL_ZONES)]
     },
+    "DescribeEngineDefaultParameters": parameters(),
     "ListKafkaVersions": {"KafkaVersions": [{"Version": "3.9.x.kraft", "Status": "ACTIVE"}]},
     "GetRole": {"Role": {**ROLE, "CreateDate": datetime(2026, 1, 1, tzinfo=UTC)}},
     "ListServiceQuotas": quotas(1000),
@@ -104,6 +116,18 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
         "DescribeOrderableDBInstanceOptions",
         {"OrderableDBInstanceOptions": [orderable("17.6", ALL_ZONES[:2])]},
         "database class", "not in eu-west-1c",
+    ),
+    "a parameter is fixed": (
+        "DescribeEngineDefaultParameters", parameters(modifiable=False), "database parameters",
+        "rds.logical_replication = 1: it cannot be changed",
+    ),
+    "a slot may keep less": (
+        "DescribeEngineDefaultParameters", parameters(wal_mb="0-1024"), "database parameters",
+        "max_slot_wal_keep_size = 20480: it takes 0-1024",
+    ),
+    "a family without the parameters": (
+        "DescribeEngineDefaultParameters", {"EngineDefaults": {"Parameters": []}},
+        "database parameters", "it has no such parameter",
     ),
     "no such Kafka": (
         "ListKafkaVersions",
@@ -162,7 +186,7 @@ def deployment(folder: Path, more: str = "") -> Deployment:
 def test_an_account_that_is_ready(answers: Answers, tmp_path: Path) -> None:
     found = preflight(deployment(tmp_path))
     assert [check for check in found if check.state != "ok"] == []
-    assert len({check.name for check in found}) == 14
+    assert len({check.name for check in found}) == 15
 
 
 def test_every_check_has_a_test_in_which_it_does_not_pass(answers: Answers, tmp_path: Path) -> None:
@@ -188,6 +212,21 @@ def test_the_region_must_be_that_of_the_file(answers: Answers, tmp_path: Path) -
     found = preflight(deployment(tmp_path, "aws: {region: eu-north-1}\n"))
     [region] = [check for check in found if check.name == "region"]
     assert (region.state, region.remedy) == ("failed", "set AWS_REGION=eu-north-1")
+
+
+def test_parameters_of_a_cluster_are_those_of_its_family(answers: Answers, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def answer(given: dict[str, Any]) -> dict[str, Any]:
+        asked.append(given["DBParameterGroupFamily"])
+        return parameters()
+
+    del answers["DescribeEngineDefaultParameters"]
+    answers["DescribeEngineDefaultClusterParameters"] = answer
+    found = preflight(deployment(tmp_path, "aws: {source: {create: {engine: aurora}}}\n"))
+    [check] = [check for check in found if check.name == "database parameters"]
+    assert (check.state, asked) == ("ok", ["aurora-postgresql17"])
+    assert "max_slot_wal_keep_size" not in check.detail
 
 
 def test_zones_that_the_region_lacks_fail(answers: Answers, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections import namedtuple
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from cdclake.extras import LOCAL, install_command
 from cdclake.local import doctor
 from cdclake.local.lake import stack
 from cdclake.local.process.home import Home
+from cdclake.local.stream_checks import check_slot
+from tests.unit.postgres.tables import server
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -101,6 +104,21 @@ def test_ports_that_another_process_has(tmp_path: Path, monkeypatch: pytest.Monk
 def test_without_a_lake_its_check_is_skipped(tmp_path: Path) -> None:
     [found] = doctor.check_lake(Home(tmp_path))
     assert (found.state, str(tmp_path) in found.detail) == ("skipped", True)
+
+
+@pytest.mark.parametrize(
+    ("slot", "state"),
+    [
+        ({"slot_active": True}, "ok"),
+        ({"slot_active": False}, "warning"),
+        ({"slot_wal_status": "lost"}, "failed"),
+        ({"slot_exists": False}, "failed"),
+    ],
+)
+def test_slot(slot: dict[str, Any], state: str) -> None:
+    found = check_slot(server(**{"slot_exists": True, "slot_active": True, **slot}), "cdclake_shop")
+    assert (found.state, bool(found.remedy)) == (state, state != "ok")
+    assert "cdclake_shop" in found.detail
 
 
 def test_a_source_that_does_not_answer(tmp_path: Path) -> None:
