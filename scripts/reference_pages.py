@@ -56,7 +56,7 @@ Without a command: `--version`, `--install-completion` for your shell, `--show-c
 | `CDCLAKE_HOME` | folder of the local lake | `.cdclake` in the clone or in your project |
 | `CDCLAKE_SOURCE_DSN` | the source's DSN with its password, for every command that takes one | |
 | `CDCLAKE_CACHE` | folder of an installation's jars | in the platform's cache folder |
-| `CDCLAKE_MAVEN_MIRROR` | URL from which an installation fetches jars | Maven Central |
+| `CDCLAKE_MAVEN_MIRROR` | URL of the mirror of an installation's jars | Maven Central |
 | `CDCLAKE_PAGILA`, `CDCLAKE_MOMA` | folder of a database for `demo --database` | |
 """
 
