@@ -121,6 +121,8 @@ def test_the_panel_cuts_no_figure(width: int) -> None:
         batch=1234, batch_events=123_456, batch_seconds=123.4, freshness_s=123.4, slowest_s=123.4,
     )  # fmt: skip
     with panel.open():
+        panel.begin("open for business")
+        panel.end("open for business", "1,234,567 rows in 123,456 transactions, 12 rolled back")
         panel.begin("keep Java's classes for the next start")
         panel.look(look)
         panel.end("keep Java's classes for the next start")
