@@ -18,7 +18,7 @@ SIZE ?= short
 
 .DEFAULT_GOAL := help
 .PHONY: help setup wheel hudi-jars trino-jars trino-iceberg-jars demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
-	test-mutations test-faults prove bench bench-full check audit format record record-requests docs site lock clean
+	test-mutations test-faults prove bench bench-full check audit format record record-requests docs site recording lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -147,6 +147,9 @@ docs: plugins ## Regenerate the pages that are generated from the code
 
 site: setup $(SITE) ## Build the docs' site (build/site/html/): strict, with a search that needs no network
 	@$(BIN)/python -m scripts.build_site
+
+recording: setup build/venvs/site/.installed ## Record the demo on a terminal as docs/demo.cast, which the site plays; 2 minutes
+	@build/venvs/site/bin/python -m scripts.record_demo
 
 site/node_modules/.package-lock.json: site/package-lock.json
 	@npm ci --prefix site --no-audit --no-fund --silent

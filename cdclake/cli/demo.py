@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.activity import listening
+from cdclake.cli.demo_text import given_lines, shop_lines
 from cdclake.cli.output import JsonOption, emit, say, say_progress
 from cdclake.errors import InputError
 
@@ -141,43 +142,10 @@ def _flushed(line: str) -> None:
 
 
 def _render(answer: dict[str, Any]) -> None:
-    """Print the final table, the figures, and the location of a lake that was kept."""
-    _print_tables(answer)
-    expected = f"of {answer['events_expected']} expected"
-    say(f"{answer['events']} {expected} events in changelogs, {answer['events_per_s']} per second")
-    say(f"freshness {answer['freshness_p50_ms']} ms (p50), {answer['freshness_p95_ms']} ms (p95)")
-    say(f"first row in the lake after {answer['seconds_to_first_row']} s")
-    _print_end(answer)
+    for line in shop_lines(answer):
+        say(line)
 
 
 def _render_given(answer: dict[str, Any]) -> None:
-    _print_tables(answer)
-    say(f"{answer['statements']} statements changed the source while it was streamed")
-    _print_end(answer)
-
-
-def _print_tables(answer: dict[str, Any]) -> None:
-    names = (
-        "table", "source_rows", "lake_rows", "inserts", "updates", "deletes",
-        "missing", "extra", "different", "unsettled",
-    )  # fmt: skip
-    rows = [names, *(tuple(str(table[name]) for name in names) for table in answer["tables"])]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(names))]
-    say("")
-    for row in rows:
-        first, *rest = (
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        say("  ".join((first, *rest)).replace("_", " " if row is names else "_"))
-    say("")
-
-
-def _print_end(answer: dict[str, Any]) -> None:
-    say(f"{answer['seconds_total']} s in total")
-    say("the lake equals the source" if answer["ok"] else "the lake DIFFERS from the source")
-    if "home" in answer:
-        say(f"the lake is still running; inspect it with\n  export CDCLAKE_HOME={answer['home']}")
-        table = answer["tables"][-1]["table"]
-        say(f"  cdclake status\n  cdclake sql 'SELECT * FROM {table}_current LIMIT 5'")
-        say("  cdclake down")
+    for line in given_lines(answer):
+        say(line)

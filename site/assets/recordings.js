@@ -8,7 +8,7 @@ document$.subscribe(() => {
     AsciinemaPlayer.create(link.href, frame, {
       fit: "width",
       idleTimeLimit: 2,
-      poster: "npt:0:58",
+      poster: "npt:9:59", // the last screen
     });
   }
 });

@@ -60,11 +60,11 @@ class LivePanel:
         return Panel(Group(*parts), title=self._title, subtitle=clock, border_style="dim")
 
     def _steps(self) -> Table:
-        grid = Table.grid(padding=(0, 1))
+        grid = Table.grid(padding=(0, 1), expand=True)
         grid.add_column(width=2)
         grid.add_column(min_width=28)
         grid.add_column(justify="right", min_width=7)
-        grid.add_column(style="dim", overflow="ellipsis", no_wrap=True)
+        grid.add_column(style="dim", overflow="ellipsis", no_wrap=True, ratio=1)
         for step, (begun, ended) in list(self._watch.steps.items()):
             mark = self._spinners[step] if ended is None else Text("✓", style="green")
             seconds = (self._watch.elapsed if ended is None else ended) - begun

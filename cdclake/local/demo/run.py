@@ -13,6 +13,7 @@ from cdclake.local import lifecycle
 from cdclake.local.components import class_archive, connect, kafka
 from cdclake.local.components.installed import java
 from cdclake.local.demo.business import Business, applied, do_business, maintained, run_over_tables
+from cdclake.local.demo.changed_row import changed_row
 from cdclake.local.demo.measure import Measured, measure
 from cdclake.local.demo.pipeline_stages import Hops
 from cdclake.local.demo.proof import prove, verdict
@@ -76,14 +77,14 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
         said.append(verdict(proof))
     show.look(hops.look())  # the final state stays on the screen
     with step(show, "measure"):
-        measured = measure(lake)
+        measured, changed = measure(lake), changed_row(lake)
     if not options.keep:
         if class_archive.is_missing(CLASSES, java(home)):
             with step(show, "keep Java's classes for the next start"):
                 _keep_classes(home)
         with step(show, "stop everything"):
             stack.shut_down(home)
-    return {**_answer(watch, business, proof, measured), "maintenance": maintenance}
+    return {**_answer(watch, business, proof, measured, changed), "maintenance": maintenance}
 
 
 def _keep_classes(home: Home) -> None:
@@ -94,8 +95,9 @@ def _keep_classes(home: Home) -> None:
 
 
 def _answer(
-    watch: Stopwatch, business: Business, proof: dict[str, Any], measured: Measured
-) -> dict[str, Any]:
+    watch: Stopwatch, business: Business, proof: dict[str, Any], measured: Measured,
+    changed: dict[str, Any] | None,
+) -> dict[str, Any]:  # fmt: skip
     first, last = measured.first_row_ms, measured.last_row_ms
     opened_ms = 1000 * (watch.started_at + watch.steps["open for business"][0])
     spent = None if last is None else max(1.0, last - opened_ms) / 1000
@@ -125,4 +127,5 @@ def _answer(
         "transactions": business.written.transactions,
         "rolled_back": business.written.rolled_back,
         "verified_while_writing": business.while_writing,
+        "changed_row": changed,
     }

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.runtime.source import connect
-from cdclake.local.components.kafka import Broker
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import Message, end_offsets, offsets_at, read_messages
 from cdclake.plan import Table
@@ -96,16 +95,21 @@ def unfinished_loads(
         return {}
     first = min(load["first_notification"] for load in kept.values())
     retained, messages = read_messages(lake.kafka, lake.plan.notification_topic, first)
+    scans = {
+        table: scan_of(table, [m for m in messages if m.offset >= load["first_notification"]])
+        for table, load in kept.items()
+        if load["first_notification"] >= retained  # else Kafka has deleted the notifications
+    }
+    ended = {table.topic: ms + 1 for table, scan in scans.items() if (ms := _read_until(scan))}
+    ends = offsets_at(lake.kafka, ended) if ended else {}
     found = {}
-    for table, load in kept.items():
-        if load["first_notification"] < retained:
-            continue  # so long ago that Kafka has deleted the notifications
-        scan = scan_of(table, [m for m in messages if m.offset >= load["first_notification"]])
+    for table, scan in scans.items():
         offsets = arrived.get(table.name, {})
-        if not _is_loaded(lake.kafka, table, scan, offsets):
-            found[table.name] = _progress(load, scan, offsets)
+        last = ends.get(table.topic, {}).items()
+        if table.topic not in ends or any(offsets.get(place, 0) < end for place, end in last):
+            found[table.name] = _progress(kept[table], scan, offsets)
         elif table.name in replacing:
-            found[table.name] = replace(_progress(load, scan, offsets), phase="replacing")
+            found[table.name] = replace(_progress(kept[table], scan, offsets), phase="replacing")
     return found
 
 
@@ -155,11 +159,9 @@ def scan_of(table: Table, messages: Sequence[Message]) -> Scan:
     return Scan(total_rows=total)
 
 
-def _is_loaded(kafka: Broker, table: Table, scan: Scan, arrived: Offsets) -> bool:
-    if scan.ended_ms is None or scan.status not in _READ:
-        return False
-    ends = offsets_at(kafka, table.topic, scan.ended_ms + 1)
-    return all(arrived.get(partition, 0) >= end for partition, end in ends.items())
+def _read_until(scan: Scan) -> int | None:
+    """Return when the connector had read the table; None if it has not, or could not."""
+    return scan.ended_ms if scan.status in _READ else None
 
 
 def rows_since(load: Mapping[str, Any], arrived: Offsets) -> int:

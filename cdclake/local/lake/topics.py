@@ -186,7 +186,8 @@ def read_messages(kafka: Broker, topic: str, start: int) -> tuple[int, list[Mess
         deadline = time.monotonic() + _TIMEOUT_S
         place = max(low, start)
         while place < end and time.monotonic() < deadline:
-            for record in consumer.consume(500, timeout=0.5):
+            # No more than there are: `consume` would wait for them.
+            for record in consumer.consume(min(500, end - place), timeout=0.5):
                 value, place = record.value(), int(record.offset() or 0) + 1
                 if record.error() is None and value is not None:
                     read = json.loads(value)
@@ -197,19 +198,23 @@ def read_messages(kafka: Broker, topic: str, start: int) -> tuple[int, list[Mess
         consumer.close()
 
 
-def offsets_at(kafka: Broker, topic: str, time_ms: int) -> dict[int, int]:
-    """Return by partition the offset of the first record written at that time or later."""
+def offsets_at(kafka: Broker, times_ms: Mapping[str, int]) -> dict[str, dict[int, int]]:
+    """Return the offset of the first record written at each topic's time or later, by partition."""
     consumer = _consumer(kafka)
     try:
-        partitions = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions
-        asked = [TopicPartition(topic, partition, time_ms) for partition in partitions]
-        found = consumer.offsets_for_times(asked, timeout=_TIMEOUT_S)
-        ends = {
-            place.partition: consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)[1]
-            for place in found
-            if place.offset < 0  # no later record
-        }
-        return {place.partition: ends.get(place.partition, place.offset) for place in found}
+        known = consumer.list_topics(timeout=_TIMEOUT_S).topics
+        asked = [
+            TopicPartition(topic, partition, at)
+            for topic, at in times_ms.items()
+            for partition in known[topic].partitions
+        ]
+        found: dict[str, dict[int, int]] = {topic: {} for topic in times_ms}
+        for place in consumer.offsets_for_times(asked, timeout=_TIMEOUT_S):
+            offset = place.offset
+            if offset < 0:  # no later record
+                offset = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)[1]
+            found[place.topic][place.partition] = offset
+        return found
     finally:
         consumer.close()
 

@@ -61,7 +61,9 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(
         table_loads, "read_messages", lambda _, __, start: (found.retained, found.said)
     )
-    monkeypatch.setattr(table_loads, "offsets_at", lambda kafka, topic, time_ms: {0: 7})
+    monkeypatch.setattr(
+        table_loads, "offsets_at", lambda kafka, times_ms: {topic: {0: 7} for topic in times_ms}
+    )
     return found
 
 
@@ -84,6 +86,23 @@ def test_a_table_that_the_connector_did_not_read_says_so(lake):
     end.value["additional_data"]["status"] = "SQL_EXCEPTION"
     [found] = unfinished_loads(lake, {"read_again": {0: 7}}, ()).values()
     assert found.refused is not None and "SQL_EXCEPTION" in found.refused
+
+
+def test_offsets_of_all_tables_are_asked_for_at_once(lake, monkeypatch):
+    asked = []
+
+    def offsets_at(kafka, times_ms):
+        asked.append(times_ms)
+        return {topic: {0: 7} for topic in times_ms}
+
+    monkeypatch.setattr(table_loads, "offsets_at", offsets_at)
+    flowing = table("public.flowing")
+    lake.plan.tables.append(flowing)
+    lake.state.loads["flowing"] = {**lake.state.loads["read_again"], "first_notification": 0}
+    lake.said = recorded("snapshots")
+    found = unfinished_loads(lake, {"read_again": {0: 6}, "flowing": {0: 7}}, ())
+    assert asked == [{"t.public.read_again": 1014, "t.public.flowing": 1009}]
+    assert list(found) == ["read_again"]
 
 
 def test_a_load_whose_notifications_are_deleted_is_over(lake):

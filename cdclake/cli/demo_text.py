@@ -1,0 +1,107 @@
+"""What `cdclake demo` prints at its end, in at most 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from cdclake.cli.aligned import aligned, counted, number
+
+_COUNTS = ("source_rows", "lake_rows", "inserts", "updates", "deletes")
+_DIFFERENCES = ("missing", "extra", "different", "unsettled")
+_MOST_EVENTS = 4
+
+Line = Mapping[str, Any]
+NEXT_STEP = (
+    "next, the same with your own database:",
+    "  export CDCLAKE_SOURCE_DSN=postgresql://USER:PASSWORD@HOST:PORT/DBNAME",
+    "  cdclake init -o my.yaml",
+    "  cdclake up my.yaml",
+)
+
+
+def shop_lines(answer: Line) -> Iterator[str]:
+    """Yield the end of the shop's demo: tables, figures, one changed row, and the next step."""
+    yield from _table_lines(answer["tables"])
+    expected = number(answer["events_expected"])
+    yield (
+        f"{number(answer['events'])} of {expected} expected events in changelogs,"
+        f" {answer['events_per_s']} per second"
+    )
+    yield (
+        f"freshness {answer['freshness_p50_ms']} ms (p50), {answer['freshness_p95_ms']} ms (p95);"
+        f" first row in the lake after {answer['seconds_to_first_row']} s"
+    )
+    yield from _changed_lines(answer["changed_row"])
+    yield from _end_lines(answer)
+
+
+def given_lines(answer: Line) -> Iterator[str]:
+    """Yield the end of the demo with a given database."""
+    yield from _table_lines(answer["tables"])
+    yield f"{answer['statements']} statements changed the source while it was streamed"
+    yield from _end_lines(answer)
+
+
+def _table_lines(tables: Sequence[Line]) -> Iterator[str]:
+    names = ("table", *(name.replace("_", " ") for name in _COUNTS), "differ")
+    rows = [
+        [table["table"], *(number(table[name]) for name in _COUNTS), number(_differences(table))]
+        for table in tables
+    ]
+    yield ""
+    yield from aligned(names, rows, names[1:])
+    for table in tables:
+        if _differences(table):
+            found = ", ".join(f"{number(table[k])} {k}" for k in _DIFFERENCES if table[k])
+            yield f"{table['table']}: {found}"
+    yield ""
+
+
+def _differences(table: Line) -> int:
+    return sum(table[kind] for kind in _DIFFERENCES)
+
+
+def _changed_lines(changed: Line | None) -> Iterator[str]:
+    """Yield the events of one row, and the row as lake and source show it."""
+    if changed is None:
+        return
+    [(key, value)] = changed["key"].items()
+    events, table = changed["events"], changed["table"]
+    shown = events[-_MOST_EVENTS:]
+    rows = [
+        [f"{table}_changes", event["op"], event["status"], event["total"], _clock(event)]
+        for event in shown
+    ]
+    for place, row in ((f"{table}_current", changed["lake"]), ("PostgreSQL", changed["source"])):
+        rows.append(
+            [place, "", row["status"], row["total"], ""] if row else [place, "", "", "", ""]
+        )
+    earlier = len(events) - len(shown)
+    more = f" ({counted(earlier, 'earlier event')} not shown)" if earlier else ""
+    yield ""
+    yield f"one changed row, {key} {value}{more}:"
+    names = ("read from", "event", "status", "total", "committed (UTC)")
+    yield from aligned(names, rows, ("total",))
+
+
+def _clock(event: Line) -> str:
+    committed = datetime.fromtimestamp(event["committed_us"] / 1e6, UTC)
+    return committed.strftime("%H:%M:%S.%f")[:-3]
+
+
+def _end_lines(answer: Line) -> Iterator[str]:
+    equal = "the lake equals the source" if answer["ok"] else "the lake DIFFERS from the source"
+    yield ""
+    yield f"{equal}; {answer['seconds_total']} s in total"
+    yield ""
+    if "home" in answer:
+        table = answer["tables"][-1]["table"]
+        yield "next, look into the lake, which is still running:"
+        yield f"  export CDCLAKE_HOME={answer['home']}"
+        yield "  cdclake status"
+        yield f"  cdclake sql 'SELECT * FROM {table}_current LIMIT 5'"
+        yield "  cdclake down"
+    else:
+        yield from NEXT_STEP
