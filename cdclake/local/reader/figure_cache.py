@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 
-_VERSION = 1  # of the figures: raise it when they are computed in another way
+_VERSION = 2  # of the figures: raise it when they are computed in another way
 
 
 class FigureCache:
