@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from cdclake.cli.cost import cost_answer
 from cdclake.cli.snapshots import snapshots_answer
+from cdclake.cli.status import local_status
 from cdclake.cli.target import Target, lake_reader_of
-from cdclake.errors import InputError, NotRunning
+from cdclake.errors import InputError
 
 if TYPE_CHECKING:
     from cdclake.plan import Table
@@ -33,7 +34,7 @@ def local_answers() -> dict[str, Answer]:
 
     home = Home.from_environment()
     about = {"target": "local", "refresh_s": _LOCAL_REFRESH_S}
-    overview = Overview(_status_of_home, about)
+    overview = Overview(local_status, about)
 
     def table(query: Query) -> dict[str, Any]:
         lake = open_lake(home)
@@ -56,17 +57,6 @@ def local_answers() -> dict[str, Answer]:
         "trace": trace,
         "jobs": lambda _: {"ok": True, "jobs": overview.answer().get("schedules", [])},
     }
-
-
-def _status_of_home() -> dict[str, Any]:
-    from cdclake.local.process.home import Home
-    from cdclake.local.status import lake_status
-
-    home = Home.from_environment()
-    status = lake_status(home)
-    if not status["components"]:
-        raise NotRunning(f"no lake is running in {home.path}", "start one with `cdclake up FILE`")
-    return status
 
 
 def deployed_answers(file: Path, environment: str | None) -> dict[str, Answer]:

@@ -56,10 +56,11 @@ def status(
         _show(lambda: deployed_status(lake), deployed_lines, watch, verbose, json_output)
         return
     check_local(file, environment)
-    _show(_here, status_lines, watch, verbose, json_output)
+    _show(local_status, status_lines, watch, verbose, json_output)
 
 
-def _here() -> Answer:
+def local_status() -> Answer:
+    """Return the object of `status` for the local lake; raise NotRunning if there is none."""
     from cdclake.errors import NotRunning
     from cdclake.local.process.home import Home
     from cdclake.local.status import lake_status

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Any
 
 from cdclake.ui.flow_hops import Counters, counters, flow_hops
@@ -25,32 +26,32 @@ class Overview:
     ) -> None:
         self._read, self._about, self._clock = read, about, clock
         self._read_at: float | None = None
-        self._before: tuple[float, Counters] | None = None
+        self._before: tuple[float, Counters | None] = (0.0, None)
         self._lagging_since: dict[str, float] = {}
         self._answer: dict[str, Any] = {}
+        self._lock = Lock()
 
     def answer(self) -> dict[str, Any]:
         """Return the answer; it is read again if it is older than a second."""
-        now = self._clock()
-        if self._read_at is None or now - self._read_at >= _READ_AGAIN_S:
-            status = self._read()
-            self._answer = self._of(status, self._clock())
-            self._read_at = self._clock()
-        return self._answer
+        with self._lock:
+            now = self._clock()
+            if self._read_at is None or now - self._read_at >= _READ_AGAIN_S:
+                status = self._read()
+                self._answer = self._of(status, self._clock())
+                self._read_at = self._clock()
+            return self._answer
 
     def _of(self, status: Mapping[str, Any], now: float) -> dict[str, Any]:
         found = counters(status)
-        seconds, before = (0.0, None) if self._before is None else (now - self._before[0],
-                                                                    self._before[1])  # fmt: skip
+        read_at, before = self._before
         self._before = (now, found)
         return {
             **status,
             **self._about,
             "read_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "hops": flow_hops(status, found, before, seconds),
-            "tables": [{**table, "marks": list(self._marks(table, now))}
-                       for table in status["tables"]],
-        }  # fmt: skip
+            "hops": flow_hops(status, found, before, now - read_at),
+            "tables": [{**t, "marks": list(self._marks(t, now))} for t in status["tables"]],
+        }
 
     def _marks(self, table: Mapping[str, Any], now: float) -> Iterator[str]:
         """Yield what deserves a look in this table."""

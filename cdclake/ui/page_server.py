@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from cdclake.errors import CdcError, InputError, NotRunning
+from cdclake.extras import missing_extra
 
 Query = Mapping[str, Sequence[str]]
 Answer = Callable[[Query], Mapping[str, Any]]
@@ -130,14 +131,20 @@ def _answered(answer: Answer, query: Query) -> _Reply:
     try:
         found = answer(query)
     except CdcError as error:
-        status = HTTPStatus.BAD_REQUEST if isinstance(error, InputError) else None
-        status = HTTPStatus.CONFLICT if isinstance(error, NotRunning) else status
-        return _error(status or HTTPStatus.BAD_GATEWAY, error.code, error.message, error.remedy)
+        return _failed(error)
     except Exception as error:  # its text may contain a login
+        if isinstance(error, ModuleNotFoundError) and (known := missing_extra(error)) is not None:
+            return _failed(known)
         kind = type(error).__name__
         remedy = "run `cdclake status` in a terminal, which reports it in full"
         return _error(HTTPStatus.INTERNAL_SERVER_ERROR, "unexpected", f"error: {kind}", remedy)
     return _Reply(HTTPStatus.OK, _JSON, json.dumps(found, default=str).encode())
+
+
+def _failed(error: CdcError) -> _Reply:
+    kinds = {InputError: HTTPStatus.BAD_REQUEST, NotRunning: HTTPStatus.CONFLICT}
+    status = next((kinds[kind] for kind in kinds if isinstance(error, kind)), None)
+    return _error(status or HTTPStatus.BAD_GATEWAY, error.code, error.message, error.remedy)
 
 
 def _refused(status: HTTPStatus, message: str) -> _Reply:

@@ -23,6 +23,7 @@ RAISED = {
     "input": InputError("no table x", "choose another"),
     "gone": NotRunning("no lake", "start one"),
     "aws": ComponentFailed("no answer", "wait"),
+    "extra": ModuleNotFoundError("no", name="aws_cdk"),
     "bug": RuntimeError("password=hunter22"),
 }
 
@@ -123,6 +124,11 @@ def test_errors_have_message_and_remedy(
     found, answer = _authorized(server, f"/api/fail?kind={kind}")
     assert (found, answer["ok"], answer["error"]["message"]) == (code, False, message)
     assert answer["error"]["remedy"] == RAISED[kind].remedy
+
+
+def test_a_missing_extra_is_named(server: PageServer) -> None:
+    code, answer = _authorized(server, "/api/fail?kind=extra")
+    assert code == 400 and "cdclake[cdk]" in answer["error"]["remedy"]
 
 
 def test_an_unexpected_error_does_not_show_its_text(server: PageServer) -> None:
