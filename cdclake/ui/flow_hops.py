@@ -29,7 +29,7 @@ def counters(status: Status) -> Counters:
 def flow_hops(
     status: Status, now: Counters, before: Counters | None, seconds: float
 ) -> list[dict[str, Any]]:
-    """Return the hops in the order in which a change passes them.
+    """Return the hops, from the WAL to the readers.
 
     A rate is per second since the answer before; a figure that is not known is None.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 from cdclake.errors import NotRunning
 from cdclake.ui.overview import Overview
-from cdclake.ui.page_server import Query, page_server
+from cdclake.ui.page_server import Answer, Query, page_server
 from tests.unit.ui.answers import HOSTILE, status, table
 
 TOKEN = "planted"
@@ -46,7 +46,7 @@ class PlantedLake:
             raise NotRunning("no lake is running here", "start one with `cdclake up FILE`")
         return self.status
 
-    def answers(self) -> dict[str, Any]:
+    def answers(self) -> dict[str, Answer]:
         """Return the answers of the page by name."""
         return {
             "overview": lambda _: self._overview.answer(),
@@ -76,14 +76,13 @@ def _trace(query: Query) -> Mapping[str, Any]:
 
 
 @contextmanager
-def served() -> Iterator[tuple[PlantedLake, str]]:
-    """Serve the page; yield the lake and the address with the token."""
-    lake = PlantedLake()
-    with page_server(0, TOKEN, lake.answers()) as server:
+def served(answers: Mapping[str, Answer]) -> Iterator[str]:
+    """Serve the page over these answers; yield the address with the token."""
+    with page_server(0, TOKEN, answers) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield lake, f"http://127.0.0.1:{server.server_port}/#token={TOKEN}"
+            yield f"http://127.0.0.1:{server.server_port}/#token={TOKEN}"
         finally:
             server.shutdown()
             thread.join()

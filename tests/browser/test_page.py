@@ -42,7 +42,8 @@ def browser() -> Iterator[Chrome]:
 @pytest.fixture
 def page(browser: Chrome) -> Iterator[Page]:
     browser.resize(1200, 900)
-    with served() as (lake, url):
+    lake = PlantedLake()
+    with served(lake.answers()) as url:
         browser.open(url)
         browser.wait(lambda text: "orders" in text and "Components" in text)
         yield browser, lake
@@ -150,6 +151,34 @@ def test_a_key_is_asked_for_by_the_keyboard(page: Page) -> None:
     browser.run("document.querySelector('textarea').focus()")
     browser.press("4", "2", "Tab", "Enter")
     browser.wait(lambda text: "orders 42: applied" in text)
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_every_value_is_written_out(page: Page, address: str) -> None:
+    browser, _ = page
+    _go(browser, address)
+    text = browser.text()
+    assert not [word for word in ("[object", "undefined", "NaN", "null") if word in text], text
+
+
+def test_the_flow_has_rates_lags_and_freshness(page: Page) -> None:
+    browser, lake = page
+    lake.status = status(table("orders", end_offset=900, lag_events=7))
+    browser.wait(
+        lambda _: (
+            "/s" in browser.run("return document.querySelector('[data-hop=kafka] dl').innerText")
+        )
+    )
+    shown = {
+        name: browser.run(
+            "return document.querySelector(arguments[0]).innerText.split('\\n')",
+            f"[data-hop={name}]",
+        )
+        for name in ("wal", "kafka", "readers")
+    }
+    assert "4.1 kB" in shown["wal"] and "running" in shown["wal"]
+    assert "7" in shown["kafka"] and "not read" in shown["kafka"]
+    assert "1.5 s" in shown["readers"]
 
 
 @pytest.mark.parametrize("address", PAGES)

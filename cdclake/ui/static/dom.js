@@ -6,7 +6,7 @@ export function el(name, attributes = {}, ...children) {
     if (value === null || value === undefined || value === false) continue;
     made.setAttribute(key, value === true ? "" : String(value));
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return made;
 }
 
@@ -36,6 +36,11 @@ export function bytes(value) {
     rest /= 1000;
   }
   return `${rest.toLocaleString("en", { maximumFractionDigits: 1 })} TB`;
+}
+
+export function when(time) {
+  if (time === null || time === undefined) return "";
+  return String(time).replace("T", " ").replace(/(\.\d+)?\+00:00$/, "Z");
 }
 
 export function plain(value) {

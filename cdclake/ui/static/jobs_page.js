@@ -1,7 +1,7 @@
 // Jobs and what a month costs.
 
 import { ask } from "/api.js";
-import { el, mark, number, plain, table } from "/dom.js";
+import { el, mark, number, plain, table, when } from "/dom.js";
 
 export async function jobsPage(lake) {
   const { jobs } = await ask("jobs");
@@ -10,10 +10,10 @@ export async function jobsPage(lake) {
     : table("Jobs with their last run", [
       ["job", (job) => job.job],
       ["schedule", (job) => job.schedule ?? ""],
-      ["last run", (job) => job.last_run ?? "not run yet"],
-      ["ended", (job) => job.ended_at ?? ""],
+      ["last run", (job) => when(job.last_run) || "not run yet"],
+      ["ended", (job) => when(job.ended_at)],
       ["result", result],
-      ["next run", (job) => job.next_run ?? ""],
+      ["next run", (job) => when(job.next_run)],
       ["error", (job) => job.error ?? ""],
     ], jobs)];
 }

@@ -1,6 +1,6 @@
 // The first page: the flow from WAL to readers, and the tables.
 
-import { bytes, el, link, mark, number, seconds, table } from "/dom.js";
+import { bytes, el, link, mark, number, seconds, table, when } from "/dom.js";
 
 const TITLES = {
   wal: "WAL", connector: "Connector", kafka: "Kafka", changelog: "Changelog", state: "State",
@@ -51,7 +51,7 @@ export function marks(row) {
 
 export function verified(row) {
   if (row.last_verified === null) return "never";
-  return `${row.last_verified.equal ? "equal" : "differs"} at ${row.last_verified.at}`;
+  return `${row.last_verified.equal ? "equal" : "differs"} at ${when(row.last_verified.at)}`;
 }
 
 function tables(lake) {

@@ -1,7 +1,7 @@
 // The page: reads the overview every few seconds, and shows what the address names.
 
 import { ask, takeToken } from "/api.js";
-import { draw, el, link } from "/dom.js";
+import { draw, el, link, when } from "/dom.js";
 import { costsPage, jobsPage } from "/jobs_page.js";
 import { overviewPage } from "/overview.js";
 import { keyPage, quarantinePage } from "/row_pages.js";
@@ -55,7 +55,7 @@ function banner(kind, title, lines) {
 function health() {
   banner(lake.health, lake.paused ? `${lake.health}, paused` : lake.health, lake.attention);
   document.getElementById("where").textContent =
-    `${lake.target === "aws" ? "deployment" : "local lake"} ${lake.file ?? ""}, ${lake.read_at}`;
+    `${lake.target === "aws" ? "deployment" : "local lake"} ${lake.file ?? ""}, ${when(lake.read_at)}`;
 }
 
 function menu() {
@@ -89,7 +89,8 @@ async function refresh() {
 addEventListener("hashchange", async () => {
   menu();
   await show();
-  main.focus();
+  main.focus({ preventScroll: true });
+  scrollTo(0, 0);
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address names the page

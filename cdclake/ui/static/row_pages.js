@@ -1,7 +1,7 @@
 // Pages about single rows: the quarantine, and the story of one key.
 
 import { ask } from "/api.js";
-import { bytes, el, mark, number, plain, seconds, table } from "/dom.js";
+import { bytes, el, mark, number, plain, seconds, table, when } from "/dom.js";
 
 const ONLY_LOCAL = "A deployment has no answer about single rows here: query its tables with "
   + "`cdclake sql --target aws`.";
@@ -18,7 +18,7 @@ export async function quarantinePage(lake, name) {
   return [heading, counts, table(`The newest ${events.length} events`, [
     ["table", (event) => event.table],
     ["key", (event) => plain(event.key)],
-    ["at", (event) => event.at],
+    ["at", (event) => when(event.at)],
     ["place", (event) => `${event.topic}, partition ${event.partition}, offset ${event.offset}`],
     ["bytes", (event) => bytes(event.bytes), true],
     ["reason", (event) => event.reasons.map(reason)],

@@ -1,7 +1,7 @@
 // One table: its figures, columns, schema changes and snapshots.
 
 import { ask } from "/api.js";
-import { bytes, el, link, mark, number, plain, seconds, table } from "/dom.js";
+import { bytes, el, link, mark, number, plain, seconds, table, when } from "/dom.js";
 import { marks, verified } from "/overview.js";
 
 export async function tablePage(lake, name) {
@@ -40,7 +40,7 @@ function figures(row) {
 
 function columns(found) {
   return table("Columns from the source to the state", [
-    ["column", (row) => [row.column, row.key ? [" ", mark("key", "good")] : []].flat(2)],
+    ["column", (row) => [row.column, row.key ? [" ", mark("key", "good")] : []]],
     ["source", (row) => [row.source, ...row.earlier_names].join(", before: ")],
     ["source type", (row) => row.source_type],
     ["changelog", (row) => row.changelog_type],
@@ -71,7 +71,7 @@ function snapshots(listed) {
   return [table(`${listed.snapshots.length} snapshots, the newest first`, [
     ["relation", (row) => row.relation],
     ["snapshot", (row) => String(row.snapshot)],
-    ["committed at", (row) => row.committed_at],
+    ["committed at", (row) => when(row.committed_at)],
     ["operation", (row) => plain(row.operation)],
     ["rows", (row) => number(row.rows), true],
     ["files", (row) => number(row.files), true],
