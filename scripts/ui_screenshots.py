@@ -8,6 +8,7 @@ quarantine.
 from __future__ import annotations
 
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,10 @@ from tests.unit.ui.answers import status, table
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "docs" / "images"
 _FILE = "pipelines/shop.yaml"
-_SIZE = (1000, 720)
+_SIZE = (1120, 720)
 # By file: the address, the text that ends its drawing, and the color scheme.
 PICTURES = {
-    "ui-overview.png": ("#/", "Components", "light"),
+    "ui-overview.png": ("#/", "rows/s", "light"),
     "ui-table.png": ("#/table/orders", "snapshots, the newest first", "light"),
     "ui-quarantine.png": ("#/quarantine/orders", "NOT_REPRESENTABLE", "dark"),
 }
@@ -39,15 +40,21 @@ def example_answers() -> dict[str, Answer]:
         "orders: 1 events in quarantine; `cdclake quarantine orders` shows why,"
         " `cdclake replay` processes them again"
     )
-    shown = status(
-        table("customers", changes_rows=1_812, state_rows=502, live_rows=500),
-        table("orders", changes_rows=4_711, state_rows=1_004, live_rows=1_000, quarantined=1),
-        table("order_items", state="stopped", lag_events=212, last_verified=None),
-        health="attention",
-        attention=[stopped, refused],
-        file=_FILE,
-    )
-    overview = Overview(lambda: shown, {"target": "local", "refresh_s": 2})
+    readings = count()
+
+    def read() -> dict[str, Any]:
+        n = 80 * next(readings)
+        return status(
+            table("customers", changes_rows=1_812, state_rows=502, live_rows=500),
+            table("orders", changes_rows=4_711 + n, end_offset=4_711 + n, quarantined=1),
+            table("order_items", state="stopped", lag_events=212, last_verified=None),
+            health="attention",
+            attention=[stopped, refused],
+            slot={"wal_bytes": 4096, "limit_bytes": None, "wal_position": 10_000 + 300 * n},
+            file=_FILE,
+        )
+
+    overview = Overview(read, {"target": "local", "refresh_s": 2})
     return {
         "overview": lambda _: overview.answer(),
         "table": _columns,

@@ -7,7 +7,7 @@ const TITLES = {
   readers: "Readers",
 };
 const LAGS = {
-  wal: ["retained", bytes], kafka: ["not read", number], readers: ["incomplete rows", number],
+  wal: ["retained", bytes], kafka: ["not read", number], readers: ["incomplete", number],
 };
 const FINE = ["running", "scheduled", "external"];
 const KINDS = {
