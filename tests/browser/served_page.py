@@ -39,9 +39,12 @@ class PlantedLake:
 
     def __init__(self) -> None:
         self.status: dict[str, Any] | None = status(table("orders"), table("customers"))
+        self.answers_now = threading.Event()
+        self.answers_now.set()
         self._overview = Overview(self._read, {"target": "local", "refresh_s": 1})
 
     def _read(self) -> Mapping[str, Any]:
+        self.answers_now.wait()
         if self.status is None:
             raise NotRunning("no lake is running here", "start one with `cdclake up FILE`")
         return self.status

@@ -85,6 +85,16 @@ def test_a_lake_that_is_gone_is_shown(page: Page) -> None:
     browser.wait(lambda text: "no lake is running here" in text, FAULT_S)
 
 
+def test_a_lake_that_does_not_answer_is_shown(page: Page) -> None:
+    browser, lake = page
+    lake.answers_now.clear()
+    try:
+        browser.wait(lambda text: "has not answered" in text, FAULT_S)
+    finally:
+        lake.answers_now.set()
+    browser.wait(lambda text: "has not answered" not in text)
+
+
 def test_hostile_values_are_text(page: Page) -> None:
     browser, lake = page
     lake.status = status(

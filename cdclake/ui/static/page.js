@@ -12,6 +12,7 @@ const PAGES = [
   ["#/costs", "Costs"],
 ];
 const RETRY_S = 2;
+const LATE_S = 6;
 const main = document.getElementById("content");
 let lake = null;
 let announced = "";
@@ -75,6 +76,9 @@ function unread(error) {
 // Pages that cost more than a look at the overview are drawn when they are opened.
 async function refresh() {
   let pause = RETRY_S;
+  const late = setTimeout(() => banner("down", "no answer",
+    [`The lake has not answered for ${LATE_S} seconds; the figures below are older.`]),
+  LATE_S * 1000);
   try {
     lake = await ask("overview");
     pause = lake.refresh_s;
@@ -82,6 +86,8 @@ async function refresh() {
     if (address()[0] === "" || shown === 0) await show();
   } catch (error) {
     unread(error);
+  } finally {
+    clearTimeout(late);
   }
   setTimeout(refresh, pause * 1000);
 }
