@@ -19,7 +19,7 @@ from tests.unit.ui.answers import HOSTILE
 
 TOKEN = "right"
 STATIC = Path(server_module.__file__).parent / "static"
-RAISED = {
+RAISED: dict[str, Any] = {
     "input": InputError("no table x", "choose another"),
     "gone": NotRunning("no lake", "start one"),
     "aws": ComponentFailed("no answer", "wait"),
@@ -48,7 +48,7 @@ def server() -> Iterator[PageServer]:
 
 def _ask(
     server: PageServer, target: str, method: str = "GET", **headers: str
-) -> tuple[int, Mapping[str, str], bytes]:
+) -> tuple[int, http.client.HTTPMessage, bytes]:
     given = {"Host": f"127.0.0.1:{server.server_port}", **headers}
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=20)
     connection.putrequest(method, target, skip_host=True)
