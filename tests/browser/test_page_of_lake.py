@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.local, pytest.mark.timeout(1200)]
 
 SHOWN_S = 10
 CREATED = """
-create table orders (id bigint primary key, n numeric, mail text);
-create table halting (id bigint primary key, n numeric);
+create table orders (id bigint primary key, n numeric(5,2), mail text);
+create table halting (id bigint primary key, n numeric(5,2));
 insert into orders select i, i, i || '@example.org' from generate_series(1, 50) i;
 """
 PIPELINE = """\
