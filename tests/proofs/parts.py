@@ -55,7 +55,7 @@ def all_parts() -> list[Part]:
         ),
         Part(
             "browser",
-            "the page of `cdclake ui` in Debian's Chromium, and over a real lake with faults",
+            "the page of `cdclake ui` in Debian's Chromium, over planted answers",
             _marked_files("tests/browser", "slow"),
         ),
         Part(
