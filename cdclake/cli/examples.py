@@ -16,6 +16,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "down": ("down", "down --purge"),
     "demo": ("demo", "demo --seconds 60 --rate 500"),
     "status": ("status", "status --target aws --file pipelines/shop.yaml --environment prod"),
+    "ui": ("ui", "ui --target aws --file pipelines/shop.yaml --environment prod"),
     "metrics": ("metrics", "metrics --serve 9188"),
     "logs": ("logs connect",),
     "trace": ("trace orders 42", "trace public.orders 42 --json"),

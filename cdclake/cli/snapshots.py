@@ -18,6 +18,7 @@ from cdclake.cli.target import (
 
 if TYPE_CHECKING:
     from cdclake.jobs.reader.catalog import CatalogTable
+    from cdclake.jobs.reader.duck import Reader
 
 _NAMES = ("relation", "snapshot", "committed at", "operation", "rows", "files", "size", "tags")
 _NUMBERS = ("rows", "files", "size")
@@ -39,13 +40,18 @@ def snapshots(
     {relation, snapshot, committed_at, operation, rows, files, bytes, tags, current}`.
     """
     with lake_reader_of(target, file, environment) as reader:
-        streamed = reader.plan.table(table)
-        loaded = reader.load([streamed], quarantine=False)
+        answer = snapshots_answer(reader, table)
+    emit(answer, json_output, lambda: _render(answer["snapshots"]))
+
+
+def snapshots_answer(reader: Reader, table: str) -> dict[str, Any]:
+    """Return the object of `snapshots --json`."""
+    streamed = reader.plan.table(table)
+    loaded = reader.load([streamed], quarantine=False)
     listed = [
         entry for name in (streamed.changes, streamed.name) for entry in _snapshots(loaded[name])
     ]
-    answer = {"ok": True, "table": streamed.name, "snapshots": listed}
-    emit(answer, json_output, lambda: _render(listed))
+    return {"ok": True, "table": streamed.name, "snapshots": listed}
 
 
 def _snapshots(table: CatalogTable) -> list[dict[str, Any]]:

@@ -49,10 +49,25 @@ def _events(
             "topic": record.topic,
             "partition": record.partition,
             "offset": record.offset,
+            "bytes": len(record.key or b"") + len(record.value or b""),
             "withheld": is_withheld(record.reason),
             "accepted_now": not found,
             "reasons": [detail._asdict() for detail in reasons],
+            "remedy": _remedy(lake, table, is_withheld(record.reason), not found),
         }
+
+
+def _remedy(lake: LocalLake, table: Table, withheld: bool, accepted_now: bool) -> str | None:
+    """Return what brings the row into the lake; None if a rule withholds it on purpose."""
+    if withheld:
+        return None
+    if table.delivery == "poll":
+        return "correct the row in the source; the next poll that reads it stores it"
+    replay = f"`cdclake replay --table {table.name}`"
+    if accepted_now:
+        return replay
+    file = lake.state.pipeline_file
+    return f"declare in {file} what the values need, run `cdclake up {file}`, then {replay}"
 
 
 def quarantine_lines(answer: Mapping[str, Any]) -> Iterator[str]:

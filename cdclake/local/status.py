@@ -214,6 +214,7 @@ def _table(
         **figures,
         "state_age_s": _state_age(progress),
         "lag_events": None if ends is None else _lag(ends, facts.arrived.get(table.name, {})),
+        "end_offset": None if ends is None else sum(ends.values()),
         "state": _state(table, progress, facts, running),
         "loading": load.to_json() if (load := facts.loads.get(table.name)) else None,
         "last_error": _last_error(table, progress, facts),
@@ -276,7 +277,8 @@ def _state(table: Table, progress: TableProgress, facts: _Facts, running: set[st
 def _unknown(table: Table, error: str) -> dict[str, Any]:
     counts = (
         *("changes_rows", "state_rows", "live_rows", "state_age_s", "lag_events", "freshness_s"),
-        *("incomplete", "quarantined", "withheld"),
+        *("incomplete", "quarantined", "withheld", "end_offset", "files"),
+        *("freshness_p50_s", "freshness_p95_s"),
     )
     return {
         "table": table.name,
@@ -302,11 +304,12 @@ def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
     found = known(lambda: (slot_wal(lake.dsn, name), slot_failover(lake.dsn, name)), None)
     if found is None:  # reported as the component's state
         return None
-    (wal, limit), (failover, problem) = found
+    (wal, limit, position), (failover, problem) = found
     return {
         "name": naming.source_object(lake.plan.name),
         "wal_bytes": wal,
         "limit_bytes": limit,
+        "wal_position": position,
         "failover": failover,
         "failover_problem": problem,
     }

@@ -76,9 +76,12 @@ def slot_failover(dsn: str, slot: str) -> tuple[bool | None, str | None]:
         return failover, problem.replace("<slot>", slot) if problem else None
 
 
-def slot_wal(dsn: str, slot: str) -> tuple[int, int | None]:
-    """Return the WAL bytes that the slot retains (0: no slot), and the limit (None: unlimited)."""
+def slot_wal(dsn: str, slot: str) -> tuple[int, int | None, int]:
+    """Return the WAL bytes that the slot retains, the limit, and the server's WAL position.
+
+    Without a slot it retains 0 bytes; without a limit None.
+    """
     with connect(dsn) as connection:
         row = connection.execute(queries.SLOT_WAL, (slot,)).fetchone()
         assert row is not None
-        return int(row[0] or 0), None if row[1] is None else int(row[1])
+        return int(row[0] or 0), None if row[1] is None else int(row[1]), int(row[2])

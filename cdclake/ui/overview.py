@@ -1,0 +1,76 @@
+"""Overview of a lake: the object of `status`, with the rate of every hop and marks of tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+
+from cdclake.ui.flow_hops import Counters, counters, flow_hops
+
+_READ_AGAIN_S = 1.0  # several open pages share an answer
+# Every batch finds events that wait; a lag that stays this long is shown as one.
+_LASTING_LAG_S = 4.0
+
+
+class Overview:
+    """Newest answer of `status`, and what the answers before it are needed for."""
+
+    def __init__(
+        self,
+        read: Callable[[], Mapping[str, Any]],
+        about: Mapping[str, Any],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._read, self._about, self._clock = read, about, clock
+        self._read_at: float | None = None
+        self._before: tuple[float, Counters | None] = (0.0, None)
+        self._lagging_since: dict[str, float] = {}
+        self._answer: dict[str, Any] = {}
+        self._lock = Lock()
+
+    def answer(self) -> dict[str, Any]:
+        """Return the answer; it is read again if it is older than a second."""
+        with self._lock:
+            now = self._clock()
+            if self._read_at is None or now - self._read_at >= _READ_AGAIN_S:
+                status = self._read()
+                self._answer = self._of(status, self._clock())
+                self._read_at = self._clock()
+            return self._answer
+
+    def _of(self, status: Mapping[str, Any], now: float) -> dict[str, Any]:
+        found = counters(status)
+        read_at, before = self._before
+        self._before = (now, found)
+        return {
+            **status,
+            **self._about,
+            "read_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "hops": flow_hops(status, found, before, now - read_at),
+            "tables": [{**t, "marks": list(self._marks(t, now))} for t in status["tables"]],
+        }
+
+    def _marks(self, table: Mapping[str, Any], now: float) -> Iterator[str]:
+        """Yield what deserves a look in this table."""
+        yield from (state for state in ("stopped", "unknown") if table["state"] == state)
+        if (table["quarantined"] or 0) > (table["withheld"] or 0):
+            yield "quarantine"
+        if self._lags(table["table"], table["lag_events"], now):
+            yield "lag"
+        if table["last_verified"] is None:
+            yield "unverified"
+        elif not table["last_verified"]["equal"]:
+            yield "differs"
+        if table["last_error"]:
+            yield "error"
+        if table.get("source_changes") or table.get("relation_changes"):
+            yield "schema"
+
+    def _lags(self, name: str, events: int | None, now: float) -> bool:
+        if not events:
+            self._lagging_since.pop(name, None)
+            return False
+        return now - self._lagging_since.setdefault(name, now) >= _LASTING_LAG_S
