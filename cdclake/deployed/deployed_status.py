@@ -142,7 +142,7 @@ def _figures(table: Table, place: TableProgress) -> dict[str, Any]:
         "source": table.source,
         "live_rows": None,  # needs a query: `cdclake sql --target aws`
         "incomplete": None,  # needs one, too: the saved query lists them
-        **dict.fromkeys(("lag_events", "end_offset")),
+        **dict.fromkeys(("lag_events", "end_offset", "unapplied_rows")),
         **dict.fromkeys(("freshness_s", "freshness_p50_s", "freshness_p95_s")),
         "state_age_s": round(time.time() - behind, 1) if behind else 0.0,
         "quarantined": place.quarantined,

@@ -22,6 +22,7 @@ from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.declared_connectors import connector_states, shown
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
+from cdclake.local.lake.newest_heartbeat import heartbeat_delays
 from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.offset_gap import Gap, find_gap
 from cdclake.local.lake.source import slot_failover, slot_wal
@@ -87,6 +88,7 @@ def lake_status(home: Home) -> dict[str, Any]:
         "connectors": _connectors(lake, running),
         "schedules": stack.schedules(home),
         "slot": _slot(lake, running) if lake.plan.tables else None,
+        "heartbeat": _heartbeat(lake, running) if lake.plan.tables else None,
     }
     return {**answer, **judged(answer)}
 
@@ -278,7 +280,7 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
     counts = (
         *("changes_rows", "state_rows", "live_rows", "state_age_s", "lag_events", "freshness_s"),
         *("incomplete", "quarantined", "withheld", "end_offset", "files"),
-        *("freshness_p50_s", "freshness_p95_s"),
+        *("freshness_p50_s", "freshness_p95_s", "unapplied_rows"),
     )
     return {
         "table": table.name,
@@ -297,6 +299,10 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
     }
 
 
+def _heartbeat(lake: LocalLake, running: set[str]) -> dict[str, float] | None:
+    return known(partial(heartbeat_delays, lake), None) if "kafka" in running else None
+
+
 def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
     if not lake.state.external and "postgres" not in running:
         return None
@@ -304,12 +310,13 @@ def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
     found = known(lambda: (slot_wal(lake.dsn, name), slot_failover(lake.dsn, name)), None)
     if found is None:  # reported as the component's state
         return None
-    (wal, limit, position), (failover, problem) = found
+    wal, (failover, problem) = found
     return {
         "name": naming.source_object(lake.plan.name),
-        "wal_bytes": wal,
-        "limit_bytes": limit,
-        "wal_position": position,
+        "wal_bytes": wal.retained,
+        "unconfirmed_bytes": wal.unconfirmed,
+        "limit_bytes": wal.limit,
+        "wal_position": wal.position,
         "failover": failover,
         "failover_problem": problem,
     }

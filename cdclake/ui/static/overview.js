@@ -7,7 +7,9 @@ const TITLES = {
   readers: "Readers",
 };
 const LAGS = {
-  wal: ["retained", bytes], kafka: ["not read", number], readers: ["incomplete", number],
+  wal: ["retained", bytes], connector: ["not confirmed", bytes], kafka: ["not read", number],
+  changelog: ["not applied", number], state: ["tables behind", number],
+  readers: ["incomplete", number],
 };
 const FINE = ["running", "scheduled", "external"];
 const KINDS = {
@@ -30,14 +32,13 @@ export function overviewPage(lake) {
 }
 
 function hop(each) {
-  const [word, shown] = LAGS[each.hop] ?? [null, number];
+  const [word, shown] = LAGS[each.hop];
   const rate = each.unit === "bytes" ? bytes(each.rate) : `${number(each.rate)} ${each.unit}`;
   const facts = [
     ["state", each.state],
     ["rate", each.rate === null ? null : `${rate}/s`],
-    [word, each.lag === null || word === null ? null : shown(each.lag)],
-    [each.hop === "state" ? "behind" : "freshness",
-      each.freshness_s === null ? null : seconds(each.freshness_s)],
+    [word, each.lag === null ? null : shown(each.lag)],
+    ["freshness", each.freshness_s === null ? null : seconds(each.freshness_s)],
   ].filter(([, value]) => value !== null);
   const fault = each.state !== null && !FINE.includes(each.state);
   return el("li", { class: fault ? "fault" : null, "data-hop": each.hop },

@@ -23,7 +23,8 @@ function figures(row) {
   const facts = [
     ["state", [row.state, " ", ...marks(row)]],
     ["rows", `${number(row.live_rows)} live, ${number(row.state_rows)} in the state, `
-      + `${number(row.changes_rows)} in the changelog`],
+      + `${number(row.changes_rows)} in the changelog, of these ${number(row.unapplied_rows)} not `
+      + "applied"],
     ["lag", `${number(row.lag_events)} events`],
     ["freshness", `${seconds(row.freshness_s)} newest, ${seconds(row.freshness_p50_s)} p50, `
       + `${seconds(row.freshness_p95_s)} p95`],

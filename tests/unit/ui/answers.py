@@ -13,9 +13,9 @@ def table(name: str, **more: Any) -> dict[str, Any]:
         "table": name, "source": f"public.{name}", "state": "streaming", "changes_rows": 300,
         "state_rows": 120, "live_rows": 100, "lag_events": 0, "end_offset": 300, "freshness_s": 1.5,
         "freshness_p50_s": 1.2, "freshness_p95_s": 2.5, "files": 7, "state_age_s": 0.0,
-        "incomplete": 0, "quarantined": 0, "withheld": 0, "failed": 0, "last_error": None,
-        "loading": None, "gap": None, "polled": None, "lines": [], "source_changes": [],
-        "relation_changes": [],
+        "unapplied_rows": 0, "incomplete": 0, "quarantined": 0, "withheld": 0, "failed": 0,
+        "last_error": None, "loading": None, "gap": None, "polled": None, "lines": [],
+        "source_changes": [], "relation_changes": [],
         "last_verified": {"at": "2026-11-26T20:00:00+00:00", "equal": True},
         **more,
     }  # fmt: skip
@@ -28,6 +28,8 @@ def status(*tables: dict[str, Any], **more: Any) -> dict[str, Any]:
         "components": [{"name": name, "state": "running", "log": f"{name}.log"}
                        for name in ("postgres", "kafka", "connect", "stream", "aws")],
         "tables": list(tables), "puts": [], "web_logs": [], "connectors": [], "schedules": [],
-        "slot": {"wal_bytes": 4096, "limit_bytes": None, "wal_position": 1_000_000},
+        "slot": {"wal_bytes": 4096, "unconfirmed_bytes": 512, "limit_bytes": None,
+                 "wal_position": 1_000_000},
+        "heartbeat": {"connector_s": 0.2, "kafka_s": 0.3},
         **more,
     }  # fmt: skip

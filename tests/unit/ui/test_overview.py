@@ -64,7 +64,7 @@ def test_a_lag_that_stays_is_a_mark() -> None:
 def test_rates_are_those_since_the_answer_before() -> None:
     slot = {"wal_bytes": 4096, "limit_bytes": None, "wal_position": 1_000_000}
     later = status(
-        table("orders", changes_rows=320, end_offset=340, lag_events=20),
+        table("orders", changes_rows=320, end_offset=340, lag_events=20, unapplied_rows=8),
         slot={**slot, "wal_position": 1_000_400},
     )
     lake = Lake(status(table("orders")), later, status(table("orders", changes_rows=None)))
@@ -72,13 +72,16 @@ def test_rates_are_those_since_the_answer_before() -> None:
     assert {hop["rate"] for hop in overview.answer()["hops"]} == {None}
     lake.now += 4
     hops = _hops(overview.answer())
-    assert [hops[name]["rate"] for name in ("wal", "connector", "kafka", "changelog")] == [
-        100, 10, 10, 5,
-    ]  # fmt: skip
-    assert hops["kafka"]["lag"] == 20 and hops["wal"]["lag"] == 4096
-    assert hops["readers"]["freshness_s"] == 1.5
+    assert [hop["rate"] for hop in hops.values()] == [100, 10, 5, 5, 3, 5]
     lake.now += 4
     assert _hops(overview.answer())["changelog"]["rate"] is None
+
+
+def test_every_hop_has_its_lag_and_freshness() -> None:
+    behind = table("orders", lag_events=20, unapplied_rows=8, state_age_s=2.0, incomplete=1)
+    hops = _hops(Lake(status(behind, table("fine"))).overview().answer())
+    assert [hop["lag"] for hop in hops.values()] == [4096, 512, 20, 8, 1, 1]
+    assert [hop["freshness_s"] for hop in hops.values()] == [None, 0.2, 0.3, 1.5, 3.5, 1.5]
 
 
 def test_a_dead_component_is_the_state_of_its_hop() -> None:
@@ -91,7 +94,7 @@ def test_a_dead_component_is_the_state_of_its_hop() -> None:
 
 def test_a_deployment_without_figures_has_every_hop() -> None:
     answer = status(table("t", lag_events=None, freshness_s=None), slot=None, lag_events=7,
-                    freshness_s=3.0)  # fmt: skip
+                    heartbeat=None, freshness_s=3.0)  # fmt: skip
     hops = _hops(Lake(answer).overview().answer())
     assert list(hops) == ["wal", "connector", "kafka", "changelog", "state", "readers"]
     assert (hops["kafka"]["lag"], hops["readers"]["freshness_s"]) == (7, 3.0)
