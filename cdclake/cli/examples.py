@@ -21,7 +21,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "logs": ("logs connect",),
     "trace": ("trace orders 42", "trace public.orders 42 --json"),
     "peek": ("peek orders", "peek orders --last 3"),
-    "quarantine": ("quarantine", "quarantine orders --limit 5"),
+    "quarantine": (
+        "quarantine orders --limit 5",
+        "quarantine --target aws --file pipelines/shop.yaml --environment prod",
+    ),
     "sql": ("sql 'SELECT count(*) FROM orders_current'",),
     "snapshots": ("snapshots orders",),
     "psql": ("psql", "psql -- -c 'SELECT 1'"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cdclake.cli.cost import cost_answer
 from cdclake.cli.snapshots import snapshots_answer
 from cdclake.cli.status import local_status
-from cdclake.cli.target import Target, lake_reader_of
+from cdclake.cli.target import Target, lake_reader_of, quarantine_of
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,10 +24,9 @@ _MAX_EVENTS = 100
 
 def local_answers() -> dict[str, Answer]:
     """Return the answers about the running lake; raise NotRunning if there is none."""
+    from cdclake.config.column_lines import Lines
     from cdclake.local.lake.lake import open_lake
-    from cdclake.local.lake.source_changes import Lines
     from cdclake.local.process.home import Home
-    from cdclake.local.quarantined_events import quarantined_events
     from cdclake.local.trace.gather import trace_row
     from cdclake.trace.trace_report import trace_report
     from cdclake.ui.overview import Overview
@@ -42,9 +41,6 @@ def local_answers() -> dict[str, Answer]:
         lines = Lines(lake.state.pipeline_file)
         return _table_answer(declared, lake.state.pipeline_file, partial(lines.of, declared))
 
-    def quarantine(query: Query) -> dict[str, Any]:
-        return quarantined_events(open_lake(home), _optional(query, "table"), _MAX_EVENTS)
-
     def trace(query: Query) -> dict[str, Any]:
         key = _many(query, "key")
         return trace_report(trace_row(open_lake(home), _one(query, "table"), key))
@@ -53,31 +49,33 @@ def local_answers() -> dict[str, Answer]:
         "overview": lambda _: overview.answer(),
         "table": table,
         "snapshots": partial(_snapshots, Target.LOCAL, None, None),
-        "quarantine": quarantine,
+        "quarantine": partial(_quarantine, Target.LOCAL, None, None),
         "trace": trace,
         "jobs": lambda _: {"ok": True, "jobs": overview.answer().get("schedules", [])},
     }
 
 
 def deployed_answers(file: Path, environment: str | None) -> dict[str, Answer]:
-    """Return the answers about a deployment; those about single rows are only local."""
+    """Return the answers about a deployment; the story of a key is only local."""
+    from cdclake.config.column_lines import Lines
     from cdclake.deployed.deployed_lake import DeployedLake
     from cdclake.deployed.deployed_status import deployed_status
     from cdclake.deployed.job_runs import newest_runs
     from cdclake.ui.overview import Overview
 
-    lake = DeployedLake(file, environment)
+    lake, lines = DeployedLake(file, environment), Lines(str(file))
     about = {"target": "aws", "refresh_s": _AWS_REFRESH_S, "file": str(file)}
     overview = Overview(partial(deployed_status, lake), about)
 
     def table(query: Query) -> dict[str, Any]:
         declared = lake.plan.table(_one(query, "table"))
-        return _table_answer(declared, str(file), lambda _: None)
+        return _table_answer(declared, str(file), partial(lines.of, declared))
 
     return {
         "overview": lambda _: overview.answer(),
         "table": table,
         "snapshots": partial(_snapshots, Target.AWS, file, environment),
+        "quarantine": partial(_quarantine, Target.AWS, file, environment),
         "jobs": lambda _: {"ok": True, "jobs": newest_runs(lake)},
         "cost": lambda _: cost_answer(file, environment),
     }
@@ -102,6 +100,15 @@ def _snapshots(
 ) -> dict[str, Any]:
     with lake_reader_of(target, file, environment) as reader:
         return snapshots_answer(reader, _one(query, "table"))
+
+
+def _quarantine(
+    target: Target, file: Path | None, environment: str | None, query: Query
+) -> dict[str, Any]:
+    from cdclake.local.quarantined_events import quarantined_events
+
+    with quarantine_of(target, file, environment) as found:
+        return quarantined_events(found, _optional(query, "table"), _MAX_EVENTS)
 
 
 def _one(query: Query, name: str) -> str:

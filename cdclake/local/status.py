@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from cdclake import naming
+from cdclake.config.column_lines import Lines
 from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
@@ -26,7 +27,7 @@ from cdclake.local.lake.newest_heartbeat import heartbeat_delays
 from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.offset_gap import Gap, find_gap
 from cdclake.local.lake.source import slot_failover, slot_wal
-from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
+from cdclake.local.lake.source_changes import SourceChange, source_changes
 from cdclake.local.lake.source_relations import relation_changes
 from cdclake.local.lake.table_loads import LoadingTable, tables_replacing, unfinished_loads
 from cdclake.local.lake.topics import end_offsets

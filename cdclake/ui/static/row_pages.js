@@ -3,7 +3,7 @@
 import { ask } from "/api.js";
 import { bytes, el, mark, number, plain, seconds, table, when } from "/dom.js";
 
-const ONLY_LOCAL = "A deployment has no answer about single rows here: query its tables with "
+const ONLY_LOCAL = "Of a deployment, Kafka and the source are not asked: query its tables with "
   + "`cdclake sql --target aws`.";
 
 export async function quarantinePage(lake, name) {
@@ -13,7 +13,6 @@ export async function quarantinePage(lake, name) {
     ["events", (row) => number(row.quarantined), true],
     ["withheld by a rule", (row) => number(row.withheld), true],
   ], lake.tables.filter((row) => row.quarantined && (!name || row.table === name)));
-  if (lake.target === "aws") return [heading, counts, el("p", { class: "quiet" }, ONLY_LOCAL)];
   const { events } = await ask("quarantine", name ? [["table", name]] : []);
   return [heading, counts, table(`The newest ${events.length} events`, [
     ["table", (event) => event.table],

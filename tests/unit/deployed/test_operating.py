@@ -295,7 +295,8 @@ def test_the_page_shows_the_deployment(run, deployed, tmp_path):
     assert job["job"] == "stream_changes" and job["last_run"] is not None
     found = answers["table"]({"table": ["orders"]})
     assert found["columns"][0]["key"] and found["file"].endswith("p.yaml")
-    assert "trace" not in answers and "quarantine" not in answers
+    assert found["columns"][0]["line"] is not None
+    assert "trace" not in answers
     with pytest.raises(InputError, match="nothing"):
         answers["table"]({"table": ["nothing"]})
     with pytest.raises(InputError, match="table is missing"):
