@@ -26,6 +26,12 @@ _SNAPSHOT = {
     "relation": "orders", "snapshot": "8315402847593", "committed_at": HOSTILE, "rows": 100,
     "operation": "append", "files": 2, "bytes": 4096, "tags": [HOSTILE], "current": True,
 }  # fmt: skip
+_SNAPSHOTS = {
+    "ok": True, "snapshots": [_SNAPSHOT], "schema_changes": [
+        {"relation": "orders", "snapshot": "8315402847593", "committed_at": HOSTILE,
+         "column": "mail", "change": f"renamed from {HOSTILE}"},
+    ],
+}  # fmt: skip
 _EVENT = {
     "table": "orders", "key": {"id": HOSTILE}, "at": "2026-11-26T20:00:00", "bytes": 321,
     "topic": "shop.public.orders", "partition": 0, "offset": 17, "withheld": False,
@@ -54,7 +60,7 @@ class PlantedLake:
         return {
             "overview": lambda _: self._overview.answer(),
             "table": _columns,
-            "snapshots": lambda _: {"ok": True, "snapshots": [_SNAPSHOT]},
+            "snapshots": lambda _: _SNAPSHOTS,
             "quarantine": lambda _: {"ok": True, "events": [_EVENT]},
             "trace": _trace,
             "jobs": lambda _: {"ok": True, "jobs": [_JOB]},
@@ -64,7 +70,7 @@ class PlantedLake:
 def _columns(query: Query) -> Mapping[str, Any]:
     name = query["table"][0]
     return {"ok": True, "table": name, "source": f"public.{HOSTILE}", "file": "shop.yaml",
-            "columns": [_COLUMN]}  # fmt: skip
+            "columns": [_COLUMN], "excluded": [HOSTILE]}  # fmt: skip
 
 
 def _trace(query: Query) -> Mapping[str, Any]:

@@ -13,8 +13,9 @@ export async function tablePage(lake, name) {
   return [
     el("h1", {}, `${found.source} → ${found.table}`),
     ...(row ? figures(row) : []),
-    el("h2", {}, "Columns"), columns(found),
+    el("h2", {}, "Columns"), columns(found), ...excluded(found),
     el("h2", {}, "Schema changes"), ...(row ? changes(row, found.file) : []),
+    ...history(listed, found),
     el("h2", {}, "Snapshots"), ...snapshots(listed),
   ];
 }
@@ -51,6 +52,11 @@ function columns(found) {
   ], found.columns);
 }
 
+function excluded(found) {
+  if (found.excluded.length === 0) return [];
+  return [el("p", { class: "quiet" }, `Excluded by the file: ${found.excluded.join(", ")}.`)];
+}
+
 function changes(row, file) {
   const found = [
     ...(row.relation_changes ?? []).map((each) => ({ ...each, line: null })),
@@ -65,6 +71,19 @@ function changes(row, file) {
     ["difference", (each) => plain(each.message)],
     ["what to do", (each) => plain(each.remedy)],
   ], found)];
+}
+
+function history(listed, found) {
+  const made = listed.schema_changes ?? [];
+  if (made.length === 0) return [];
+  const lines = new Map(found.columns.map((row) => [row.column, row.line]));
+  return [table("Changes between the snapshots", [
+    ["committed at", (each) => when(each.committed_at) || "no commit yet"],
+    ["relation", (each) => each.relation],
+    ["column", (each) => each.column],
+    ["change", (each) => each.change],
+    ["place", (each) => lines.get(each.column) ? `${found.file}:${lines.get(each.column)}` : ""],
+  ], made)];
 }
 
 function snapshots(listed) {
