@@ -28,7 +28,6 @@ version: 1
 name: shop
 source: {database: postgres}
 stream: {trigger_seconds: 2}
-schedules: {apply: rate(1 day)}
 policies: {stop_table_after: 4}
 tables:
   public.customers:
@@ -55,7 +54,11 @@ _MARKS = """
 const link = document.querySelector(`[data-focus="#/table/${arguments[0]}"]`);
 return [...link.closest("tr").querySelectorAll(".mark")].map((each) => each.textContent);
 """
-_HOPS = "return [...document.querySelectorAll('.flow .fault')].map((li) => li.dataset.hop)"
+_FACTS = """
+return [...document.querySelector(`[data-hop=${arguments[0]}]`).querySelectorAll("dt")]
+  .map((each) => [each.textContent, each.nextElementSibling.textContent]);
+"""
+_FAULTY_HOPS = "return [...document.querySelectorAll('.flow .fault')].map((li) => li.dataset.hop)"
 
 
 class FaultyLake:
@@ -73,6 +76,18 @@ class FaultyLake:
         """Open a page of the lake; return its text when it has this one."""
         self.browser.run("location.hash = arguments[0]", address)
         return self.browser.wait(lambda text: shows in text, SHOWN_S)
+
+    def facts(self, hop: str) -> dict[str, str]:
+        """Return what the overview shows of a hop."""
+        return dict(self.browser.run(_FACTS, hop))
+
+    def wait_for_rate(self, hop: str) -> None:
+        """Wait until something flows there."""
+
+        def flows(_: str) -> bool:
+            return self.facts(hop).get("rate", "0").split()[0] not in ("0", "-")
+
+        self.browser.wait(flows, SHOWN_S)
 
     def marks(self, table: str) -> set[str]:
         """Return the marks of the table on the overview."""
@@ -114,7 +129,6 @@ def _lagging(page: FaultyLake) -> None:
 
 
 def _stopped(page: FaultyLake) -> None:
-    page.lake.run("resume")
     page.execute("insert into payments select i, i, 'NaN' from generate_series(2001, 2006) i")
 
 
@@ -128,9 +142,9 @@ _IsShown = Callable[[FaultyLake], bool]
 FAULTS: dict[str, tuple[_Plant, _IsShown]] = {
     "unverified": (_unverified, lambda page: "unverified" in page.marks("refunds")),
     "quarantine": (_refused, lambda page: "quarantine" in page.marks("orders")),
-    "lag": (_lagging, lambda page: "lag" in page.marks("orders")),
     "stopped table": (_stopped, lambda page: "stopped" in page.marks("payments")),
-    "dead component": (_dead, lambda page: page.browser.run(_HOPS) == ["connector"]),
+    "lag": (_lagging, lambda page: "lag" in page.marks("orders")),
+    "dead component": (_dead, lambda page: "connector" in page.browser.run(_FAULTY_HOPS)),
 }
 
 
