@@ -27,13 +27,14 @@ def local_answers() -> dict[str, Answer]:
     from cdclake.config.column_lines import Lines
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
+    from cdclake.local.status import with_components
     from cdclake.local.trace.gather import trace_row
     from cdclake.trace.trace_report import trace_report
     from cdclake.ui.overview import Overview
 
     home = Home.from_environment()
     about = {"target": "local", "refresh_s": _LOCAL_REFRESH_S}
-    overview = Overview(local_status, about)
+    overview = Overview(local_status, about, with_components=partial(with_components, home))
 
     def table(query: Query) -> dict[str, Any]:
         lake = open_lake(home)

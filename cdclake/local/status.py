@@ -78,19 +78,26 @@ def lake_status(home: Home) -> dict[str, Any]:
     running = {part["name"] for part in components if part["state"] == "running"}
     if lake.plan.tables and "aws" in running and (state.external or "postgres" in running):
         lake = known(partial(follow_source, lake), lake)
+    tables = _tables(lake, running) if lake.plan.all_tables else []
     answer = {
         "components": components,
         "epoch": state.epoch,
         "paused": state.paused,
         "file": state.pipeline_file,
-        "tables": _tables(lake, running) if lake.plan.all_tables else [],
+        "tables": tables,
         "web_logs": _figures(web_log_figures, lake, running),
         "puts": _figures(put_table_figures, lake, running),
         "connectors": _connectors(lake, running),
         "schedules": stack.schedules(home),
         "slot": _slot(lake, running) if lake.plan.tables else None,
-        "heartbeat": _heartbeat(lake, running) if lake.plan.tables else None,
+        "heartbeat": _heartbeat(lake, tables),
     }
+    return {**answer, **judged(answer)}
+
+
+def with_components(home: Home, status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an earlier status with the components as they are now; no component is asked."""
+    answer = {**status, "components": stack.components(home)}
     return {**answer, **judged(answer)}
 
 
@@ -300,8 +307,10 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
     }
 
 
-def _heartbeat(lake: LocalLake, running: set[str]) -> dict[str, float] | None:
-    return known(partial(heartbeat_delays, lake), None) if "kafka" in running else None
+def _heartbeat(lake: LocalLake, tables: list[dict[str, Any]]) -> dict[str, float] | None:
+    """Return its delays; None if Kafka has not answered about the tables: it is not waited for."""
+    answers = any(table["end_offset"] is not None for table in tables)
+    return known(partial(heartbeat_delays, lake), None) if answers else None
 
 
 def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from datetime import UTC, datetime
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 from cdclake.ui.flow_hops import Counters, counters, flow_hops
@@ -13,6 +14,10 @@ from cdclake.ui.flow_hops import Counters, counters, flow_hops
 _READ_AGAIN_S = 1.0  # several open pages share an answer
 # Every batch finds events that wait; a lag that stays this long is shown as one.
 _LASTING_LAG_S = 4.0
+_READ_WAIT_S = 4.0  # a component that has just died is waited for much longer
+_OLDER = "the lake has not answered for some seconds; the figures are older"
+
+Status = Mapping[str, Any]
 
 
 class Overview:
@@ -20,11 +25,17 @@ class Overview:
 
     def __init__(
         self,
-        read: Callable[[], Mapping[str, Any]],
+        read: Callable[[], Status],
         about: Mapping[str, Any],
         clock: Callable[[], float] = time.monotonic,
+        *,
+        with_components: Callable[[Status], Status] | None = None,
     ) -> None:
+        """Take what reads `status`, and what reads only the components again."""
         self._read, self._about, self._clock = read, about, clock
+        self._with_components = with_components
+        self._reading: Future[Status] | None = None
+        self._status: Status = {}
         self._read_at: float | None = None
         self._before: tuple[float, Counters | None] = (0.0, None)
         self._lagging_since: dict[str, float] = {}
@@ -32,16 +43,32 @@ class Overview:
         self._lock = Lock()
 
     def answer(self) -> dict[str, Any]:
-        """Return the answer; it is read again if it is older than a second."""
+        """Return the answer; it is read again if it is older than a second.
+
+        If the reading takes long, return the answer before, with the components as they are now.
+        """
         with self._lock:
-            now = self._clock()
-            if self._read_at is None or now - self._read_at >= _READ_AGAIN_S:
-                status = self._read()
-                self._answer = self._of(status, self._clock())
-                self._read_at = self._clock()
+            if self._reading is None:
+                if self._read_at is not None and self._clock() - self._read_at < _READ_AGAIN_S:
+                    return self._answer
+                self._reading = _in_background(self._read)
+            if self._with_components is not None and self._status:
+                wait([self._reading], _READ_WAIT_S)
+                if not self._reading.done():
+                    return self._late(self._with_components(self._status))
+            reading, self._reading = self._reading, None
+            self._status = reading.result()
+            self._answer = self._of(self._status, self._clock())
+            self._read_at = self._clock()
             return self._answer
 
-    def _of(self, status: Mapping[str, Any], now: float) -> dict[str, Any]:
+    def _late(self, status: Status) -> dict[str, Any]:
+        hops = flow_hops(status, counters(status), None, 0)
+        attention = [*status["attention"], _OLDER]
+        return {**self._answer, **status, "tables": self._answer["tables"], "hops": hops,
+                "attention": attention}  # fmt: skip
+
+    def _of(self, status: Status, now: float) -> dict[str, Any]:
         found = counters(status)
         read_at, before = self._before
         self._before = (now, found)
@@ -74,3 +101,17 @@ class Overview:
             self._lagging_since.pop(name, None)
             return False
         return now - self._lagging_since.setdefault(name, now) >= _LASTING_LAG_S
+
+
+def _in_background(read: Callable[[], Status]) -> Future[Status]:
+    """Start to read in a thread that does not keep the process alive."""
+    reading: Future[Status] = Future()
+
+    def run() -> None:
+        try:
+            reading.set_result(read())
+        except Exception as error:
+            reading.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return reading

@@ -44,7 +44,7 @@ def test_a_planted_fault_is_shown(page: FaultyLake, fault: str) -> None:
 
 def test_one_table_is_shown(page: FaultyLake) -> None:
     text = page.go("#/table/customers", "snapshots, the newest first")
-    assert "shop.yaml:13" in text and "hash" in text and "append" in text
+    assert "shop.yaml:12" in text and "hash" in text and "append" in text
 
 
 def test_a_difference_from_the_source_has_its_line(page: FaultyLake) -> None:

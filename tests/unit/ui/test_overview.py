@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -98,6 +99,38 @@ def test_a_deployment_without_figures_has_every_hop() -> None:
     hops = _hops(Lake(answer).overview().answer())
     assert list(hops) == ["wal", "connector", "kafka", "changelog", "state", "readers"]
     assert (hops["kafka"]["lag"], hops["readers"]["freshness_s"]) == (7, 3.0)
+
+
+def test_a_slow_reading_has_the_components_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdclake.ui.overview._READ_WAIT_S", 0.05)
+    answered, lake = threading.Event(), Lake(status(table("orders")))
+    answered.set()
+
+    def read() -> dict[str, Any]:
+        answered.wait()
+        return lake.status()
+
+    parts = [{"name": "kafka", "state": "dead"}]
+    overview = Overview(read, {}, lambda: lake.now, with_components=lambda found: {
+        **found, "components": parts, "health": "down", "attention": ["down: kafka"],
+    })  # fmt: skip
+    assert overview.answer()["health"] == "healthy"
+    answered.clear()
+    lake.now += 2
+    late = overview.answer()
+    assert (late["health"], _hops(late)["kafka"]["state"]) == ("down", "dead")
+    assert late["attention"][0] == "down: kafka" and "older" in late["attention"][1]
+    assert late["tables"][0]["marks"] == [] and overview.answer()["health"] == "down"
+    answered.set()
+    assert _wait_for_health(overview) == "healthy" and lake.read == 2
+
+
+def _wait_for_health(overview: Overview) -> str:
+    """Return the health once the reading has ended."""
+    for _ in range(100):
+        if (found := str(overview.answer()["health"])) == "healthy":
+            break
+    return found
 
 
 def test_open_pages_share_an_answer() -> None:
