@@ -6,12 +6,14 @@ import json
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 _FIELD_ID = b"PARQUET:field_id"
 # Of position delete files, with the field ids that Iceberg reserves for them.
 DELETE_FILE_PATH, DELETE_POS = "file_path", "pos"
 PATH_ID, POS_ID = 2147483546, 2147483545
+_SAMPLED_VALUES = 1000
 _ZSTD_LEVEL = 3  # Iceberg's default codec and level
 _TYPES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -96,10 +98,27 @@ def completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def _repeats(values: pa.ChunkedArray) -> bool:
+    """Return whether a dictionary makes the column smaller, as its first values show.
+
+    Where it does not, the writer would make one all the same, and keep it beside the values.
+    """
+    if pa.types.is_nested(values.type):
+        return False
+    sample = values.slice(0, _SAMPLED_VALUES)
+    distinct: int = pc.count_distinct(sample, mode="all").as_py()
+    return distinct * 2 <= len(sample)
+
+
 def encode(rows: pa.Table) -> tuple[pa.Buffer, pq.FileMetaData]:
     """Encode rows that `completed` returned; return the file's bytes and its footer."""
     sink = pa.BufferOutputStream()
-    options = {"compression": "zstd", "compression_level": _ZSTD_LEVEL, "store_schema": False}
+    options = {
+        "compression": "zstd",
+        "compression_level": _ZSTD_LEVEL,
+        "store_schema": False,
+        "use_dictionary": [f.name for f in rows.schema if _repeats(rows.column(f.name))],
+    }
     with pq.ParquetWriter(sink, rows.schema, **options) as writer:
         writer.write_table(rows)
     content = sink.getvalue()

@@ -7,15 +7,15 @@ others. So there is one meaning of an event, and this module is about speed alon
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cdclake import naming
 from cdclake.debezium.changelog_rows import Place
@@ -24,11 +24,12 @@ from cdclake.debezium.stream_rows import StreamRow, StreamRows
 from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL, decoded_schema
 from cdclake.jobs.stream.decoded_column import ColumnDecoder
 from cdclake.jobs.stream.event_structs import EventStructs, can_be_structs, field_name
+from cdclake.jobs.stream.parsed_events import ParsedEvents, parse_events
 from cdclake.jobs.stream.position_texts import Numbers, position_texts
 from cdclake.jobs.stream.rule_proofs import RuleProofs
+from cdclake.jobs.stream.source_sequences import read_sequences
 from cdclake.plan import Plan, Table
 
-_SEQUENCE = re.compile(r'\[(?:null|"([0-9]{1,18})"),"([0-9]{1,18})"\]').fullmatch
 _EPOCH = re.compile("[0-9]{1,8}", re.ASCII).fullmatch
 
 Flags = npt.NDArray[np.bool_]
@@ -69,7 +70,7 @@ class BlockDecoder:
         """Decode records of one partition of the table's topic, in the order of their offsets."""
         fast = np.zeros(len(values), bool)
         rows: list[pa.Table] = []
-        parsed = _parse(self._structs, values, keys) if self._structs is not None else None
+        parsed = parse_events(self._structs, values, keys) if self._structs is not None else None
         if parsed is not None and parsed.events:
             at = np.array(parsed.places, np.int64)
             proved, table = self._proved_rows(parsed, partition, offsets[at])
@@ -85,15 +86,16 @@ class BlockDecoder:
         return DecodedBlock(found, len(slow))
 
     def _proved_rows(
-        self, parsed: _Parsed, partition: int, offsets: Numbers
+        self, parsed: ParsedEvents, partition: int, offsets: Numbers
     ) -> tuple[Flags, pa.Table]:
         """Return the events' rows, and for each whether it is proved."""
         events, keys = parsed.events, parsed.keys
         facts = _Facts(events)
-        images, proved = self._images(parsed)
+        images, proved = self._images(parsed, facts)
         proved &= facts.proved
         for of_key, of_row in self._keys:
-            if [of_key(key) for key in keys] != (found := [of_row(image) for image in images]):
+            found = list(map(of_row, images))
+            if list(map(of_key, keys)) != found:
                 same = (of_key(k) == value for k, value in zip(keys, found, strict=True))
                 proved &= np.fromiter(same, bool, len(keys))
         columns, unsent = [], {}
@@ -111,18 +113,15 @@ class BlockDecoder:
         columns += [pa.nulls(len(events), self._schema.field(f).type) for f in _FINDINGS]
         return proved, pa.Table.from_arrays(columns, schema=self._schema)
 
-    def _images(self, parsed: _Parsed) -> tuple[list[Any], Flags]:
+    def _images(self, parsed: ParsedEvents, facts: _Facts) -> tuple[list[Any], Flags]:
         """Return each event's row; an event without one is not proved."""
         is_whole, events, keys, structs = self._whole, parsed.events, parsed.keys, parsed.structs
         images: list[Any] = [event.after for event in events]
         unproved = []
-        for index, event in enumerate(events):
-            if event.op == "d":
-                images[index] = event.before if is_whole else structs.row_of_key(keys[index])
-            elif self._may_lose_values and event.op == "u" and event.before is None:
-                unproved.append(index)
-            if not (event.oversized is event.refused is event.payload is msgspec.UNSET):
-                unproved.append(index)
+        for index in facts.places_of("d"):
+            images[index] = events[index].before if is_whole else structs.row_of_key(keys[index])
+        if self._may_lose_values:
+            unproved += [i for i in facts.places_of("u") if events[i].before is None]
         if None in images:
             for index in [i for i, image in enumerate(images) if image is None]:
                 images[index] = structs.row_of_key(keys[index])
@@ -154,42 +153,6 @@ class BlockDecoder:
 _FINDINGS = (REFUSAL, ABSENT, MISFITS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Parsed:
-    """Records whose key and value are as declared, and their places in the block."""
-
-    structs: EventStructs
-    events: list[Any]
-    keys: list[Any]
-    places: Sequence[int]
-
-
-def _parse(
-    structs: EventStructs, values: Sequence[bytes | None], keys: Sequence[bytes | None]
-) -> _Parsed:
-    decode_value, decode_key = structs.decode_value, structs.decode_key
-    try:  # nearly every block; a tombstone has no value, which raises TypeError
-        _check_utf8(values)
-        events = list(map(decode_value, values))  # type: ignore[arg-type]
-        event_keys = list(map(decode_key, keys))  # type: ignore[arg-type]
-        return _Parsed(structs, events, event_keys, range(len(values)))
-    except (msgspec.MsgspecError, TypeError, UnicodeDecodeError):
-        pass
-    events, event_keys, places = [], [], []
-    for place, (value, key) in enumerate(zip(values, keys, strict=True)):
-        if value is None or key is None:
-            continue
-        try:
-            _check_utf8([value])
-            event, event_key = decode_value(value), decode_key(key)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            continue
-        events.append(event)
-        event_keys.append(event_key)
-        places.append(place)
-    return _Parsed(structs, events, event_keys, places)
-
-
 def _listed(unsent: dict[str, Flags], count: int) -> pa.Array:
     """Return for each event the names of the columns that were not sent; NULL for none."""
     kind = pa.list_(pa.string())
@@ -201,50 +164,43 @@ def _listed(unsent: dict[str, Flags], count: int) -> pa.Array:
     return pa.array(lists, kind)
 
 
-def _check_utf8(values: Iterable[bytes | None]) -> None:
-    """Raise UnicodeDecodeError if a value is not UTF-8; msgspec only checks what it reads."""
-    for value in values:
-        if value is not None and not value.isascii():
-            value.decode()
-
-
 class _Facts:
     """The columns about the events themselves."""
 
     def __init__(self, events: list[Any]) -> None:
-        sources = [event.source for event in events]
-        found = [_SEQUENCE(source.sequence) for source in sources]
-        self.proved = np.fromiter((each is not None for each in found), bool, len(found))
-        self._events, self._sources = events, sources
-        self._prev = np.array([int(m[1] or 0) if m else 0 for m in found], np.int64)
-        self._lsn = np.array(
-            [
-                source.lsn if source.lsn is not None else int(m[2]) if m else 0
-                for source, m in zip(sources, found, strict=True)
-            ],
-            np.int64,
-        )
-        self._epoch = self._epochs()
+        self._ops = pa.array([event.op for event in events], pa.string())
+        self._sources = sources = [event.source for event in events]
+        self._prev, lsn, self.proved = read_sequences([source.sequence for source in sources])
+        sent = pa.array([source.lsn for source in sources], pa.int64())
+        self._lsn = pc.coalesce(sent, pa.array(lsn)).to_numpy()
+        self._epoch = self._epochs([event.epoch for event in events])
 
-    def _epochs(self) -> Numbers:
-        texts = [event.epoch for event in self._events]
+    def places_of(self, op: str) -> Numbers:
+        """Return the places of the events with this operation."""
+        places: Numbers = np.flatnonzero(self._is(op))
+        return places
+
+    def _is(self, op: str) -> Flags:
+        flags: Flags = pc.equal(self._ops, op).to_numpy(zero_copy_only=False)
+        return flags
+
+    def _epochs(self, texts: list[str]) -> Numbers:
         numbers = {text: int(text) if _EPOCH(text) else -1 for text in set(texts)}
         epochs = np.array([numbers[text] for text in texts], np.int64)
-        self.proved &= epochs >= 0
+        self.proved = self.proved & (epochs >= 0)
         return np.maximum(epochs, 0)
 
     def columns(self, partition: int, offsets: Numbers, unavailable: pa.Array) -> list[pa.Array]:
         """Return the columns of `FACT_COLUMNS`, in their order."""
-        ops = [event.op for event in self._events]
-        is_read = np.fromiter((op == "r" for op in ops), bool, len(ops))
-        phase = np.where(is_read, SNAPSHOT_PHASE, STREAM_PHASE).astype(np.int64)
+        count = len(self._ops)
+        phase = np.where(self._is("r"), SNAPSHOT_PHASE, STREAM_PHASE).astype(np.int64)
         committed = pa.array([source.ts_us for source in self._sources], pa.int64())
         return [
-            pa.array(ops, pa.string()),
+            self._ops,
             position_texts(self._epoch, self._prev, phase, self._lsn, offsets),
             pa.array([source.txId for source in self._sources], pa.int64()),
             committed.cast(pa.timestamp("us", "UTC")),
-            pa.array(np.full(len(ops), partition, np.int32)),
+            pa.array(np.full(count, partition, np.int32)),
             pa.array(offsets),
             unavailable,
             pa.array(self._epoch.astype(np.int32)),

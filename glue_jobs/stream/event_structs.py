@@ -26,7 +26,7 @@ _TYPES: dict[str, Any] = {
     "double": float,
     "string": str,
 }
-# With one of these fields, an event is a marker, or wrapped with its schema.
+# With one of these fields, an event is a marker, or wrapped with its schema: it fails.
 _EXCEPTIONS = ("oversized", "refused", "payload")
 _REFUSED_IN_NAMES = re.compile(r'[\\"\x00-\x1f]')
 _ANY_FORM = frozenset({"point", "vector", "bit"})
@@ -72,7 +72,7 @@ class EventStructs:
         if table.replica_identity == "full":
             fields.append(("before", self.row | None))
         for other in _EXCEPTIONS:
-            fields.append((other, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET))
+            fields.append((other, msgspec.UnsetType, msgspec.UNSET))
         event = msgspec.defstruct("Event", fields, gc=False, rename=names)
         self.decode_value: Callable[[bytes], Any] = msgspec.json.Decoder(event).decode
         self.decode_key: Callable[[bytes], Any] = msgspec.json.Decoder(key).decode

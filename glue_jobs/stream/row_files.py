@@ -28,11 +28,13 @@ def write_rows(rows: DataFrame, target: FileTarget) -> list[str]:
 def _writer(target: FileTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held: list[pa.RecordBatch] = []
+        held_bytes = 0
         for batch in batches:
             held.append(batch)
-            if sum(each.nbytes for each in held) >= FILE_BYTES:
+            held_bytes += batch.nbytes
+            if held_bytes >= FILE_BYTES:
                 yield _write_blocks(held, target)
-                held = []
+                held, held_bytes = [], 0
         if held:
             yield _write_blocks(held, target)
 

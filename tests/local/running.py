@@ -77,7 +77,13 @@ class RunningLake:
         self.home = home
         self.dsn: dict[str, Any] = {}  # of the embedded database, once it was asked for
 
-    def run(self, *words: str, expect: int | None = 0, **environment: str) -> dict[str, Any]:
+    def run(
+        self,
+        *words: str,
+        expect: int | None = 0,
+        within_s: float = LONGEST_COMMAND_S,
+        **environment: str,
+    ) -> dict[str, Any]:
         """One command with --json; its object, after a look at the exit code.
 
         That of `status` is a finding, as is its `health`.
@@ -90,7 +96,7 @@ class RunningLake:
             capture_output=True,
             text=True,
             check=False,
-            timeout=LONGEST_COMMAND_S,
+            timeout=within_s,
         )
         if expect is not None:
             assert done.returncode in accepted, (words, done.stdout[-3000:], done.stderr[-3000:])

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from cdclake import naming
+from cdclake.jobs.control.leases import LEASE_DURATION_S
 from cdclake.local.lake.lake import aws_environment, open_lake
 from cdclake.local.lake.spark_jobs import start_job
 from cdclake.local.process.home import Home
-from tests.local.running import SHOP, RunningLake, shop_lake_in
+from tests.local.running import LONGEST_COMMAND_S, SHOP, RunningLake, shop_lake_in
 from tests.spark.hudi_jvm import needs_hudi, rust_rows
 
-pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900), needs_hudi]
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1500), needs_hudi]
 
 # Of a key of two columns, and merge-on-read; of one whole number, and copy-on-write.
 PUBLISHED = {
@@ -88,7 +89,8 @@ def test_a_job_that_is_killed_while_it_writes_is_repaired_by_the_next(lake: Runn
     finally:
         running.process.kill()
         running.process.wait()
-    assert lake.run("job", "publish_hudi", "--table", "orders_hudi")["ok"]
+    waits_s = LEASE_DURATION_S + LONGEST_COMMAND_S  # for the lease of the killed job
+    assert lake.run("job", "publish_hudi", "--table", "orders_hudi", within_s=waits_s)["ok"]
     columns = READ["orders_hudi"]
     assert copied(lake, "orders_hudi", columns) == stored(lake, "orders", columns)
 

@@ -45,7 +45,7 @@ DECODING = (
     Mutation(
         "a snapshot's rows are like any others", _cases("S1"),
         _both(('SNAPSHOT_PHASE if event.get("op") == "r" else STREAM_PHASE', "STREAM_PHASE"),
-              ("np.where(is_read, SNAPSHOT_PHASE,", "np.where(is_read, STREAM_PHASE,")),
+              ('np.where(self._is("r"), SNAPSHOT_PHASE,', 'np.where(self._is("r"), STREAM_PHASE,')),
     ),
     Mutation(
         "ignore epochs", _cases("S5"),

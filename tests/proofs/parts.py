@@ -12,7 +12,7 @@ from tests.mutations.broken import MUTATIONS
 
 PROJECT = Path(__file__).resolve().parents[2]
 MODEL_SEEDS, SEEDS_PER_UNIT = 200, 20
-READS, READS_PER_UNIT = 1000, 25
+READS, READS_PER_UNIT = 1000, 100
 _READS = "tests/trino/test_reads.py"
 _MARKED = re.compile(r"\bmark\.(slow|synth)\b")
 
