@@ -10,6 +10,7 @@ COMPILE := $(COMPILE_FOR) 3.11
 
 PEER_JARS := $(foreach peer,delta hudi,benchmarks/jars/$(peer)/.fetched)
 DLT := build/venvs/dlt/.installed
+SITE := build/venvs/site/.installed site/node_modules/.package-lock.json
 
 SEEDS ?= 200
 SEED ?= 0
@@ -17,7 +18,7 @@ SIZE ?= short
 
 .DEFAULT_GOAL := help
 .PHONY: help setup wheel hudi-jars trino-jars trino-iceberg-jars demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
-	test-mutations test-faults prove bench bench-full check audit format record record-requests docs lock clean
+	test-mutations test-faults prove bench bench-full check audit format record record-requests docs site lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,7 +105,9 @@ benchmarks/jars/%/.fetched: benchmarks/pom.xml
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(@D)
 	@touch $@
 
-$(DLT): benchmarks/peers/dlt.txt | setup
+build/venvs/site/.installed: site/requirements.txt
+$(DLT): benchmarks/peers/dlt.txt
+build/venvs/%/.installed: | setup
 	@$(BIN)/python -m venv --clear --without-pip $(@D)
 	@VIRTUAL_ENV=$(CURDIR)/$(@D) $(BIN)/uv --quiet --no-config --system-certs pip sync \
 		--require-hashes --only-binary :all: $<
@@ -138,7 +141,15 @@ docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.reference_pages
 	@$(BIN)/python -m scripts.stacks_diagram
 	@$(BIN)/python -m scripts.cost_page
+	@$(BIN)/python -m scripts.llms_page
 	@$(BIN)/python -m tests.proofs.page
+	@$(BIN)/python -m tests.recorded_requests.page
+
+site: setup $(SITE) ## Build the docs' site (build/site/html/): strict, with a search that needs no network
+	@$(BIN)/python -m scripts.build_site
+
+site/node_modules/.package-lock.json: site/package-lock.json
+	@npm ci --prefix site --no-audit --no-fund --silent
 
 lock: setup ## Update the locked requirements and jars; `make lock UPGRADE=--upgrade` allows newer versions
 	@$(BIN)/python -m scripts.fetch_jars --lock
@@ -151,8 +162,9 @@ lock: setup ## Update the locked requirements and jars; `make lock UPGRADE=--upg
 	@$(COMPILE) $(UPGRADE) -c requirements.lock --python-platform x86_64-manylinux_2_28 \
 		--only-binary :all: glue_jobs/requirements.in -o glue_jobs/requirements.txt
 	@$(COMPILE) $(UPGRADE) --only-binary :all: benchmarks/peers/dlt.in -o benchmarks/peers/dlt.txt
+	@$(COMPILE) $(UPGRADE) --only-binary :all: site/requirements.in -o site/requirements.txt
 
 clean: ## Remove everything built and installed, but never the lake (.cdclake, `cdclake down --purge`)
-	@rm -rf .venv jars benchmarks/jars node_modules build dist cdk.out *.egg-info
+	@rm -rf .venv jars benchmarks/jars node_modules site/node_modules build dist cdk.out *.egg-info
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -30,9 +30,8 @@ Made from the JSON Schema by `make docs`; do not edit it. `cdclake schema` print
 contains a password.
 
 `NAME` is a name that you choose, `[]` each entry of a list. An empty default means that the setting
-is off, or that its meaning names the default. Each example is part of a file in
-[pipelines/](../pipelines/) or [pipelines/reference/](../pipelines/reference/), which a test
-validates.
+is off, or that its meaning names the default. Each example is part of a file in `pipelines/` or
+`pipelines/reference/`, which a test validates.
 `cdclake schema --doc KEY` prints one of these rows, with its example as lines to copy:
 `cdclake schema --doc policies.new_columns`.
 
@@ -45,10 +44,20 @@ _COMMANDS_HEAD = """# Commands
 Made from the command line's own help by `make docs`; do not edit it. Every command takes `--help`.
 With `--json` it prints one JSON object on standard output; a failure is
 `{"ok": false, "error": {code, message, remedy, ...}}`.
-[Exit codes](../how-to/troubleshooting.md). `CDCLAKE_HOME` is the folder of the lake.
-`CDCLAKE_SOURCE_DSN` holds the source's DSN with its password for every command that takes one.
+[Exit codes](../how-to/troubleshooting.md).
 A FILE may also be written as `--file FILE`, as the commands spell it that take other arguments.
-`--install-completion`, without a command, installs completion for your shell.
+
+Without a command: `--version`, `--install-completion` for your shell, `--show-completion`.
+
+## Environment variables
+
+| variable | holds | default |
+|---|---|---|
+| `CDCLAKE_HOME` | folder of the local lake | `.cdclake` in the clone or in your project |
+| `CDCLAKE_SOURCE_DSN` | the source's DSN with its password, for every command that takes one | |
+| `CDCLAKE_CACHE` | folder of an installation's jars | in the platform's cache folder |
+| `CDCLAKE_MAVEN_MIRROR` | base URL of the jars that an installation fetches | Maven Central |
+| `CDCLAKE_PAGILA`, `CDCLAKE_MOMA` | folder of a database for `demo --database` | |
 """
 
 

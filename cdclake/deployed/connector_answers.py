@@ -46,6 +46,10 @@ def _plugin(log: str) -> Iterator[Check]:
     name, missing = "connect plugin", _NO_CONNECTOR.search(log)
     if _TRIED in log:
         yield passed(name, "Debezium was loaded, and accepted the connector's settings")
+    elif _OLD_JAVA.search(log):
+        yield skipped(name, "it needs a newer Java")
+    elif _UNREAD.search(log) or _NO_PROVIDER.search(log):
+        yield skipped(name, "the worker reads secrets before it loads Debezium")
     elif missing is not None:
         yield failed(name, missing[0], "deploy the stack `cdc` again, which replaces the plugin")
     else:

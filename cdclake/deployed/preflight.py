@@ -17,6 +17,7 @@ from cdclake.config import versions
 from cdclake.config.aws_model import CreatedKafka, CreatedNetwork, CreatedSource
 from cdclake.config.deployment import Deployment
 from cdclake.config.regions import restrictions
+from cdclake.deployed.login_password import login_password
 
 _ENGINES = {"rds": "postgres", "aurora": "aurora-postgresql"}
 _ENDPOINTS = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
@@ -51,6 +52,7 @@ def preflight(deployment: Deployment) -> list[Check]:
         ("quotas", _quotas),
         ("lake formation", _lake_formation),
         ("names", _names),
+        ("connector password", login_password),
     )
     return [found for name, check in checks for found in _run(name, check, deployment)]
 
@@ -77,7 +79,12 @@ def _run(
 
 
 def _identity(deployment: Deployment) -> Iterator[Check]:
-    found = boto3.client("sts").get_caller_identity()
+    try:
+        found = boto3.client("sts").get_caller_identity()
+    except (ClientError, BotoCoreError) as error:
+        remedy = "sign in, and set AWS_PROFILE and AWS_REGION to the account and region"
+        yield failed("identity", f"nothing can be asked of AWS: {error}", remedy)
+        return
     yield passed("identity", f"{found['Arn']} for {deployment.prefix}")
 
 

@@ -90,7 +90,7 @@ def test_a_job_that_is_killed_while_it_writes_is_repaired_by_the_next(lake: Runn
         running.process.kill()
         running.process.wait()
     waits_s = LEASE_DURATION_S + LONGEST_COMMAND_S  # for the lease of the killed job
-    assert lake.run("job", "publish_hudi", "--table", "orders_hudi", within_s=waits_s)["ok"]
+    assert lake.run_within(waits_s, "job", "publish_hudi", "--table", "orders_hudi")["ok"]
     columns = READ["orders_hudi"]
     assert copied(lake, "orders_hudi", columns) == stored(lake, "orders", columns)
 

@@ -84,6 +84,11 @@ def all_parts() -> list[Part]:
             _marked_files("tests/synth", "synth"),
         ),
         Part(
+            "site",
+            "the docs' site: strict, complete, and nothing of it from another host",
+            _marked_files("tests/site", "slow"),
+        ),
+        Part(
             "faults",
             "each fault of the campaign on the real local lake under load",
             tuple(

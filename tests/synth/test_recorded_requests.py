@@ -11,6 +11,11 @@ import pytest
 from cdclake.deployed_jobs import AT_KAFKA, JOBS
 from tests.recorded_requests.functions import CALLS, FUNCTIONS
 from tests.recorded_requests.kafka_audit import CONNECTOR
+from tests.recorded_requests.reasons import (
+    UNRECORDED,
+    UNRECORDED_CALLS,
+    UNRECORDED_OF_CONNECTOR,
+)
 from tests.recorded_requests.record import READER, known
 from tests.recorded_requests.record_functions import called
 from tests.source_tree import PROJECT
@@ -30,58 +35,6 @@ OF_S3 = {"s3:GetObject": "kms:Decrypt", "s3:PutObject": "kms:GenerateDataKey"}
 
 Call = tuple[str, str, str]  # action, ARN, service through which KMS is asked
 
-STREAM, POLL, HUDI = "stream_changes", "poll_tables", "publish_hudi"
-APPLY, MAINTAIN, REBUILD = "apply_changes", "maintain_tables", "rebuild_tables"
-DERIVED, VERIFY, OPERATE, PROBE = "refresh_derived", "verify_tables", "operate", "probe"
-LOAD = "load_tables"
-# Granted, and asked for by no recorded request: jobs, action and resource, with the reason.
-UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
-    (JOBS, "ec2:*", "*", "Glue itself attaches the job's workers to the network"),
-    (JOBS, "glue:GetConnection", "*", "Glue itself reads the connection"),
-    (JOBS, "logs:*", "*", "Glue itself writes the logs"),
-    (JOBS, "cloudwatch:PutMetricData", "*", "there is no local CloudWatch: jobs log metrics"),
-    (JOBS, "s3:AbortMultipartUpload", "*", "an upload of more than one part that fails"),
-    (JOBS, "s3:GetBucketLocation", "*", "S3A asks if it is told no region"),
-    (JOBS, "s3:ListBucket", "*", "without it S3 answers 403 for an object that does not exist"),
-    ((STREAM, PROBE), "s3:*", "*:state/checkpoints/*", "a local checkpoint is a folder"),
-    ((STREAM, APPLY, MAINTAIN, REBUILD, DERIVED, POLL, LOAD), "s3:DeleteObject", "*:warehouse/*",
-     "files of a commit that failed, and in maintenance expired ones"),
-    (AT_KAFKA, "kafka-cluster:DescribeCluster", "*",
-     "Kafka asks for it in no request of theirs; MSK's authorizer may, and it only reads"),
-    ((STREAM, OPERATE, LOAD), "kafka-cluster:*Group", "*",
-     "by the Service Authorization Reference, ReadData depends on them"),
-    ((PROBE,), "s3:GetObject", "*", "it gets no plan, and has in memory what it has written"),
-    ((PROBE,), "kms:Decrypt", "*", "for those objects"),
-    ((HUDI,), "s3:*Object", "*:warehouse/cdc_iceberg.db", "S3A probes and marks that folder"),
-    ((MAINTAIN,), "s3:PutObject", "*:warehouse/*", "there was nothing to compact"),
-    ((MAINTAIN, DERIVED, HUDI), "glue:UpdateTable", "*",
-     "there was nothing to compact; the two tables were created in the same run"),
-    ((STREAM, POLL, LOAD), "glue:CreateTable", "*", "`up` had created the tables"),
-    ((STREAM, POLL, HUDI, LOAD), "glue:GetDatabase", "*", "before such a table is created"),
-    ((DERIVED, PROBE), "glue:GetDatabase", "*:table/*", "granted on all levels of the catalog"),
-    ((HUDI,), "glue:*Partition*", "*", "the published copy has no partitions"),
-    ((STREAM, VERIFY), "glue:GetSchemaVersion", "*", "the recorded lake's events are JSON"),
-    ((STREAM, VERIFY), "s3:*Object", "*:state/control/repair*", "no request was pending"),
-    ((STREAM, VERIFY, OPERATE), "s3:*Object", "*:state/control/resume/*", "no table was stopped"),
-    ((VERIFY,), "s3:PutObject", "*:state/control/widened.json", "no column was widened"),
-    ((LOAD,), "s3:PutObject", "*:state/control/progress.json", "no row was refused"),
-)  # fmt: skip
-
-
-# Of the connector: granted at Kafka, and asked for by no recorded request.
-_OWN, _OTHER = "__amazon_msk_connect_*_shop-source_*", "__msk_connect_*_shop-source_*"
-_AS_DOCUMENTED = "MSK's pages disagree on the topics' names: here they have the first"
-UNRECORDED_OF_CONNECTOR: dict[tuple[str, str], str] = {
-    ("kafka-cluster:DescribeCluster", ""): "Kafka tells anyone its id; MSK may not",
-    ("kafka-cluster:CreateTopic", _OWN): "Kafka asks for it if the cluster denies creation",
-    ("kafka-cluster:CreateTopic", _OTHER): _AS_DOCUMENTED,
-    ("kafka-cluster:DescribeTopic", _OTHER): _AS_DOCUMENTED,
-    ("kafka-cluster:DescribeTopicDynamicConfiguration", _OTHER): _AS_DOCUMENTED,
-    ("kafka-cluster:ReadData", _OTHER): _AS_DOCUMENTED,
-    ("kafka-cluster:WriteData", _OTHER): _AS_DOCUMENTED,
-    ("kafka-cluster:AlterGroup", "connect-shop-source*"): "the group of a sink, not of a source",
-    ("kafka-cluster:DescribeGroup", "connect-shop-source*"): "the group of a sink, not of a source",
-}
 # What `cdclake sql --target aws` does before it reads: it gets the stream's job, whose arguments
 # name the buckets, and looks for the types that the source has widened.
 TO_FIND_THE_LAKE = {"glue:GetJob", "s3:GetObject", "s3:ListBucket"}
@@ -203,14 +156,6 @@ IAM_NAMES = {
     "s3:ListObjectsV2": {"s3:ListBucket"},
     "s3:CopyObject": {"s3:GetObject", "s3:PutObject"},
     "s3:GetObject": {"s3:GetObject", "s3:ListBucket"},  # 404 instead of 403
-}
-# Made by a function, and by none of the tests that are recorded: function and call, the reason.
-UNRECORDED_CALLS: dict[tuple[str, str], str] = {
-    ("stream_keeper", "glue:BatchStopJobRun"): "moto lacks it: the test has a stand-in",
-    ("custom_resources", "kafka:GetBootstrapBrokers"): "moto lacks it: the test has a stand-in",
-    ("firehose_redrive", "firehose:PutRecordBatch"): "the tests have a stand-in for the stream",
-    ("prepare_source", "secretsmanager:GetSecretValue"): "needs PostgreSQL: test_prepare_source.py",
-    ("prepare_source", "cloudwatch:PutMetricData"): "needs PostgreSQL: test_prepare_source.py",
 }
 OF_LAMBDA = ("ec2:*", "logs:*", "kms:*")  # what Lambda does for a function
 

@@ -24,14 +24,19 @@ def blocks(page: Path, *languages: str) -> list[str]:
     return [text for name, text in _FENCED.findall(page.read_text()) if name in languages]
 
 
+def without_fences(text: str) -> str:
+    """Return the text without its fenced blocks."""
+    return _FENCED.sub("", text)
+
+
 def spans(page: Path) -> list[str]:
     """Return the code spans outside fenced blocks."""
-    return re.findall(r"`([^`\n]+)`", _FENCED.sub("", page.read_text()))
+    return re.findall(r"`([^`\n]+)`", without_fences(page.read_text()))
 
 
 def links(page: Path) -> Iterator[tuple[Path, str]]:
     """Yield (file, anchor) of each relative link; the anchor may be empty."""
-    text = re.sub(r"`[^`\n]*`", "", _FENCED.sub("", page.read_text()))
+    text = re.sub(r"`[^`\n]*`", "", without_fences(page.read_text()))
     for target in _IN_PARENTHESES.findall(text):
         if not re.match(r"[a-z]+:", target):
             path, _, anchor = target.partition("#")
@@ -42,7 +47,7 @@ def anchors(page: Path) -> set[str]:
     """Return what links may name behind `#`, as GitHub makes it from headings, and our own."""
     text = page.read_text()
     found = set(_ANCHOR.findall(text))
-    for heading in _HEADING.findall(_FENCED.sub("", text)):
+    for heading in _HEADING.findall(without_fences(text)):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
         base = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
         same = sum(1 for name in found if re.fullmatch(rf"{re.escape(base)}(-\d+)?", name))

@@ -7,12 +7,25 @@ import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from cdclake.cli.main import commands
+from cdclake.scaffold.new_project import project_files
 from tests.unit.markdown import PROJECT, anchors, blocks, links, pages, spans
+from tests.unit.typed_commands import (
+    CDK_COMMANDS,
+    CHECKED,
+    STANDARD,
+    checked_lines,
+    commands_of,
+    lines_of,
+    make_targets,
+    split_command,
+    typed_lines,
+    unknown_aws_words,
+    unknown_words,
+    verbs,
+)
 
 PAGES = pages()
 DOCS = PROJECT / "docs"
@@ -25,12 +38,7 @@ DEFINED = {
     "high-water-mark", "late-event", "freshness", "micro-batch", "replay", "redrive", "resync",
     "rebuild", "resume",
 }  # fmt: skip
-# What people type from. Decisions are records, runbooks have tests of their own.
-TYPED_FROM = [
-    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "tests/README.md")),
-    *(page for page in PAGES if page.parent in (DOCS, DOCS / "how-to", DOCS / "reference")),
-]
-GENERATED_USAGE = DOCS / "reference" / "commands.md"  # with its brackets; it has its own test
+GENERATED_USAGE = DOCS / "reference" / "commands.md"  # its usage lines have brackets
 
 
 def named(page: Path) -> str:
@@ -109,59 +117,94 @@ def test_planted_links_are_found(tmp_path: Path) -> None:
     assert len(list(broken_links(page))) == len(bad)
 
 
-@cache
-def verbs() -> dict[str, Any]:
-    return commands()
+@pytest.fixture(scope="module")
+def new_readme(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The README of a project that `cdclake new` writes."""
+    page = tmp_path_factory.mktemp("project") / "README.md"
+    page.write_text(project_files("shop-lake", "{}", None)["README.md"])
+    return page
 
 
-def lines(page: Path, program: str) -> list[str]:
-    """Return the complete command lines of a program in the page's blocks."""
-    shown = [] if page == GENERATED_USAGE else blocks(page, "sh", "")
-    typed = [line for block in shown for line in block.splitlines()]  # a drawing is indented
-    return [line for line in typed if re.match(rf"(\.venv/bin/)?{program} ", line)]
+def refused_lines(page: Path) -> list[str]:
+    """Return the lines of the page's blocks that their program does not take."""
+    lines = typed_lines(page) if page == GENERATED_USAGE else checked_lines(page)
+    aws = [line for line in lines_of("aws", lines) if unknown_aws_words(line)]
+    make = [line for line in lines_of("make", lines) if line.split()[1] not in make_targets()]
+    npx = [line for line in lines_of("npx", lines) if not is_of_the_cdk(line)]
+    return [*aws, *make, *npx, *(x for x in lines_of("cdclake", lines) if is_refused(x))]
 
 
-def split_command(words: list[str]) -> tuple[str, list[str]]:
-    """Return the command, of one word or two, and its arguments."""
-    two = " ".join(words[1:3])
-    return (two, words[3:]) if two in verbs() else (words[1], words[2:])
+def is_of_the_cdk(line: str) -> bool:
+    words = [word for word in line.split()[1:] if word != "--no-install"]
+    return words[0] == "cdk" and words[1] in CDK_COMMANDS
 
 
-def unknown_words(words: list[str]) -> list[str]:
-    """Return the command if the CLI does not have it, else the options that it does not take."""
-    known, (name, rest) = verbs(), split_command(words)
-    if words[1:2] == ["--help"]:
-        return []
-    if name not in known:
-        return [name]
-    taken = {option for each in known[name].params for option in each.opts} | {"--help", "-h"}
-    given = {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
-    return sorted(given - taken)
-
-
-@pytest.mark.parametrize("page", TYPED_FROM, ids=named)
-def test_the_cli_takes_every_command_of_a_block(page: Path) -> None:
-    for line in lines(page, "cdclake"):
-        words = shlex.split(line, comments=True)
-        assert unknown_words(words) == [], line
-        name, rest = split_command(words)
+def is_refused(line: str) -> bool:
+    words = shlex.split(line, comments=True)
+    if unknown_words(words):
+        return True
+    name, rest = split_command(words)
+    if name in verbs():
         verbs()[name].make_context(name, rest)
+    return False
 
 
-@pytest.mark.parametrize("page", TYPED_FROM, ids=named)
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_the_programs_take_every_command_of_a_block(page: Path) -> None:
+    assert refused_lines(page) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_line_of_a_shell_block_is_of_a_known_program(page: Path) -> None:
+    programs = {line.split()[0] for line in typed_lines(page)}
+    assert programs - CHECKED - STANDARD == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_the_cli_has_every_command_that_the_text_names(page: Path) -> None:
     named_commands = [span.split() for span in spans(page) if re.match(r"cdclake [a-z-]", span)]
     assert [words for words in named_commands if unknown_words(words)] == []
 
 
-def test_planted_commands_are_found() -> None:
-    assert unknown_words(["cdclake", "upp"]) == ["upp"]
-    assert unknown_words(["cdclake", "up", "--no-streams", "f.yaml"]) == ["--no-streams"]
-    assert unknown_words(["cdclake", "sql", "SELECT 1 - 2", "--at", "1"]) == []
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_make_has_every_target_that_the_text_names(page: Path) -> None:
+    typed = [span for span in spans(page) if span.startswith("make ")]
+    assert {line.split()[1] for line in typed} - make_targets() == set()
 
 
-@pytest.mark.parametrize("page", TYPED_FROM, ids=named)
-def test_make_has_every_target(page: Path) -> None:
-    targets = set(re.findall(r"^([a-z-]+):", (PROJECT / "Makefile").read_text(), re.M))
-    typed = [*lines(page, "make"), *(span for span in spans(page) if span.startswith("make "))]
-    assert {line.split()[1] for line in typed} - targets == set()
+def test_a_new_projects_readme_has_commands_that_are_taken(new_readme: Path) -> None:
+    shown = checked_lines(new_readme)
+    assert len(lines_of("cdclake", shown)) > 5 and len(lines_of("npx", shown)) > 2
+    assert refused_lines(new_readme) == []
+    named_commands = [commands_of(span) for span in spans(new_readme)]
+    typed = [line for found in named_commands for line in found if line.startswith("cdclake ")]
+    assert [line for line in typed if unknown_words(line.split())] == []
+
+
+def test_a_new_projects_workflow_has_commands_that_are_taken(new_readme: Path) -> None:
+    workflow = project_files("shop-lake", "{}", None)[".github/workflows/pipeline.yml"]
+    typed = "\n".join(re.findall(r"- run: (.*)", workflow))
+    new_readme.write_text(f"```sh\n{typed}\n```\n")
+    assert len(checked_lines(new_readme)) == 4
+    assert refused_lines(new_readme) == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "cdclake upp",
+        "cdclake up --no-streams f.yaml",
+        "CDCLAKE_HOME=x uv run cdclake up --no-streams f.yaml > out.json",
+        "cdclake verify --json | cdclake upp",
+        "aws glue get-jobb --job-name x",
+        "aws glue get-job --job-names x",
+        "make no-such-target",
+        "npx cdk synthesize",
+        "cdclake sql \\\n  --att 1",
+    ],
+)
+def test_planted_commands_are_found(tmp_path: Path, planted: str) -> None:
+    page = tmp_path / "page.md"
+    fine = "cdclake sql 'SELECT 1 - 2' --at 1\naws glue get-job --job-name x --query Job\n"
+    page.write_text(f"1. Type\n   ```sh\n   {fine}\n   ```\n\n```sh\n{planted}\n```\n")
+    assert len(refused_lines(page)) == 1

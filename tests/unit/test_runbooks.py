@@ -8,21 +8,16 @@ import re
 import shlex
 from pathlib import Path
 
-import botocore.session
 import pytest
-from botocore import xform_name
 
 from cdclake.cli.main import commands as all_commands
 from cdclake.debezium.topics import OFFSETS_SETTINGS
 from cdclake.deployed_jobs import JOBS
 from tests.unit.runbooks import FOLDER, PAGES, blocks, commands
+from tests.unit.typed_commands import unknown_aws_words
 
 PROJECT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("aws", "cdclake", "make", "npm ci", "npx cdk")
-# Of the AWS CLI itself; botocore has no model of them.
-OWN_COMMANDS = {("s3", "cp"), ("s3", "ls"), ("logs", "tail")}
-SPELLED = {"s3api": "s3"}  # as the AWS CLI calls a service
-OWN_OPTIONS = {"query", "output", "region"}
 
 
 @pytest.mark.parametrize(("page", "line"), commands("cdclake"))
@@ -35,16 +30,7 @@ def test_the_cli_takes_every_command(page, line):
 
 @pytest.mark.parametrize(("page", "line"), commands("aws"))
 def test_aws_knows_every_command_and_option(page, line):
-    service, call, *words = shlex.split(line)[1:]
-    if (service, call) in OWN_COMMANDS:
-        return
-    model = botocore.session.get_session().get_service_model(SPELLED.get(service, service))
-    calls = {xform_name(name, "-"): name for name in model.operation_names}
-    members = model.operation_model(calls[call]).input_shape.members
-    known = {xform_name(name, "-"): shape.type_name for name, shape in members.items()}
-    given = {word[2:] for word in words if word.startswith("--")}
-    switched_off = {name for name in given if known.get(name.removeprefix("no-")) == "boolean"}
-    assert given - switched_off - OWN_OPTIONS <= known.keys()
+    assert unknown_aws_words(line) == []
 
 
 def test_every_line_is_of_a_program_that_is_looked_at():

@@ -17,6 +17,7 @@ from cdclake.cli import main as command
 from cdclake.deployed import preflight
 from cdclake.deployed.connector_answers import connector_answers
 from cdclake.places import JARS
+from tests.recorded.connect_answers import recorded_answers
 from tests.unit.config.pipelines import VALID
 
 NAME = naming.probe_connector_name("shop-dev")
@@ -30,20 +31,11 @@ OUTPUTS = {
     "Subnets": "subnet-1,subnet-2",
     "SecurityGroup": "sg-1",
 }
-JAVA = "    jvm.spec = Amazon.com Inc., OpenJDK 64-Bit Server VM, 17.0.12, 17.0.12+7-LTS"
-TRIED = "ERROR Failed testing connection for jdbc:postgresql://127.0.0.1:1/shop with user 'x'"
-GOOD = f"{JAVA}\n{TRIED}"
-OLD = (
-    "java.lang.UnsupportedClassVersionError: io/debezium/connector/postgresql/PostgresConnector"
-    " has been compiled by a more recent version of the Java Runtime"
-)
-UNREAD = "the secret shop-dev/source cannot be read: Access denied"
-NO_PLUGIN = "Failed to find any class that implements Connector and which name matches x"
-NO_PROVIDER = (
-    "Invalid value cdclake.connect.SecretsManagerProvider for configuration"
-    " config.providers.secretsmanager.class: Could not load config provider class or one of its"
-    " dependencies"
-)
+RECORDED = recorded_answers()
+GOOD = RECORDED["all is well"]
+[JAVA] = [line for line in GOOD.splitlines() if "jvm.spec" in line]
+[TRIED] = [line for line in GOOD.splitlines() if "Failed testing connection" in line]
+NO_PLUGIN = RECORDED["no Debezium in the plugin"].splitlines()[-1]
 # The texts that the probe looks for, as they are in the locked jars.
 _CONNECT = "org/apache/kafka/connect"
 TEXTS = (
@@ -62,43 +54,53 @@ TEXTS = (
      "io/debezium/connector/postgresql/PostgresConnector", "Failed testing connection for "),
     ("secrets/cdclake-connect", "cdclake/connect/SecretsManagerProvider", " cannot be read: "),
 )  # fmt: skip
-REFUSED = "The 'None' policy does not allow 'linger.ms' to be overridden in the connector"
-# By case: the log, and the checks that did not pass, with a part of what they tell.
-LOGS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
-    "all is well": (GOOD, {}),
-    "first release of a newer Java": (
-        f"    jvm.spec = Oracle Corporation, OpenJDK 64-Bit Server VM, 21, 21+35-2513\n{TRIED}", {},
-    ),
+Expected = dict[str, tuple[str, str]]  # checks that did not pass, with a part of what they tell
+EARLY: Expected = {"connect overrides": ("skipped", "did not get")}
+OF_SECRETS: Expected = {**EARLY, "connect plugin": ("skipped", "reads secrets before")}
+OF_PLUGIN: Expected = {**EARLY, "connect secrets": ("skipped", "did not get")}
+# By case of the recording.
+ANSWERS: dict[str, Expected] = {
+    "the secret is missing": {
+        **OF_SECRETS,
+        "connect secrets": ("failed", "shop-dev/source cannot be read"),
+    },
+    "the secret has no password": {
+        **OF_SECRETS,
+        "connect secrets": ("failed", "has no key `password`"),
+    },
+    "all is well": {},
+    "overrides are refused": {"connect overrides": ("warning", "policy None refuses linger.ms")},
+    "no provider": {
+        **OF_SECRETS,
+        "connect secrets": ("failed", "no class cdclake.connect.SecretsManagerProvider"),
+    },
+    "no Debezium in the plugin": {
+        **OF_PLUGIN,
+        "connect plugin": ("failed", "Failed to find any class"),
+    },
+    "classes are too new": {
+        **OF_PLUGIN,
+        "connect java": ("failed", "too old for io/debezium"),
+        "connect plugin": ("skipped", "newer Java"),
+    },
+}
+OTHER_JAVA = "    jvm.spec = Amazon.com Inc., OpenJDK 64-Bit Server VM, {0}, {0}-LTS"
+# With logs of other versions of Java, which no worker here writes.
+LOGS: dict[str, tuple[str, Expected]] = {
+    **{case: (RECORDED[case], expected) for case, expected in ANSWERS.items()},
+    "first release of a newer Java": (f"{OTHER_JAVA.format('21')}\n{TRIED}", {}),
     "Java of the worker is 11": (
-        f"{JAVA.replace('17.0.12', '11.0.24')}\n{TRIED}", {"connect java": ("failed", "Java 11")},
-    ),
-    "classes are too new": (
-        f"{JAVA}\n{OLD}",
-        {"connect java": ("failed", "too old for io/debezium"),
-         "connect plugin": ("failed", "does not show"),
-         "connect secrets": ("skipped", "did not get"),
-         "connect overrides": ("skipped", "did not get")},
+        f"{OTHER_JAVA.format('11.0.24')}\n{TRIED}", {"connect java": ("failed", "Java 11")},
     ),
     "no Java in the log": (TRIED, {"connect java": ("skipped", "does not name")}),
-    "no Debezium in the plugin": (
-        f"{JAVA}\n{NO_PLUGIN}",
-        {"connect plugin": ("failed", "Failed to find any class"),
-         "connect secrets": ("skipped", "did not get"),
-         "connect overrides": ("skipped", "did not get")},
-    ),
-    "the secret cannot be read": (
-        f"{GOOD}\n{UNREAD}", {"connect secrets": ("failed", "shop-dev/source cannot be read")},
-    ),
-    "no provider": (
-        f"{JAVA}\n{NO_PROVIDER}",
-        {"connect secrets": ("failed", "no class cdclake.connect.SecretsManagerProvider"),
-         "connect plugin": ("failed", "does not show"),
-         "connect overrides": ("skipped", "did not get")},
-    ),
-    "overrides are refused": (
-        f"{GOOD}\n{REFUSED}", {"connect overrides": ("warning", "policy None refuses linger.ms")},
+    "nothing of the connector": (
+        JAVA, {**OF_PLUGIN, "connect plugin": ("failed", "does not show")},
     ),
 }  # fmt: skip
+
+
+def test_every_recorded_answer_is_judged():
+    assert RECORDED.keys() == ANSWERS.keys()
 
 
 @pytest.mark.parametrize(("jar", "name", "text"), TEXTS)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,7 @@ GOOD: Answers = {
     "GetDatabase": refused("EntityNotFoundException"),
     "DescribeSecret": refused("ResourceNotFoundException"),
     "DescribeLogGroups": {"logGroups": []},
+    "DescribeStackResources": refused("ValidationError", "Stack with id x does not exist"),
 }
 # By fault: the operation with its answer, the check that fails, and a part of detail or remedy.
 FAULTS: dict[str, tuple[str, Any, str, str]] = {
@@ -109,7 +110,12 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
         {"KafkaVersions": [{"Version": "3.9.x.kraft", "Status": "DEPRECATED"}]},
         "kafka version", "not 3.9.x.kraft",
     ),
-    "quotas of a new account": ("ListServiceQuotas", quotas(2), "quota: lambda", "20 are needed"),
+    "credentials that have ended": (
+        "GetCallerIdentity", refused("ExpiredToken", "it has expired"), "identity", "sign in",
+    ),
+    "functions at once": ("ListServiceQuotas", quotas(2), "quota: lambda", "20 are needed"),
+    "few brokers": ("ListServiceQuotas", quotas(2), "quota: kafka", "3 are needed"),
+    "few workers of Glue": ("ListServiceQuotas", quotas(2), "quota: glue", "20 are needed"),
     "Lake Formation": (
         "GetDataLakeSettings", by_iam("arn:x"), "lake formation", "lake_formation: true",
     ),
@@ -156,7 +162,13 @@ def deployment(folder: Path, more: str = "") -> Deployment:
 def test_an_account_that_is_ready(answers: Answers, tmp_path: Path) -> None:
     found = preflight(deployment(tmp_path))
     assert [check for check in found if check.state != "ok"] == []
-    assert len({check.name for check in found}) == 13
+    assert len({check.name for check in found}) == 14
+
+
+def test_every_check_has_a_test_in_which_it_does_not_pass(answers: Answers, tmp_path: Path) -> None:
+    checks = {check.name for check in preflight(deployment(tmp_path))}
+    by_answer = {name for _, _, name, _ in FAULTS.values()}
+    assert checks - by_answer == {"region", "service-linked roles", "connector password"}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -176,6 +188,12 @@ def test_the_region_must_be_that_of_the_file(answers: Answers, tmp_path: Path) -
     found = preflight(deployment(tmp_path, "aws: {region: eu-north-1}\n"))
     [region] = [check for check in found if check.name == "region"]
     assert (region.state, region.remedy) == ("failed", "set AWS_REGION=eu-north-1")
+
+
+def test_zones_that_the_region_lacks_fail(answers: Answers, tmp_path: Path) -> None:
+    created = "aws: {network: {create: {zones: [use1-az1, use1-az2, use1-az4]}}}\n"
+    found = preflight(deployment(tmp_path, created))
+    assert "is not in eu-west-1" in next(c for c in found if c.name == "region").detail
 
 
 def test_missing_roles_are_a_warning_and_can_be_made(answers: Answers, tmp_path: Path) -> None:
@@ -201,6 +219,35 @@ def test_what_may_not_be_asked_is_skipped_with_the_reason(answers: Answers, tmp_
         "skipped",
         "AWS answers AccessDeniedException: not authorized",
     )
+
+
+PREPARED = datetime.now(UTC) - timedelta(days=100)
+
+
+@pytest.mark.parametrize(
+    ("prepared", "written", "state", "part"),
+    [
+        (PREPARED, PREPARED + timedelta(days=1), "failed", "login_version"),
+        (PREPARED, PREPARED - timedelta(days=1), "warning", "101 days old"),
+        (PREPARED + timedelta(days=30), PREPARED + timedelta(days=29), "ok", "71 days old"),
+    ],
+)
+def test_a_password_that_is_old_or_not_the_roles_is_told(
+    answers: Answers, tmp_path: Path, prepared: datetime, written: datetime, state: str, part: str
+) -> None:
+    resource = {
+        "LogicalResourceId": "Resource", "ResourceType": "Custom::CdclakeSource",
+        "Timestamp": prepared, "ResourceStatus": "UPDATE_COMPLETE",
+    }  # fmt: skip
+    later = {**resource, "ResourceType": "AWS::Lambda::Function", "Timestamp": datetime.now(UTC)}
+    answers["DescribeStackResources"] = {"StackResources": [later, resource]}
+    earlier = {"VersionStages": ["AWSPREVIOUS"], "CreatedDate": PREPARED - timedelta(days=300)}
+    current = {"VersionStages": ["AWSCURRENT"], "CreatedDate": written}
+    answers["ListSecretVersionIds"] = {"Versions": [earlier, current]}
+    [found] = [c for c in preflight(deployment(tmp_path)) if c.name == "connector password"]
+    assert found.state == state
+    assert part in f"{found.detail} {found.remedy}"
+    assert bool(found.remedy) == (state != "ok")
 
 
 def test_names_of_a_deployment_that_exists_are_its_own(answers: Answers, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cdclake.check import Check, summary
+from cdclake.extras import LOCAL, install_command
 from cdclake.local import doctor
 from cdclake.local.lake import stack
 from cdclake.local.process.home import Home
@@ -61,6 +62,14 @@ def test_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(Home(tmp_path), "jars").remedy == "run `make setup` in the project's folder"
 
 
+def test_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(Home(tmp_path), "packages").state == "ok"
+    monkeypatch.setattr(doctor, "missing_modules", lambda _: ["pyspark"])
+    found = check(Home(tmp_path), "packages")
+    assert (found.state, found.remedy) == ("failed", install_command(LOCAL))
+    assert check(Home(tmp_path), "ports").state == "skipped"
+
+
 @pytest.mark.parametrize(("free", "state"), [(1, "failed"), (5, "warning"), (50, "ok")])
 def test_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, state: str) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, free * 1024**3))
@@ -87,6 +96,11 @@ def test_ports_that_another_process_has(tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.setattr(stack, "components", lambda _: running)
         assert "kafka" in check(home, "ports").detail
         assert check(home, "ports").state == "failed"
+
+
+def test_without_a_lake_its_check_is_skipped(tmp_path: Path) -> None:
+    [found] = doctor.check_lake(Home(tmp_path))
+    assert (found.state, str(tmp_path) in found.detail) == ("skipped", True)
 
 
 def test_a_source_that_does_not_answer(tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+"""What `cdclake doctor --source` says of a real PostgreSQL: each check passes, and does not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from cdclake.check import Check
+from cdclake.local import doctor
+from tests.local.source_database import proposed, run, running_server
+
+pytestmark = pytest.mark.local
+
+
+def found(dsn: str) -> dict[str, Check]:
+    return {check.name: check for check in doctor.check_database(dsn, None)}
+
+
+def test_a_source_with_its_tables(database: str, tmp_path: Path) -> None:
+    run(database, "CREATE TABLE t (id int PRIMARY KEY)")
+    plan = proposed(database, tmp_path / "p.yaml")
+    checks = doctor.check_database(database, plan)
+    assert [(check.name, check.state) for check in checks] == [("source", "ok"), ("clock", "ok")]
+    run(database, "ALTER TABLE t RENAME TO u")
+    [source] = [check for check in doctor.check_database(database, plan) if check.name == "source"]
+    assert source.state == "failed" and "public.t" in source.detail and source.remedy
+
+
+def test_a_server_without_a_plan(database: str) -> None:
+    assert found(database)["source"].detail.endswith("wal_level logical")
+    with running_server("wal_level=replica") as dsn:
+        source = found(f"{dsn}/postgres")["source"]
+    assert (source.state, "wal_level is replica" in source.detail) == ("failed", True)
+    assert "wal_level = logical" in source.remedy
+
+
+def test_a_clock_that_differs(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Late(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            return datetime.now(UTC) + timedelta(seconds=30)
+
+    monkeypatch.setattr(doctor, "datetime", Late)
+    clock = found(database)["clock"]
+    assert (clock.state, "by 30." in clock.detail or "by 29." in clock.detail) == ("warning", True)
+    assert clock.remedy
