@@ -15,19 +15,23 @@ from tests.browser.lake_with_faults import FAULTS, FaultyLake, changes_of, page_
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 IMAGES, SECONDS = DOCS / "images", DOCS / "proofs" / "page-faults.json"
-# By file: the address, the text that ends its drawing, and the color scheme.
+# By file: the address, the text that ends its drawing, the color scheme, and the height.
 PICTURES = {
-    "ui-overview.png": ("#/", "payments is stopped", "light"),
-    "ui-table.png": ("#/table/customers", "snapshots, the newest first", "light"),
-    "ui-quarantine.png": ("#/quarantine/orders", "NOT_REPRESENTABLE", "dark"),
-    "ui-key.png": ("#/key/orders/5000", "What each reader answers now", "light"),
+    "ui-overview.png": ("#/", "payments is stopped", "light", 720),
+    "ui-table.png": ("#/table/orders", "snapshots, the newest first", "light", 900),
+    "ui-quarantine.png": ("#/quarantine/orders", "NOT_REPRESENTABLE", "dark", 480),
+    "ui-key.png": ("#/key/orders/5000", "What each reader answers now", "light", 800),
 }
+_WIDTH = 1120
 
 
 def main() -> None:
     """Plant each fault, and take the pictures after those that leave the lake running."""
     seconds = {}
-    with TemporaryDirectory() as folder, page_of_lake(Path(folder)) as page:
+    with (
+        TemporaryDirectory(prefix="lake-", dir="/tmp") as folder,
+        page_of_lake(Path(folder)) as page,
+    ):
         for fault in FAULTS:
             if fault == "lag":
                 _take_all(page)
@@ -40,7 +44,8 @@ def _take_all(page: FaultyLake) -> None:
     IMAGES.mkdir(exist_ok=True)
     with changes_of(page.lake):
         page.wait_for_rate("changelog")
-        for name, (address, ends, scheme) in PICTURES.items():
+        for name, (address, ends, scheme, height) in PICTURES.items():
+            page.browser.resize(_WIDTH, height)
             page.browser.color_scheme(scheme)
             page.go(address, ends)
             page.browser.run("document.activeElement.blur()")

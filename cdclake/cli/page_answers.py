@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # Seconds between two readings; a deployment is read by some calls of AWS for each table.
 _LOCAL_REFRESH_S, _AWS_REFRESH_S = 2, 6
 _MAX_EVENTS = 100
+_LASTING_TRIGGERS = 1.5  # an event waits for one trigger, and for the batch
 
 
 def local_answers() -> dict[str, Answer]:
@@ -30,11 +31,17 @@ def local_answers() -> dict[str, Answer]:
     from cdclake.local.status import with_components
     from cdclake.local.trace.gather import trace_row
     from cdclake.trace.trace_report import trace_report
-    from cdclake.ui.overview import Overview
+    from cdclake.ui.overview import MIN_LASTING_LAG_S, Overview
 
     home = Home.from_environment()
     about = {"target": "local", "refresh_s": _LOCAL_REFRESH_S}
-    overview = Overview(local_status, about, with_components=partial(with_components, home))
+    trigger_s = open_lake(home).plan.trigger_seconds
+    overview = Overview(
+        local_status,
+        about,
+        with_components=partial(with_components, home),
+        lasting_lag_s=max(MIN_LASTING_LAG_S, _LASTING_TRIGGERS * trigger_s),
+    )
 
     def table(query: Query) -> dict[str, Any]:
         lake = open_lake(home)

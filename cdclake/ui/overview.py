@@ -7,17 +7,24 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from datetime import UTC, datetime
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from cdclake.ui.flow_hops import Counters, counters, flow_hops
 
 _READ_AGAIN_S = 1.0  # several open pages share an answer
-# Every batch finds events that wait; a lag that stays this long is shown as one.
-_LASTING_LAG_S = 4.0
+# Every batch finds events that wait; those that wait longer than this are shown as a lag.
+MIN_LASTING_LAG_S = 4.0
 _READ_WAIT_S = 4.0  # a component that has just died is waited for much longer
 _OLDER = "the lake has not answered for some seconds; the figures are older"
 
 Status = Mapping[str, Any]
+
+
+class _Waiting(NamedTuple):
+    """End of a table's topic at a time, which the stream had not read up to then."""
+
+    end_offset: int
+    since: float
 
 
 class Overview:
@@ -30,6 +37,7 @@ class Overview:
         clock: Callable[[], float] = time.monotonic,
         *,
         with_components: Callable[[Status], Status] | None = None,
+        lasting_lag_s: float = MIN_LASTING_LAG_S,
     ) -> None:
         """Take what reads `status`, and what reads only the components again."""
         self._read, self._about, self._clock = read, about, clock
@@ -38,7 +46,8 @@ class Overview:
         self._status: Status = {}
         self._read_at: float | None = None
         self._before: tuple[float, Counters | None] = (0.0, None)
-        self._lagging_since: dict[str, float] = {}
+        self._lasting_lag_s = lasting_lag_s
+        self._waiting: dict[str, _Waiting] = {}
         self._answer: dict[str, Any] = {}
         self._lock = Lock()
 
@@ -85,7 +94,7 @@ class Overview:
         yield from (state for state in ("stopped", "unknown") if table["state"] == state)
         if (table["quarantined"] or 0) > (table["withheld"] or 0):
             yield "quarantine"
-        if self._lags(table["table"], table["lag_events"], now):
+        if self._lags(table, now):
             yield "lag"
         if table["last_verified"] is None:
             yield "unverified"
@@ -96,11 +105,14 @@ class Overview:
         if table.get("source_changes") or table.get("relation_changes"):
             yield "schema"
 
-    def _lags(self, name: str, events: int | None, now: float) -> bool:
-        if not events:
-            self._lagging_since.pop(name, None)
-            return False
-        return now - self._lagging_since.setdefault(name, now) >= _LASTING_LAG_S
+    def _lags(self, table: Mapping[str, Any], now: float) -> bool:
+        """Return True if events that were there so long ago have not been read since."""
+        name, end = table["table"], table["end_offset"] or 0
+        read = end - (table["lag_events"] or 0)
+        waiting = self._waiting.get(name)
+        if waiting is None or read >= waiting.end_offset:
+            waiting = self._waiting[name] = _Waiting(end, now)
+        return read < waiting.end_offset and now - waiting.since >= self._lasting_lag_s
 
 
 def _in_background(read: Callable[[], Status]) -> Future[Status]:

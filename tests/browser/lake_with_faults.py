@@ -42,7 +42,7 @@ tables:
       order_id: bigint
       customer_id: bigint
       total: numeric(12,2)
-      note: text
+      note: {type: text, mask: truncate(8)}
   public.payments:
     key: [payment_id]
     columns:
@@ -124,6 +124,7 @@ def _refused(page: FaultyLake) -> None:
 
 
 def _lagging(page: FaultyLake) -> None:
+    page.browser.wait(lambda _: "lag" not in page.marks("orders"), SHOWN_S)
     page.lake.run("pause")
     page.execute("update orders set total = total + 1 where order_id < 200")
 

@@ -25,7 +25,8 @@ export function number(value) {
 
 export function seconds(value) {
   if (value === null || value === undefined) return "-";
-  return value < 120 ? `${value.toLocaleString("en")} s` : `${number(Math.round(value / 60))} min`;
+  if (value >= 120) return `${number(Math.round(value / 60))} min`;
+  return `${value.toLocaleString("en", { maximumSignificantDigits: 3 })} s`;
 }
 
 export function bytes(value) {

@@ -68,9 +68,18 @@ function story(report) {
       eventItem(event, report.hops.filter((hop) => hop.event === index)))),
     table("What each reader answers now", [
       ["reader", ([name]) => name],
-      ["answer", ([, answer]) => answer === null ? "no row" : plain(answer)],
+      ["answer", ([name, answer]) => name === "source" ? ofSource(answer) : ofLake(answer)],
     ], Object.entries(report.readers)),
   ];
+}
+
+function ofSource(answer) {
+  if (answer.has_row === null) return "does not answer";
+  return answer.has_row ? "has the row" : "has no such row";
+}
+
+function ofLake(answer) {
+  return answer === null ? "no row" : plain(answer);
 }
 
 function eventItem(event, hops) {
@@ -82,11 +91,16 @@ function eventItem(event, hops) {
       ["after", (hop) => hop.seconds === null ? "" : seconds(hop.seconds), true],
       ["place", place],
     ], hops),
-    table("Values", [
-      ["column", ([column]) => column],
-      ["before", ([column]) => plain((event.before ?? {})[column])],
-      ["after", ([, value]) => plain(value)],
-    ], Object.entries(event.after ?? {})));
+    values(event.before ?? {}, event.after ?? {}));
+}
+
+function values(before, after) {
+  const columns = Object.keys({ ...before, ...after });
+  return columns.length === 0 ? [] : table("Values", [
+    ["column", (column) => column],
+    ["before", (column) => plain(before[column])],
+    ["after", (column) => plain(after[column])],
+  ], columns);
 }
 
 function place(hop) {

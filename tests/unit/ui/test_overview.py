@@ -54,12 +54,24 @@ def test_what_a_rule_withholds_is_no_mark() -> None:
 
 def test_a_lag_that_stays_is_a_mark() -> None:
     behind, level = status(table("orders", lag_events=5)), status(table("orders"))
-    lake = Lake(behind, behind, level, behind)
+    later = status(table("orders", end_offset=305, lag_events=5))
+    assert _marks_every_5_s(behind, behind, level, later) == [[], ["lag"], [], []]
+
+
+def test_a_busy_table_that_is_read_on_does_not_lag() -> None:
+    busy = [status(table("orders", end_offset=300 + n, lag_events=50)) for n in range(0, 400, 100)]
+    assert _marks_every_5_s(*busy) == [[], [], [], []]
+    slow = [status(table("orders", end_offset=300 + n, lag_events=50)) for n in range(0, 120, 30)]
+    assert _marks_every_5_s(*slow) == [[], ["lag"], [], ["lag"]]
+
+
+def _marks_every_5_s(*answers: dict[str, Any]) -> list[list[str]]:
+    lake = Lake(*answers)
     overview, found = lake.overview(), []
-    for _ in range(4):
+    for _ in answers:
         found.append(overview.answer()["tables"][0]["marks"])
         lake.now += 5
-    assert found == [[], ["lag"], [], []]
+    return found
 
 
 def test_rates_are_those_since_the_answer_before() -> None:
