@@ -18,7 +18,7 @@ IMAGES, SECONDS = DOCS / "images", DOCS / "proofs" / "page-faults.json"
 # By file: the address, the text that ends its drawing, the color scheme, and the height.
 PICTURES = {
     "ui-overview.png": ("#/", "payments is stopped", "light", 720),
-    "ui-table.png": ("#/table/orders", "snapshots, the newest first", "light", 900),
+    "ui-table.png": ("#/table/orders", "snapshots, the newest first", "light", 720),
     "ui-quarantine.png": ("#/quarantine/orders", "NOT_REPRESENTABLE", "dark", 480),
     "ui-key.png": ("#/key/orders/5000", "What each reader answers now", "light", 800),
 }

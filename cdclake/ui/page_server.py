@@ -38,6 +38,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _IDLE_CONNECTION_S = 60.0
+_MAX_EXACT_INTEGER = 2**53 - 1  # of JavaScript: ids of snapshots are larger
 
 
 class _Reply(NamedTuple):
@@ -138,7 +139,17 @@ def _answered(answer: Answer, query: Query) -> _Reply:
         kind = type(error).__name__
         remedy = "run `cdclake status` in a terminal, which reports it in full"
         return _error(HTTPStatus.INTERNAL_SERVER_ERROR, "unexpected", f"error: {kind}", remedy)
-    return _Reply(HTTPStatus.OK, _JSON, json.dumps(found, default=str).encode())
+    return _Reply(HTTPStatus.OK, _JSON, json.dumps(_exact(found), default=str).encode())
+
+
+def _exact(value: Any) -> Any:
+    """Return the value with a text in place of each integer that JavaScript would round."""
+    if isinstance(value, Mapping):
+        return {key: _exact(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_exact(each) for each in value]
+    is_large = isinstance(value, int) and abs(value) > _MAX_EXACT_INTEGER
+    return str(value) if is_large else value
 
 
 def _failed(error: CdcError) -> _Reply:

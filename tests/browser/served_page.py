@@ -13,6 +13,7 @@ from cdclake.ui.page_server import Answer, Query, page_server
 from tests.unit.ui.answers import HOSTILE, status, table
 
 TOKEN = "planted"
+SNAPSHOT_ID = 8_315_402_847_593_123_457
 _JOB = {
     "job": "verify_tables", "schedule": "rate(1 hour)", "last_run": "2026-11-26T20:00:00",
     "ended_at": "2026-11-26T20:01:00", "exit_code": 1, "next_run": None,
@@ -23,7 +24,7 @@ _COLUMN = {
     "line": 12,
 }  # fmt: skip
 _SNAPSHOT = {
-    "relation": "orders", "snapshot": "8315402847593", "committed_at": HOSTILE, "rows": 100,
+    "relation": "orders", "snapshot": SNAPSHOT_ID, "committed_at": HOSTILE, "rows": 100,
     "operation": "append", "files": 2, "bytes": 4096, "tags": [HOSTILE], "current": True,
 }  # fmt: skip
 _SNAPSHOTS = {

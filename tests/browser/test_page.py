@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.browser.chrome import Chrome, chrome
-from tests.browser.served_page import PlantedLake, served
+from tests.browser.served_page import SNAPSHOT_ID, PlantedLake, served
 from tests.unit.ui.answers import HOSTILE, status, table
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -109,6 +109,12 @@ def test_hostile_values_are_text(page: Page) -> None:
         browser.wait(lambda text: text.count(HOSTILE) > 2)
         assert browser.run("return document.querySelectorAll('img, body script').length") == 0
         assert browser.run("return document.title") == "cdclake"
+
+
+def test_the_id_of_a_snapshot_is_exact(page: Page) -> None:
+    browser, _ = page
+    _go(browser, "#/table/orders")
+    browser.wait(lambda text: str(SNAPSHOT_ID) in text)
 
 
 def test_only_this_server_is_asked(page: Page) -> None:

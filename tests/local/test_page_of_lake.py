@@ -44,6 +44,8 @@ def test_a_planted_fault_is_shown(page: FaultyLake, fault: str) -> None:
 
 def test_one_table_is_shown(page: FaultyLake) -> None:
     text = page.go("#/table/customers", "snapshots, the newest first")
+    for snapshot in page.lake.run("snapshots", "customers")["snapshots"]:
+        assert str(snapshot["snapshot"]) in text
     assert "shop.yaml:12" in text and "hash" in text and "append" in text
 
 

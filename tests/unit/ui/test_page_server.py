@@ -32,13 +32,17 @@ def _echo(query: Query) -> Mapping[str, Any]:
     return {"ok": True, "query": query}
 
 
+def _integers(_: Query) -> Mapping[str, Any]:
+    return {"ids": [2**62 + 1], "row": {"small": 2**53 - 1, "negative": -(2**53), "yes": True}}
+
+
 def _raise(query: Query) -> Mapping[str, Any]:
     raise RAISED[query["kind"][0]]
 
 
 @pytest.fixture
 def server() -> Iterator[PageServer]:
-    with page_server(0, TOKEN, {"echo": _echo, "fail": _raise}) as made:
+    with page_server(0, TOKEN, {"echo": _echo, "fail": _raise, "integers": _integers}) as made:
         thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         yield made
@@ -75,6 +79,13 @@ def test_answers_need_the_token(server: PageServer) -> None:
     assert _authorized(server, "/api/echo?key=1&key=") == (
         200, {"ok": True, "query": {"key": ["1", ""]}},
     )  # fmt: skip
+
+
+def test_an_integer_that_a_browser_would_round_is_a_text(server: PageServer) -> None:
+    assert _authorized(server, "/api/integers")[1] == {
+        "ids": ["4611686018427387905"],
+        "row": {"small": 2**53 - 1, "negative": "-9007199254740992", "yes": True},
+    }
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "[::1]:PORT", ""])
