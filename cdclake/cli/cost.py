@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,8 @@ from cdclake.cli.target import DeploymentEnvironment, DeploymentFile
 if TYPE_CHECKING:
     from cdclake.config.deployment import Deployment
     from cdclake.cost.estimate import Estimate
+    from cdclake.cost.prices import Price
+    from cdclake.cost.usage import Load
 
 
 def cost(
@@ -41,20 +44,34 @@ def cost(
     --gb-day or --events-s. A price that is not known is listed, and is missing in the total.
     """
     from cdclake.config.deployment import load_deployment
-    from cdclake.cost.estimate import estimate
-    from cdclake.cost.meters import fixed_quantities
     from cdclake.cost.prices import load_prices
-    from cdclake.cost.usage import Load, usage_quantities
+    from cdclake.cost.usage import Load
 
     known = load_prices(prices)
     deployment = load_deployment(file, environment)
-    load = Load.of(gb_day, events_s)
-    quantities = [
-        *fixed_quantities(_templates(deployment, templates)),
-        *usage_quantities(deployment, load),
-    ]
-    found = estimate(quantities, known, deployment)
+    found = _estimate(deployment, Load.of(gb_day, events_s), known, templates)
     emit(found.to_json(), json_output, lambda: _render(found, deployment.prefix))
+
+
+def cost_answer(file: Path, environment: str | None) -> dict[str, Any]:
+    """Return the object of `cost --json` for a deployment without events."""
+    from cdclake.config.deployment import load_deployment
+    from cdclake.cost.prices import load_prices
+    from cdclake.cost.usage import Load
+
+    load = Load.of(None, None)
+    return _estimate(load_deployment(file, environment), load, load_prices(None), None).to_json()
+
+
+def _estimate(
+    deployment: Deployment, load: Load, prices: Mapping[str, Price], templates: Path | None
+) -> Estimate:
+    from cdclake.cost.estimate import estimate
+    from cdclake.cost.meters import fixed_quantities
+    from cdclake.cost.usage import usage_quantities
+
+    fixed = fixed_quantities(_templates(deployment, templates))
+    return estimate([*fixed, *usage_quantities(deployment, load)], prices, deployment)
 
 
 def _templates(deployment: Deployment, folder: Path | None) -> dict[str, dict[str, Any]]:

@@ -46,6 +46,7 @@ from cdclake.cli.source import source_sql
 from cdclake.cli.sql import sql
 from cdclake.cli.status import status
 from cdclake.cli.trace import trace
+from cdclake.cli.ui import ui
 from cdclake.cli.up import up
 from cdclake.cli.validate import validate
 from cdclake.cli.verify import verify
@@ -57,7 +58,7 @@ from cdclake.extras import missing_extra
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, doctor, init, validate, schema, plan, up, down, demo),
-    "Look": (status, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
+    "Look": (status, ui, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
     "Deploy and connect": (rehearse, cost, views, connect, connector, dbt),
 }

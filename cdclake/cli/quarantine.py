@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say_all
+from cdclake.cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    quarantine_of,
+)
 
 
 def quarantine(
@@ -14,6 +21,9 @@ def quarantine(
         str | None, typer.Argument(help="Table, by its lake or source name; default: all.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Number of events, the newest first.")] = 20,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
     """Show the events in quarantine: key, and every reason with its column and value.
@@ -21,14 +31,8 @@ def quarantine(
     The reasons are those of the file that runs now, so an event whose cause is fixed is shown as
     one that `cdclake replay` accepts. Values of masked columns are not shown.
     """
-    from cdclake.local.lake.lake import open_lake
-    from cdclake.local.process.home import Home
     from cdclake.local.quarantined_events import quarantine_lines, quarantined_events
 
-    answer = quarantined_events(open_lake(Home.from_environment()), table, limit)
-
-    def render() -> None:
-        for line in quarantine_lines(answer):
-            say(line)
-
-    emit(answer, json_output, render)
+    with quarantine_of(target, file, environment) as found:
+        answer = quarantined_events(found, table, limit)
+    emit(answer, json_output, lambda: say_all(quarantine_lines(answer)))

@@ -17,7 +17,8 @@ from cdclake.cli.target import (
 )
 
 if TYPE_CHECKING:
-    from cdclake.jobs.reader.catalog import CatalogTable
+    from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
+    from cdclake.jobs.reader.duck import Reader
 
 _NAMES = ("relation", "snapshot", "committed at", "operation", "rows", "files", "size", "tags")
 _NUMBERS = ("rows", "files", "size")
@@ -36,16 +37,44 @@ def snapshots(
 
     `cdclake sql --at` takes a snapshot's id or time. A tag `at-...` keeps the snapshot that was
     current when an hour ended. Rows of the state include those of deleted keys. JSON: `snapshots[]
-    {relation, snapshot, committed_at, operation, rows, files, bytes, tags, current}`.
+    {relation, snapshot, committed_at, operation, rows, files, bytes, tags, current}`, and
+    `schema_changes[] {relation, snapshot, committed_at, column, change}` between them.
     """
     with lake_reader_of(target, file, environment) as reader:
-        streamed = reader.plan.table(table)
-        loaded = reader.load([streamed], quarantine=False)
-    listed = [
-        entry for name in (streamed.changes, streamed.name) for entry in _snapshots(loaded[name])
+        answer = snapshots_answer(reader, table)
+    emit(answer, json_output, lambda: _render(answer["snapshots"]))
+
+
+def snapshots_answer(reader: Reader, table: str) -> dict[str, Any]:
+    """Return the object of `snapshots --json`."""
+    streamed = reader.plan.table(table)
+    loaded = reader.load([streamed], quarantine=False)
+    relations = [loaded[name] for name in (streamed.changes, streamed.name)]
+    return {
+        "ok": True,
+        "table": streamed.name,
+        "snapshots": [entry for relation in relations for entry in _snapshots(relation)],
+        "schema_changes": [entry for relation in relations for entry in _schema_changes(relation)],
+    }
+
+
+def _schema_changes(table: CatalogTable) -> list[dict[str, Any]]:
+    from cdclake.jobs.reader.schema_history import schema_history
+
+    return [
+        {
+            "relation": table.name,
+            "snapshot": found.snapshot and found.snapshot.id,
+            "committed_at": found.snapshot and _time(found.snapshot),
+            "column": found.column,
+            "change": found.change,
+        }
+        for found in schema_history(table)
     ]
-    answer = {"ok": True, "table": streamed.name, "snapshots": listed}
-    emit(answer, json_output, lambda: _render(listed))
+
+
+def _time(snapshot: TableSnapshot) -> str:
+    return snapshot.committed_at.isoformat(timespec="milliseconds")
 
 
 def _snapshots(table: CatalogTable) -> list[dict[str, Any]]:
@@ -53,7 +82,7 @@ def _snapshots(table: CatalogTable) -> list[dict[str, Any]]:
         {
             "relation": table.name,
             "snapshot": snapshot.id,
-            "committed_at": snapshot.committed_at.isoformat(timespec="milliseconds"),
+            "committed_at": _time(snapshot),
             "operation": snapshot.summary.get("operation"),
             "rows": snapshot.live_rows,
             "files": snapshot.data_files,

@@ -60,7 +60,7 @@ def status(
 
 
 def local_status() -> Answer:
-    """Return the status of the local lake; raise NotRunning if there is none."""
+    """Return the object of `status` for the local lake; raise NotRunning if there is none."""
     from cdclake.errors import NotRunning
     from cdclake.local.process.home import Home
     from cdclake.local.status import lake_status

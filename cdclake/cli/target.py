@@ -16,6 +16,7 @@ from cdclake.errors import InputError
 if TYPE_CHECKING:
     from cdclake.deployed.aws_jobs import DeployedJob
     from cdclake.jobs.reader.duck import Reader
+    from cdclake.local.quarantined_events import Quarantine
 
 
 class Target(StrEnum):
@@ -79,3 +80,26 @@ def lake_reader_of(target: Target, file: Path | None, environment: str | None) -
 
     check_local(file, environment)
     yield lake_reader(open_lake(Home.from_environment()))
+
+
+@contextmanager
+def quarantine_of(
+    target: Target, file: Path | None, environment: str | None
+) -> Iterator[Quarantine]:
+    """Yield the quarantine of the target's lake."""
+    from cdclake.local.quarantined_events import Quarantine
+
+    if target is Target.AWS:
+        given = "" if environment is None else f" --environment {environment}"
+        options = f" --target aws --file {file}{given}"
+        with lake_reader_of(target, file, environment) as reader:
+            yield Quarantine(reader.plan, reader, str(file), "deploy it", options)
+        return
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
+    from cdclake.local.reader.duck import lake_reader
+
+    check_local(file, environment)
+    lake = open_lake(Home.from_environment())
+    used = lake.state.pipeline_file
+    yield Quarantine(lake.plan, lake_reader(lake), used, f"run `cdclake up {used}`")

@@ -31,7 +31,7 @@ from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_e
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Held, Resuming, Stopped, Streaming
 from cdclake.jobs.control.table_progress import TableProgress
-from cdclake.jobs.reader.catalog import Catalog
+from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.plan import Table
 
 _THREADS = 8
@@ -114,13 +114,14 @@ def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:
     names = [name for table in plan.all_tables for name in (table.name, table.changes)]
     catalog = lake.reader(spill=Path(gettempdir())).catalog
     with ThreadPoolExecutor(_THREADS) as pool:
-        rows = dict(zip(names, pool.map(partial(_rows, catalog), names), strict=True))
+        read = dict(zip(names, pool.map(partial(_loaded, catalog), names), strict=True))
     return [
         {
             **_figures(table, progress.tables.get(table.name, TableProgress())),
             **_polls(lake, table),
-            "changes_rows": rows[table.changes],
-            "state_rows": rows[table.name],
+            "changes_rows": _rows(read[table.changes]),
+            "state_rows": _rows(read[table.name]),
+            "files": _files([read[name] for name in table.stored]),
             "last_verified": asdict(verified[table.name]) if table.name in verified else None,
         }
         for table in plan.all_tables
@@ -141,8 +142,8 @@ def _figures(table: Table, place: TableProgress) -> dict[str, Any]:
         "source": table.source,
         "live_rows": None,  # needs a query: `cdclake sql --target aws`
         "incomplete": None,  # needs one, too: the saved query lists them
-        "lag_events": None,
-        "freshness_s": None,
+        **dict.fromkeys(("lag_events", "end_offset", "unapplied_rows")),
+        **dict.fromkeys(("freshness_s", "freshness_p50_s", "freshness_p95_s")),
         "state_age_s": round(time.time() - behind, 1) if behind else 0.0,
         "quarantined": place.quarantined,
         "withheld": place.withheld,
@@ -155,16 +156,27 @@ def _state(life: Streaming | Held | Stopped | Resuming) -> str:
     return "streaming" if isinstance(life, Streaming) else "stopped"
 
 
-def _rows(catalog: Catalog, name: str) -> int | None:
-    """Return the rows by the metadata, those of data files without those deleted by position.
-
-    None if the table does not exist yet.
-    """
+def _loaded(catalog: Catalog, name: str) -> CatalogTable | None:
+    """Return the table, None if it does not exist yet."""
     try:
-        current = catalog.load(name).current
+        return catalog.load(name)
     except InputError:
         return None
-    return 0 if current is None else current.rows - current.position_deletes
+
+
+def _rows(table: CatalogTable | None) -> int | None:
+    """Return the rows by the metadata, those of data files without those deleted by position."""
+    if table is None:
+        return None
+    return 0 if table.current is None else table.current.rows - table.current.position_deletes
+
+
+def _files(tables: Sequence[CatalogTable | None]) -> int | None:
+    """Return the number of data files; None if a table does not exist yet."""
+    made = [table.current for table in tables if table is not None]
+    if len(made) < len(tables):
+        return None
+    return sum(current.data_files for current in made if current is not None)
 
 
 def _alarms(prefix: str) -> list[str]:

@@ -1,42 +1,56 @@
-"""Quarantined events of a running lake with their key, and every reason with column and value."""
+"""Quarantined events of a lake with their key, and every reason with column and value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.refusal_details import RefusalDetail, RefusalDetails
 from cdclake.debezium.refusals import is_withheld, without_value
-from cdclake.jobs.stream.avro_values import AvroValues
-from cdclake.jobs.stream.schema_registry import registry_of
-from cdclake.local.lake.lake import LocalLake
-from cdclake.local.reader.duck import lake_reader
+from cdclake.jobs.reader.duck import Reader
 from cdclake.local.reader.refused_records import RefusedRecord, refused_records
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 
 
-def quarantined_events(lake: LocalLake, table: str | None, limit: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """Quarantine of a lake, and what repairs the events in it."""
+
+    plan: Plan
+    reader: Reader
+    file: str  # the pipeline file
+    applying: str  # instruction that applies a changed file
+    options: str = ""  # options that commands need for this lake
+
+
+def quarantined_events(quarantine: Quarantine, table: str | None, limit: int) -> dict[str, Any]:
     """Return the newest quarantined events of a table, or of all, up to `limit`."""
-    chosen = lake.plan.all_tables if table is None else (lake.plan.table(table),)
-    records = refused_records(lake_reader(lake), [t.name for t in chosen], limit)
+    plan = quarantine.plan
+    chosen = plan.all_tables if table is None else (plan.table(table),)
+    records = refused_records(quarantine.reader, [t.name for t in chosen], limit)
     by_name = {t.name: t for t in chosen}
     events = [
         event
         for name in dict.fromkeys(record.table for record in records)
-        for event in _events(lake, by_name[name], [r for r in records if r.table == name])
+        for event in _events(quarantine, by_name[name], [r for r in records if r.table == name])
     ]
     return {"ok": True, "table": table, "events": events}
 
 
 def _events(
-    lake: LocalLake, table: Table, records: Sequence[RefusedRecord]
+    quarantine: Quarantine, table: Table, records: Sequence[RefusedRecord]
 ) -> Iterator[dict[str, Any]]:
-    details = RefusalDetails(table, lake.plan)
+    plan = quarantine.plan
+    details = RefusalDetails(table, plan)
     values = [record.value for record in records]
-    if lake.plan.format == "avro":
-        values = AvroValues(registry_of(lake.plan)).as_json(values)
+    if plan.format == "avro":
+        from cdclake.jobs.stream.avro_values import AvroValues  # needs an extra
+        from cdclake.jobs.stream.schema_registry import registry_of
+
+        values = AvroValues(registry_of(plan)).as_json(values)
     for record, value in zip(records, values, strict=True):
         found = details.reasons(record.key, value)
         reasons = found or [RefusalDetail(without_value(record.reason))]
@@ -49,10 +63,25 @@ def _events(
             "topic": record.topic,
             "partition": record.partition,
             "offset": record.offset,
+            "bytes": len(record.key or b"") + len(record.value or b""),
             "withheld": is_withheld(record.reason),
             "accepted_now": not found,
             "reasons": [detail._asdict() for detail in reasons],
+            "remedy": _remedy(quarantine, table, is_withheld(record.reason), not found),
         }
+
+
+def _remedy(quarantine: Quarantine, table: Table, withheld: bool, accepted_now: bool) -> str | None:
+    """Return what brings the row into the lake; None if a rule withholds it on purpose."""
+    if withheld:
+        return None
+    if table.delivery == "poll":
+        return "correct the row in the source; the next poll that reads it stores it"
+    replay = f"`cdclake replay --table {table.name}{quarantine.options}`"
+    if accepted_now:
+        return replay
+    declare = f"declare in {quarantine.file} what the values need"
+    return f"{declare}, {quarantine.applying}, then {replay}"
 
 
 def quarantine_lines(answer: Mapping[str, Any]) -> Iterator[str]:

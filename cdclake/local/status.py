@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from cdclake import naming
+from cdclake.config.column_lines import Lines
 from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
@@ -22,10 +23,11 @@ from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.declared_connectors import connector_states, shown
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
+from cdclake.local.lake.newest_heartbeat import heartbeat_delays
 from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.offset_gap import Gap, find_gap
 from cdclake.local.lake.source import slot_failover, slot_wal
-from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
+from cdclake.local.lake.source_changes import SourceChange, source_changes
 from cdclake.local.lake.source_relations import relation_changes
 from cdclake.local.lake.table_loads import LoadingTable, tables_replacing, unfinished_loads
 from cdclake.local.lake.topics import end_offsets
@@ -76,18 +78,26 @@ def lake_status(home: Home) -> dict[str, Any]:
     running = {part["name"] for part in components if part["state"] == "running"}
     if lake.plan.tables and "aws" in running and (state.external or "postgres" in running):
         lake = known(partial(follow_source, lake), lake)
+    tables = _tables(lake, running) if lake.plan.all_tables else []
     answer = {
         "components": components,
         "epoch": state.epoch,
         "paused": state.paused,
         "file": state.pipeline_file,
-        "tables": _tables(lake, running) if lake.plan.all_tables else [],
+        "tables": tables,
         "web_logs": _figures(web_log_figures, lake, running),
         "puts": _figures(put_table_figures, lake, running),
         "connectors": _connectors(lake, running),
         "schedules": stack.schedules(home),
         "slot": _slot(lake, running) if lake.plan.tables else None,
+        "heartbeat": _heartbeat(lake, tables),
     }
+    return {**answer, **judged(answer)}
+
+
+def with_components(home: Home, status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an earlier status with the components as they are now; no component is asked."""
+    answer = {**status, "components": stack.components(home)}
     return {**answer, **judged(answer)}
 
 
@@ -214,6 +224,7 @@ def _table(
         **figures,
         "state_age_s": _state_age(progress),
         "lag_events": None if ends is None else _lag(ends, facts.arrived.get(table.name, {})),
+        "end_offset": None if ends is None else sum(ends.values()),
         "state": _state(table, progress, facts, running),
         "loading": load.to_json() if (load := facts.loads.get(table.name)) else None,
         "last_error": _last_error(table, progress, facts),
@@ -276,7 +287,8 @@ def _state(table: Table, progress: TableProgress, facts: _Facts, running: set[st
 def _unknown(table: Table, error: str) -> dict[str, Any]:
     counts = (
         *("changes_rows", "state_rows", "live_rows", "state_age_s", "lag_events", "freshness_s"),
-        *("incomplete", "quarantined", "withheld"),
+        *("incomplete", "quarantined", "withheld", "end_offset", "files"),
+        *("freshness_p50_s", "freshness_p95_s", "unapplied_rows"),
     )
     return {
         "table": table.name,
@@ -295,6 +307,12 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
     }
 
 
+def _heartbeat(lake: LocalLake, tables: list[dict[str, Any]]) -> dict[str, float] | None:
+    """Return its delays; None if Kafka has not answered about the tables: it is not waited for."""
+    answers = any(table["end_offset"] is not None for table in tables)
+    return known(partial(heartbeat_delays, lake), None) if answers else None
+
+
 def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
     if not lake.state.external and "postgres" not in running:
         return None
@@ -302,11 +320,13 @@ def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
     found = known(lambda: (slot_wal(lake.dsn, name), slot_failover(lake.dsn, name)), None)
     if found is None:  # reported as the component's state
         return None
-    (wal, limit), (failover, problem) = found
+    wal, (failover, problem) = found
     return {
         "name": naming.source_object(lake.plan.name),
-        "wal_bytes": wal,
-        "limit_bytes": limit,
+        "wal_bytes": wal.retained,
+        "unconfirmed_bytes": wal.unconfirmed,
+        "limit_bytes": wal.limit,
+        "wal_position": wal.position,
         "failover": failover,
         "failover_problem": problem,
     }

@@ -147,7 +147,10 @@ SLOT_WAL = """
 SELECT (SELECT greatest(pg_current_wal_lsn() - restart_lsn, 0)::bigint
         FROM pg_replication_slots WHERE slot_name = %s),
        (SELECT nullif(setting::bigint, -1) * 1024 * 1024
-        FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
+        FROM pg_settings WHERE name = 'max_slot_wal_keep_size'),
+       (pg_current_wal_lsn() - '0/0')::bigint,
+       (SELECT greatest(pg_current_wal_lsn() - confirmed_flush_lsn, 0)::bigint
+        FROM pg_replication_slots WHERE slot_name = %s)
 """
 
 # As JSON, because servers before 17 have neither the column nor the setting.

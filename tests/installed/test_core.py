@@ -42,6 +42,7 @@ def test_wheel_has_every_module_and_resource_below_one_name(wheel: Path) -> None
         assert all(zipfile.is_zipfile(archive.open(name)) for name in own)
     assert {name.partition("/")[0] for name in names} == {"cdclake"}
     resources = {f"cdclake/resources/{path.name}" for path in _files(PROJECT / "cdclake/resources")}
+    resources |= {f"cdclake/ui/static/{p.name}" for p in (PROJECT / "cdclake/ui/static").iterdir()}
     modules = {
         f"cdclake/{link}/{path.relative_to(PROJECT / folder)}"
         for link, folder in {"jobs": "glue_jobs", "stacks": "stacks", "functions": "lambda"}.items()

@@ -136,7 +136,7 @@ def test_slot_and_marker_are_measured_and_the_slot_goes(database: str, tmp_path:
     slot = plan.source_object
     prepare_source(database, plan, embedded=True, role_password=PASSWORD)
     assert confirmed_lsn(database, slot) is None
-    assert slot_wal(database, slot) == (0, 4 * 1024**3)
+    assert slot_wal(database, slot)[:2] == (0, 4 * 1024**3)
     run(database, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
     confirmed = confirmed_lsn(database, slot)
     first, second = write_marker(database, "one"), write_marker(database)

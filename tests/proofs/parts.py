@@ -59,6 +59,11 @@ def all_parts() -> list[Part]:
             _marked_files("tests/installed", "slow"),
         ),
         Part(
+            "browser",
+            "the page of `cdclake ui` in Debian's Chromium, over planted answers",
+            _marked_files("tests/browser", "slow"),
+        ),
+        Part(
             "slow-trino",
             "Athena's SQL in a Trino: each amount applied, older stamps, wide tables; a whole lake",
             tuple(unit for unit in _marked_files("tests/trino", "slow") if unit.name != _READS),

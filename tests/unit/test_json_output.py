@@ -41,6 +41,7 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "up": [(2, ("NOWHERE",)), (2, ("BROKEN",)), (2, ("FILE", "--wait", "never"))],
     "status": [(3, ()), (2, ("--target", "aws"))],
     "metrics": [(3, ()), (2, ("--serve", "0")), (3, ("--serve", "65000"))],
+    "ui": [(3, ()), (2, ("--target", "aws")), (2, ("--port", "70000"))],
     "trace": [(3, ("orders", "1")), (2, ("orders",))],
     "peek": [(3, ("orders",)), (2, ()), (2, ("orders", "--last", "0"))],
     "quarantine": [(3, ()), (2, ("--limit", "0"))],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import Connection, connect
@@ -15,6 +16,15 @@ from cdclake.postgres.source import (
     leave_session,
     prepare_session,
 )
+
+
+class SlotWal(NamedTuple):
+    """Bytes of WAL at a replication slot, and the server's position in the WAL."""
+
+    retained: int
+    limit: int | None  # None: the slot may retain any amount
+    position: int
+    unconfirmed: int  # the connector has not confirmed them yet
 
 
 def prepare_source(
@@ -76,9 +86,15 @@ def slot_failover(dsn: str, slot: str) -> tuple[bool | None, str | None]:
         return failover, problem.replace("<slot>", slot) if problem else None
 
 
-def slot_wal(dsn: str, slot: str) -> tuple[int, int | None]:
-    """Return the WAL bytes that the slot retains (0: no slot), and the limit (None: unlimited)."""
+def slot_wal(dsn: str, slot: str) -> SlotWal:
+    """Return what the slot retains; without a slot, that is 0 bytes."""
     with connect(dsn) as connection:
-        row = connection.execute(queries.SLOT_WAL, (slot,)).fetchone()
+        row = connection.execute(queries.SLOT_WAL, (slot, slot)).fetchone()
         assert row is not None
-        return int(row[0] or 0), None if row[1] is None else int(row[1])
+        retained, limit, position, unconfirmed = row
+        return SlotWal(
+            retained=int(retained or 0),
+            limit=None if limit is None else int(limit),
+            position=int(position),
+            unconfirmed=int(unconfirmed or 0),
+        )

@@ -13,7 +13,7 @@ from typing import Any
 
 from cdclake.local.process.home import write_atomically
 
-_VERSION = 1  # of the figures: raise it when they are computed in another way
+_VERSION = 2  # of the figures: raise it when they are computed in another way
 
 
 class FigureCache:

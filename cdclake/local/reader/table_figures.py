@@ -20,23 +20,29 @@ from cdclake.jobs.reader.tail import added_files
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.reader.figure_cache import FigureCache
+from cdclake.local.reader.freshness_percentiles import freshness_percentiles
 from cdclake.plan import Table
 
 _CACHE = "tables.json"
 _HELD = {"quarantined": quarantined_events, "withheld": withheld_events}
 _NOTHING = dict.fromkeys(
-    ("changes_rows", "state_rows", "live_rows", "freshness_s", "incomplete", *_HELD)
+    (
+        *("changes_rows", "state_rows", "live_rows", "freshness_s", "incomplete", "files", *_HELD),
+        *("freshness_p50_s", "freshness_p95_s", "unapplied_rows"),
+    )
 )
 
 
 def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     """Return the figures of each table by its name in the lake.
 
-    They are changes_rows, state_rows (including tombstones), live_rows, freshness_s, incomplete
-    (rows that lack values in Athena's view), quarantined, and of the latter those that rules
-    withhold; all None if the stream has not created the table's
-    objects or columns yet. Freshness is that of the newest streamed row: the time from its commit
-    in the source to the first snapshot with it.
+    They are changes_rows, state_rows (including tombstones), live_rows, unapplied_rows (those of
+    the changelog that the state may lack), freshness_s, incomplete (rows that lack values in
+    Athena's view), quarantined, and of the latter those that rules withhold; files, the data files
+    of changelog and state; freshness_p50_s and freshness_p95_s, over the rows of the last hour that
+    had any; all None if the stream has not created the table's objects or columns yet. Freshness is
+    that of the newest streamed row: the time from its commit in the source to the first snapshot
+    with it.
     """
     reader = lake_reader(lake)
     made, cache = _made(lake), FigureCache(lake.home.data("figures") / _CACHE)
@@ -88,12 +94,22 @@ def _read(reader: Reader, tables: Sequence[Table]) -> dict[str, dict[str, Any]]:
                 "changes_rows": _count(session, table.changes),
                 "state_rows": _count(session, table.name),
                 "live_rows": _count(session, naming.current_name(table.name)),
+                "unapplied_rows": _count(session, naming.tail_name(table.name)),
                 "freshness_s": _freshness(session, reader.catalog.load(table.changes), table),
                 "incomplete": incomplete_count(session, table),
+                **_of_metadata(session, reader, table),
                 **dict.fromkeys(_HELD, 0),
             }
             for table in tables
         }
+
+
+def _of_metadata(
+    session: duckdb.DuckDBPyConnection, reader: Reader, table: Table
+) -> dict[str, Any]:
+    log, state = (reader.catalog.load(name) for name in (table.changes, table.name))
+    files = sum(each.current.data_files for each in (log, state) if each.current is not None)
+    return {"files": files, **freshness_percentiles(session, log, table)}
 
 
 def _made(lake: LocalLake) -> dict[str, str]:

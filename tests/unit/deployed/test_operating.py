@@ -15,7 +15,9 @@ from moto.moto_api import state_manager
 
 from cdclake import metrics
 from cdclake.cli import main as command
+from cdclake.cli.page_answers import deployed_answers
 from cdclake.control_objects import PAUSE, PROGRESS, VERIFIED
+from cdclake.errors import InputError
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Stopped
 from tests.unit.config.pipelines import VALID
@@ -275,3 +277,27 @@ def test_athena_needs_a_deployment(capsys):
         command.main(("sql", "SELECT 1", "--engine", "athena"))
     assert caught.value.code == 2
     assert "needs --target aws" in capsys.readouterr().err
+
+
+def test_the_page_shows_the_deployment(run, deployed, tmp_path):
+    boto3.client("glue").start_job_run(JobName=f"{PREFIX}-stream_changes")
+    progress = Progress()
+    progress.table("orders").life = Stopped(reason="too many refused events")
+    put(PROGRESS, progress.to_stored())
+    publish("Lag", 7)
+    answers = deployed_answers(tmp_path / "p.yaml", "dev")
+    shown = answers["overview"]({})
+    assert (shown["target"], shown["health"]) == ("aws", "attention")
+    [table] = shown["tables"]
+    assert table["marks"] == ["stopped", "unverified", "error"]
+    assert {hop["hop"]: hop["lag"] for hop in shown["hops"]}["kafka"] == 7
+    [job] = answers["jobs"]({})["jobs"]
+    assert job["job"] == "stream_changes" and job["last_run"] is not None
+    found = answers["table"]({"table": ["orders"]})
+    assert found["columns"][0]["key"] and found["file"].endswith("p.yaml")
+    assert found["columns"][0]["line"] is not None
+    assert "trace" not in answers
+    with pytest.raises(InputError, match="nothing"):
+        answers["table"]({"table": ["nothing"]})
+    with pytest.raises(InputError, match="table is missing"):
+        answers["table"]({})

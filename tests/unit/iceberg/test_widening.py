@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from cdclake.config.column_lines import Lines
 from cdclake.control_objects import ResumeRequest
 from cdclake.debezium.types import parse_type
 from cdclake.iceberg.widening import is_widening, still_widened, widened_tables, with_widened
 from cdclake.jobs.control import plan_watcher
 from cdclake.jobs.control.plan_watcher import PlanWatcher
-from cdclake.local.lake.source_changes import Lines, widened_changes
+from cdclake.local.lake.source_changes import widened_changes
 from cdclake.plan import Plan
 from cdclake.postgres.widened import find_widened
 from cdclake.source_notes import note_widened, read_widened

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from cdclake.cli.status_text import _notes
-from cdclake.local.lake.source_changes import Lines, compare_columns
+from cdclake.config.column_lines import Lines
+from cdclake.local.lake.source_changes import compare_columns
 from tests.unit.config.pipelines import VALID
 from tests.unit.postgres.tables import actual, column, declared
 

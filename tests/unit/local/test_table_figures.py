@@ -37,6 +37,7 @@ def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setattr(table_figures, "lake_reader", lambda _: reader)
     monkeypatch.setattr(table_figures, "_made", lambda _: made)
     monkeypatch.setattr(table_figures, "_freshness", lambda *_: None)
+    monkeypatch.setattr(table_figures, "_of_metadata", lambda *_: {"files": 2})
     home = SimpleNamespace(data=lambda name: tmp_path / name)
     return SimpleNamespace(plan=plan, opened=opened, made=made, home=home)
 

@@ -1,0 +1,1 @@
+"""The page of `cdclake ui` in a real browser."""

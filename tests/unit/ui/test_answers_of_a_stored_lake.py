@@ -1,0 +1,96 @@
+"""Answers of the page and figures of `status`, read from a stored lake by the real readers."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from cdclake import naming
+from cdclake.cli.page_answers import deployed_answers, local_answers
+from cdclake.config.deployment import load_deployment
+from cdclake.errors import InputError
+from cdclake.local.lake import lake as lake_module
+from cdclake.local.reader.table_figures import table_figures
+from tests.stored_lake.stored import ARCHIVES, FOLDER, StoredLake, stored_lake
+
+Answers = Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredLake]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with stored_lake(ARCHIVES[-1], tmp_path_factory.mktemp("stored"), port) as lake:
+        yield lake
+
+
+@pytest.fixture
+def answers(stored: StoredLake, monkeypatch: pytest.MonkeyPatch) -> Answers:
+    """Answers of the stored lake, as if its components ran."""
+    monkeypatch.setattr(lake_module, "open_lake", lambda _: stored.lake)
+    return local_answers()
+
+
+def test_figures_have_files_and_percentiles(stored: StoredLake) -> None:
+    figures = table_figures(stored.lake)
+    for name in ("orders", "order_lines"):
+        found = figures[name]
+        assert found["files"] > 0
+        assert 0 < found["freshness_p50_s"] <= found["freshness_p95_s"]
+    assert figures == table_figures(stored.lake)  # the second time from the cache
+
+
+def test_a_table_has_its_columns_and_snapshots(answers: Answers) -> None:
+    found = answers["table"]({"table": ["public.orders"]})
+    masks = {column["column"]: column["mask"] for column in found["columns"]}
+    assert (found["table"], found["key"]) == ("orders", ["order_id"])
+    assert masks["customer"] == "hash" and masks["note"] is None
+    answer = answers["snapshots"]({"table": ["orders"]})
+    listed = answer["snapshots"]
+    assert {entry["relation"] for entry in listed} == {"orders", "orders_changes"}
+    assert sum(entry["current"] for entry in listed) == 2
+    assert answer["schema_changes"] == []
+
+
+@pytest.fixture
+def deployment(stored: StoredLake, tmp_path: Path) -> Path:
+    """A pipeline file whose deployment has the stored lake's tables and control objects."""
+    file = tmp_path / "stored.yaml"
+    file.write_text((FOLDER / "pipeline.yaml").read_text() + "environments: {dev: {}}\n")
+    prefix = load_deployment(file, "dev").prefix
+    boto3.client("glue").create_job(
+        Name=naming.glue_job_name(prefix, naming.STREAM_JOB),
+        Role="r",
+        Command={"Name": "gluestreaming", "ScriptLocation": "s3://state/x.py"},
+        DefaultArguments={
+            "--control": f"s3://{stored.lake.bucket}/control",
+            "--conf": f"spark.sql.catalog.lake.warehouse={stored.lake.warehouse_uri}",
+        },
+    )
+    return file
+
+
+def test_the_quarantine_of_a_deployment_has_its_repair(answers: Answers, deployment: Path) -> None:
+    found = deployed_answers(deployment, "dev")["quarantine"]({})["events"]
+    local = answers["quarantine"]({})["events"]
+    assert [event["key"] for event in found] == [event["key"] for event in local]
+    options = f"--target aws --file {deployment} --environment dev`"
+    assert all(event["remedy"].endswith(options) for event in found)
+
+
+def test_the_quarantine_has_bytes_and_a_repair(answers: Answers) -> None:
+    events = answers["quarantine"]({})["events"]
+    assert events
+    for event in events:
+        assert event["bytes"] > 0 and event["reasons"]
+        assert f"`cdclake replay --table {event['table']}`" in event["remedy"]
+    assert json.loads(json.dumps(events)) == events
+    with pytest.raises(InputError, match="nothing"):
+        answers["quarantine"]({"table": ["nothing"]})
