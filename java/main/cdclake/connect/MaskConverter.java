@@ -23,7 +23,7 @@ import org.apache.kafka.connect.errors.ConnectException;
  * Debezium's masks would give; it has no other masks that this converter has.
  */
 public final class MaskConverter implements CustomConverter<SchemaBuilder, RelationalColumn> {
-    /** Salt of the hashes and key of the tokens; Debezium logs no values of settings with this ending. */
+    /** Salt of hashes, key of tokens; Debezium logs no values of settings with this ending. */
     static final String SALT = "salt.secret";
 
     /** Columns to hash, as regular expressions of their dotted names with commas between them. */
@@ -32,9 +32,14 @@ public final class MaskConverter implements CustomConverter<SchemaBuilder, Relat
     /** Columns to replace by tokens, which need the salt as their key. */
     static final String TOKEN = "token";
 
-    /** Settings with the columns of the masks without parameters. */
-    private static final Map<String, Mask> PLAIN =
-            Map.of("redact", new RedactMask(), "month", new MonthMask(), "null", new NullMask());
+    /** Columns to replace by one text. */
+    static final String REDACT = "redact";
+
+    /** Columns of dates to set to the first day of their month. */
+    static final String MONTH = "month";
+
+    /** Columns to set to NULL. */
+    static final String NULL = "null";
 
     /** Start of the settings with the columns to cut; the length follows. */
     static final String TRUNCATE = "truncate.";
@@ -50,7 +55,9 @@ public final class MaskConverter implements CustomConverter<SchemaBuilder, Relat
         placeholder = required(settings, PLACEHOLDER);
         addSalted(settings, HASH, HashMask::new);
         addSalted(settings, TOKEN, TokenMask::new);
-        PLAIN.forEach((name, mask) -> add(settings.getProperty(name), mask));
+        add(settings.getProperty(REDACT), new RedactMask());
+        add(settings.getProperty(MONTH), new MonthMask());
+        add(settings.getProperty(NULL), new NullMask());
         for (String name : settings.stringPropertyNames()) {
             if (name.startsWith(TRUNCATE)) {
                 int length = Integer.parseInt(name.substring(TRUNCATE.length()));
