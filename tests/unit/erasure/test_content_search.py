@@ -17,6 +17,8 @@ import pytest
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.erasure.content_search import search_content
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
+from tests.stored_lake.archive import unpack
+from tests.stored_lake.stored import ARCHIVES
 
 MAIL = "ada.lovelace@example.org"
 KEY = SoughtValue("id", "4711")
@@ -218,3 +220,25 @@ def test_each_of_a_thousand_leftovers_and_none_of_the_erased() -> None:
             gzip.compress(json.dumps({"event": {"mail": text}}).encode()),
         )
         assert found_in(planted[number % len(planted)], sought), text
+
+
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)
+def test_files_of_a_real_lake(archive: Path, tmp_path: Path) -> None:
+    unpack(archive, tmp_path)
+    files = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    orders = [
+        table
+        for content in files
+        if content.startswith(b"PAR1")
+        and "customer" in (table := pq.read_table(io.BytesIO(content))).column_names
+    ]
+    customers = sorted({each for table in orders for each in table["customer"].to_pylist() if each})
+    assert len(customers) > 5
+    sought = SoughtValues([SoughtValue("customer", text) for text in customers[:1]])
+    parts = {part for content in files for part in found_in(content, sought)}
+    assert {
+        "values of column customer", "page of column customer", "statistics of column customer",
+        "bound of a manifest",
+    } <= parts  # fmt: skip
+    other = SoughtValues([SoughtValue("customer", customers[0][::-1])])
+    assert not [content for content in files if found_in(content, other)]
