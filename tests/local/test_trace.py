@@ -285,10 +285,7 @@ def test_trace_lists_where_the_values_of_a_deleted_row_are_stored(lake: RunningL
     parts = {part for part, columns in found if "email" in columns}
     assert {"values of column email", "page of column email"} <= parts
     assert ("values of column id", ("id",)) in found
-    assert all(
-        "/rows" in place["where"] for place in report["stored"] if "email" in place["columns"]
-    )
-    assert [place["where"] for place in report["remaining"]][
-        0
-    ] == "Kafka's topic traced.public.rows"
+    holding = [place["where"] for place in report["stored"] if "email" in place["columns"]]
+    assert all("/rows" in where for where in holding), holding
+    assert report["remaining"][0]["where"] == "Kafka's topic traced.public.rows"
     assert lake.run("trace", "rows", "999", "--stored")["stored"] == []
