@@ -26,6 +26,8 @@ _PUFFIN, _PUFFIN_END = b"PFA1", 12  # its footer ends with size, flags and magic
 _BOUNDS_BY_ID = ("lower_bounds", "upper_bounds")  # of manifests: lists of field id and bytes
 _SUMMARY_BOUNDS = ("lower_bound", "upper_bound")  # of manifest lists
 _RAW = "bytes"
+_ROLLBACK_JOURNAL = b"\x01\x01"  # of a database's header: one in memory has no write-ahead log
+SQLITE = b"SQLite format 3\x00"
 
 
 def search_content(name: str, content: bytes, sought: SoughtValues) -> Iterator[Part]:
@@ -146,7 +148,7 @@ def _search_zstd(content: bytes, sought: SoughtValues) -> Iterator[Part]:
 def _search_sqlite(content: bytes, sought: SoughtValues) -> Iterator[Part]:
     """Search every row: a long value lies in several pages, which the bytes do not join."""
     with closing(sqlite3.connect(":memory:")) as database:
-        database.deserialize(content)
+        database.deserialize(content[:18] + _ROLLBACK_JOURNAL + content[20:])
         tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         for (table,) in tables:
             quoted = table.replace('"', '""')
@@ -163,5 +165,5 @@ _FORMATS: Mapping[bytes, Callable[[bytes, SoughtValues], Iterator[Part]]] = {
     _PUFFIN: _search_puffin,
     b"\x1f\x8b": _search_gzip,
     b"\x28\xb5\x2f\xfd": _search_zstd,
-    b"SQLite format 3\x00": _search_sqlite,
+    SQLITE: _search_sqlite,
 }

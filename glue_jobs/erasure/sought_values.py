@@ -6,12 +6,14 @@ erased: it counts only as the whole value of its column, in files of its table.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 MIN_TEXT_CHARACTERS = 6  # of a text that is searched everywhere
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}")
 _NUMBER = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 
 
@@ -71,7 +73,8 @@ class SoughtValues:
             content = bytes(value)
             found = self.in_bytes(content)
             return found | self._whole_in(name, content.decode("utf-8", "replace"))
-        return self.in_text(str(value)) | self._whole_in(name, str(value))
+        text = str(value)
+        return self.in_text(text) | self._whole_in(name, text) | self.in_bytes(_decoded(text))
 
     def in_text(self, text: str) -> set[str]:
         """Return the columns whose texts are in this text."""
@@ -102,6 +105,13 @@ class SoughtValues:
         before = bound[:-1] + bytes([bound[-1] - 1]) if bound[-1] else bound
         starts = (bound, before)
         return {column for form, column in self._columns.items() if form.startswith(starts)}
+
+
+def _decoded(text: str) -> bytes:
+    """Return the bytes of Base64, as Firehose and Kinesis keep records; empty for other texts."""
+    if len(text) % 4 or _BASE64.fullmatch(text) is None:
+        return b""
+    return base64.b64decode(text)
 
 
 def _forms(text: str) -> Iterator[bytes]:

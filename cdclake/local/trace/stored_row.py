@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from cdclake.activity import step
+from cdclake.jobs.erasure.content_search import SQLITE
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.erasure.stored_objects import Leftover, search_bucket, search_named
 from cdclake.local.lake.lake import LocalLake
@@ -40,11 +43,20 @@ def _found(lake: LocalLake, table: Table, sought: SoughtValues) -> Iterator[Left
         yield from search_bucket(client, bucket["Name"], sought, own)
     elsewhere = sought.elsewhere()
     for file in _files(lake.home.path):
-        try:
-            content = file.read_bytes()
-        except OSError:  # deleted meanwhile, a socket, or another user's
-            continue
-        yield from search_named(str(file), content, elsewhere)
+        if (content := _content(file)) is not None:
+            yield from search_named(str(file), content, elsewhere)
+
+
+def _content(file: Path) -> bytes | None:
+    """Return a file's bytes, None if it is deleted meanwhile; of a database, a snapshot."""
+    try:
+        content = file.read_bytes()
+        if not content.startswith(SQLITE):
+            return content
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+            return database.serialize()
+    except FileNotFoundError:
+        return None
 
 
 def _prefixes(lake: LocalLake, table: Table) -> Iterator[str]:

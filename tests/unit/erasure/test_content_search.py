@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
@@ -185,12 +186,16 @@ def test_compressed_json_and_its_escapes() -> None:
     assert found_in(control, sought) == {"JSON": "id"}
     assert found_in(b'{"id": 4712}\n{"offset": 4711}', sought) == {}
     assert found_in(b"", sought) == {}
+    record = base64.b64encode(json.dumps({"mail": MAIL}).encode()).decode()
+    failed = json.dumps({"errorCode": "Lambda.FunctionError", "rawData": record}).encode()
+    assert found_in(gzip.compress(b"\n".join([b"{}", failed]))) == {"JSON": "mail"}
     assert found_in(b"", name=f"data/mail={MAIL}/f.parquet") == {"name": "mail"}
 
 
 def test_a_value_over_several_pages_of_sqlite(tmp_path: Path) -> None:
     long = "".join(f"{i:04}-" for i in range(4000))
     with sqlite3.connect(tmp_path / "index.db") as database:
+        database.execute("pragma journal_mode=wal")
         database.execute("create table object (key text, body text)")
         database.execute("insert into object values ('k', ?)", (long,))
     database.close()
