@@ -44,13 +44,17 @@ def search_content(name: str, content: bytes, sought: SoughtValues) -> Iterator[
             try:
                 yield from search(content, sought)
             except (ValueError, KeyError, IndexError, EOFError, OSError, sqlite3.Error) as error:
-                raise ComponentFailed(
-                    f"{name} cannot be searched: {type(error).__name__}: {error}",
-                    "the file is damaged or of an unknown version: compare it with its table's"
-                    " metadata, and delete it if no table refers to it",
-                ) from error
+                raise _unreadable(name, error) from error
             return
     yield from _search_json(content, sought)
+
+
+def _unreadable(name: str, error: Exception) -> ComponentFailed:
+    return ComponentFailed(
+        f"{name} cannot be searched: {type(error).__name__}: {error}",
+        "the file is damaged or of an unknown version: compare it with its table's metadata, and"
+        " delete it if no table refers to it",
+    )
 
 
 def _search_json(content: bytes, sought: SoughtValues) -> Iterator[Part]:

@@ -161,7 +161,7 @@ def test_bounds_of_other_values_and_partitions() -> None:
 @pytest.mark.parametrize("codec", [None, "zstd", "lz4"])
 def test_puffin_blobs(codec: str | None) -> None:
     for text, parts in ((MAIL, {"Puffin blob sketch"}), ("x" * 30, set())):
-        blob = text.encode() * 20
+        blob = f"{OTHERS[0]}{''.join(OTHERS)}{text}".encode()  # so that its bytes are not in a row
         stored = blob
         if codec is not None:
             sink = pa.BufferOutputStream()
