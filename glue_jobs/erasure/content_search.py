@@ -43,7 +43,7 @@ def search_content(name: str, content: bytes, sought: SoughtValues) -> Iterator[
         if content.startswith(magic):
             try:
                 yield from search(content, sought)
-            except (ValueError, KeyError, IndexError, EOFError, OSError, sqlite3.Error) as error:
+            except Exception as error:  # each parser has other ones for damaged files
                 raise _unreadable(name, error) from error
             return
     yield from _search_json(content, sought)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 MIN_TEXT_CHARACTERS = 6  # of a text that is searched everywhere
@@ -34,7 +34,7 @@ class SoughtValue:
 class SoughtValues:
     """All values of one search, ready to be matched."""
 
-    values: Iterable[SoughtValue]
+    values: Sequence[SoughtValue]
     in_table: bool = True  # whether numbers and short texts count, too
     _columns: dict[bytes, str] = field(default_factory=dict)  # bytes of a text -> its column
     _whole: dict[str, set[str]] = field(default_factory=dict)  # column -> whole values
@@ -54,7 +54,7 @@ class SoughtValues:
         """Return the search for files that are not those of the values' table."""
         return SoughtValues(self.values, in_table=False)
 
-    def in_bytes(self, content: bytes | memoryview) -> set[str]:
+    def in_bytes(self, content: bytes) -> set[str]:
         """Return the columns whose texts are in these bytes."""
         if self._pattern is None:
             return set()

@@ -54,7 +54,7 @@ def values(source: Connection, kind: str, mask: MaskKind | None, value: object) 
     shown = ", ".join(expressions(kind, mask))
     # OFFSET: a constant would be folded into the branches of CASE that it does not take.
     rows = f"(SELECT %s::{kind} AS x OFFSET 0) AS t"
-    [row] = source.execute(f"SELECT {shown} FROM {rows}", (value,))  # type: ignore[arg-type]
+    [row] = source.execute(f"SELECT {shown} FROM {rows}", (value,))
     return list(row)
 
 
@@ -96,7 +96,5 @@ def test_every_type_can_be_null_and_keeps_its_type(source: Connection) -> None:
             continue
         (loaded, compared), (plain, _) = expressions(kind, "null"), expressions(kind, None)
         shown = f"{loaded}, {compared}, pg_typeof({loaded}) = pg_typeof({plain})"
-        [row] = source.execute(
-            f"SELECT {shown} FROM (SELECT NULL::{kind} AS x) AS t"  # type: ignore[arg-type]
-        )
+        [row] = source.execute(f"SELECT {shown} FROM (SELECT NULL::{kind} AS x) AS t")
         assert row == (None, None, True), kind
