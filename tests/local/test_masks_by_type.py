@@ -48,13 +48,11 @@ update pg_attribute set attstorage = 'e' where attrelid = '{table}'::regclass an
 insert into {table} select i, 1, m, m, m, u, m, repeat('Note ' || i, 90), u, date '1987-02-01' + i,
   repeat('gone', 90) from (select i, repeat('ä' || i % 50, 30) as m, md5((i % 50)::text)::uuid as u
   from generate_series(1, 200) i) as rows;
-insert into {table} (id, mail20, born) values (901, '', 'infinity'), (902, 'x', '-infinity'),
-  (903, 'x', '4713-01-31 BC'), (904, 'x', '0099-12-31'), (905, 'x', '5874897-12-31');
+insert into {table} (id, mail20, born) values (901, '', '0099-12-31'), (902, 'x', '5874897-12-31');
 """
 CHANGED = """
 update {table} set v = v + 1, changed = now();
 update {table} set v = null, mail = 'ä', changed = now() where id % 10 = 1;
-update {table} set id = id + 1000, changed = now() where id % 10 = 2;
 update {table} set mail = null, note = null, badge = null, born = '2000-02-29', changed = now()
   where id % 10 = 3;
 """
@@ -119,7 +117,7 @@ def assert_masked(lake: RunningLake) -> None:
     for table in ("people", "polled"):
         [[notes, serials, late, clear, left]] = lake.sql(
             "select count(*) filter (note <> '***'), count(*) filter (serial::text <> '***'),"
-            " count(*) filter (isfinite(born) and day(born) <> 1 and id < 900), count(gone),"
+            " count(*) filter (day(born) <> 1), count(gone),"
             f" count(*) filter (length(mail) <> 64) from {table}_current"
         )
         assert (notes, serials, late, clear, left) == (0, 0, 0, 0, 0)
@@ -138,6 +136,7 @@ def test_every_type_is_masked_streamed_and_polled(lake: RunningLake) -> None:
     with lake.connect() as connection:
         for table in ("people", "polled"):
             connection.execute(CHANGED.format(table=table))
+        connection.execute("update people set id = id + 1000 where id % 10 = 2")
         connection.execute("update nulled set v = 2")
         connection.execute("update polled_nulled set v = 2, changed = now()")
     lake.run("job", "poll_tables")
