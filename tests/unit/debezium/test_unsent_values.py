@@ -36,6 +36,7 @@ def test_a_value_that_is_masked_with_null_is_never_unsent(column: str) -> None:
     )
     table = replace(UNPROTECTED, columns=tuple(kept))
     last = [record for record in RECORDING.of_topic(UNPROTECTED.topic) if record.value][-1]
+    assert last.value is not None
     event = read_event(last.value)
     assert event is not None and event["after"][column] is None
     assert LogRows(table, RECORDING.plan).row(event, Place(0, 0), 0)[column] is None
