@@ -36,6 +36,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.jobs.bulk_load": {"py4j", "pyspark"},
     "cdclake.jobs.control": {"boto3", "botocore"},
     "cdclake.jobs.derived": {"boto3", "botocore", "pyarrow", "pyspark"},
+    "cdclake.jobs.erasure": {"botocore", "fastavro", "pyarrow"},
     "cdclake.jobs.iceberg": {
         *("boto3", "botocore", "mmh3", "numpy", "py4j", "pyarrow", "pyspark"),
     },

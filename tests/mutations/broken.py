@@ -16,6 +16,7 @@ from tests.mutations.broken_publish import PUBLISHED
 from tests.mutations.broken_puts import PUTS
 from tests.mutations.broken_quality import QUALITY
 from tests.mutations.broken_relations import RELATIONS
+from tests.mutations.broken_search import SEARCH
 from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_states import STATES
 from tests.mutations.broken_topics import TOPICS
@@ -240,6 +241,7 @@ MUTATIONS = (
     *DECODING,
     *BATCHES,
     *MASKS,
+    *SEARCH,
     *SIZES,
     *TOPICS,
     *EPOCHS,
