@@ -45,7 +45,7 @@ create table {table} (id bigint primary key, v int, mail text, mail20 varchar(30
   changed timestamptz not null default now());
 alter table {table} set (toast_tuple_target = 128);
 update pg_attribute set attstorage = 'e' where attrelid = '{table}'::regclass and attlen = -1;
-insert into {table} select i, 1, m, m, m, u, m, repeat('Note ' || i, 90), u, date '1987-02-01' + i,
+insert into {table} select i, 1, m, m, m, u, m, repeat('Note ' || i, 400), u, date '1987-02-01' + i,
   repeat('gone', 90) from (select i, repeat('ä' || i % 50, 30) as m, md5((i % 50)::text)::uuid as u
   from generate_series(1, 200) i) as rows;
 insert into {table} (id, mail20, born) values (901, '', '0099-12-31'), (902, 'x', '5874897-12-31');
