@@ -25,6 +25,7 @@ from cdclake.jobs.erasure.sought_values import SoughtValues
 _PUFFIN, _PUFFIN_END = b"PFA1", 12  # its footer ends with size, flags and magic bytes
 _BOUNDS_BY_ID = ("lower_bounds", "upper_bounds")  # of manifests: lists of field id and bytes
 _SUMMARY_BOUNDS = ("lower_bound", "upper_bound")  # of manifest lists
+_PARTITION, _FORMAT_VERSION = "partition", "format-version"
 _RAW = "bytes"
 _ROLLBACK_JOURNAL = b"\x01\x01"  # of a database's header: one in memory has no write-ahead log
 SQLITE = b"SQLite format 3\x00"
@@ -58,13 +59,17 @@ def _unreadable(name: str, error: Exception) -> ComponentFailed:
 
 
 def _search_json(content: bytes, sought: SoughtValues) -> Iterator[Part]:
-    """Search JSON, or lines of JSON; other lines have been searched as bytes."""
+    """Search JSON, or lines of JSON; other lines have been searched as bytes.
+
+    Iceberg's metadata has ids and sizes under names that columns may have: there only texts count.
+    """
     try:
         texts = [json.loads(content)]
     except ValueError:
         texts = [text for line in content.splitlines() if (text := _parsed(line)) is not None]
     for parsed in texts:
-        if found := sought.in_value("", parsed):
+        is_metadata = isinstance(parsed, Mapping) and _FORMAT_VERSION in parsed
+        if found := (sought.elsewhere() if is_metadata else sought).in_value("", parsed):
             yield "JSON", found
 
 
@@ -84,10 +89,19 @@ def _search_avro(content: bytes, sought: SoughtValues) -> Iterator[Part]:
     if found := sought.in_value("", dict(reader.metadata)):
         yield "Avro metadata", found
     for record in reader:
-        if found := sought.in_value("", record):
+        if found := _in_record(record, sought, is_manifest=bool(names)):
             yield "Avro record", found
         if found := _in_bounds(record, names, sought):
             yield "bound of a manifest", found
+
+
+def _in_record(value: Any, sought: SoughtValues, *, is_manifest: bool) -> set[str]:
+    """Search a record; of a manifest's one, numbers count in the partition only."""
+    if not is_manifest:
+        return sought.in_value("", value)
+    found = sought.elsewhere().in_value("", value)
+    data_file = value.get("data_file", value)
+    return found | sought.in_value("", data_file.get(_PARTITION))
 
 
 def _names_by_id(metadata: Mapping[str, Any]) -> dict[int, str]:

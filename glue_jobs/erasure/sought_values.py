@@ -9,10 +9,13 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cdclake.jobs.erasure.text_index import TextIndex
+
 MIN_TEXT_CHARACTERS = 6  # of a text that is searched everywhere
+CUT_CHARACTERS = 16  # Iceberg cuts bounds of texts there; Parquet's column indexes are longer
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}")
 _NUMBER = re.compile(r"[-+]?[0-9.]+(e[-+]?[0-9]+)?", re.IGNORECASE)
 
@@ -23,6 +26,7 @@ class SoughtValue:
 
     column: str
     text: str
+    is_in_bounds: bool = True  # False: a value that is kept begins alike, so a cut bound may be its
 
     @property
     def is_anywhere(self) -> bool:
@@ -36,29 +40,33 @@ class SoughtValues:
 
     values: Sequence[SoughtValue]
     in_table: bool = True  # whether numbers and short texts count, too
-    _columns: dict[bytes, str] = field(default_factory=dict)  # bytes of a text -> its column
     _whole: dict[str, set[str]] = field(default_factory=dict)  # column -> whole values
-    _pattern: re.Pattern[bytes] | None = None
+    _texts: TextIndex = field(init=False)  # bytes of a text -> its column
+    _in_bounds: TextIndex = field(init=False)
+    _elsewhere: SoughtValues | None = None
 
     def __post_init__(self) -> None:
         for value in self.values:
             self._whole.setdefault(value.column, set()).add(value.text)
-            if value.is_anywhere:
-                for form in _forms(value.text):
-                    self._columns.setdefault(form, value.column)
-        if self._columns:
-            longest_first = sorted(self._columns, key=len, reverse=True)
-            self._pattern = re.compile(b"|".join(map(re.escape, longest_first)))
+        anywhere = [value for value in self.values if value.is_anywhere]
+        self._texts = TextIndex(_columns_by_form(anywhere))
+        self._in_bounds = TextIndex(_columns_by_form(v for v in anywhere if v.is_in_bounds))
 
     def elsewhere(self) -> SoughtValues:
         """Return the search for files that are not those of the values' table."""
-        return SoughtValues(self.values, in_table=False)
+        if not self.in_table:
+            return self
+        if self._elsewhere is None:
+            self._elsewhere = SoughtValues(self.values, in_table=False)
+        return self._elsewhere
 
     def in_bytes(self, content: bytes) -> set[str]:
         """Return the columns whose texts are in these bytes."""
-        if self._pattern is None:
-            return set()
-        return {self._columns[found[0]] for found in self._pattern.finditer(content)}
+        return self._texts.names_in(content)
+
+    def places_in(self, content: bytes) -> list[tuple[int, int]]:
+        """Return start and end of each text in these bytes."""
+        return list(self._texts.places(content))
 
     def in_value(self, name: str, value: object) -> set[str]:
         """Return the columns whose values are in a decoded value of the column or key `name`."""
@@ -100,11 +108,22 @@ class SoughtValues:
         return {name} if is_found else set()
 
     def _cut_to(self, bound: bytes) -> set[str]:
-        if len(bound) < MIN_TEXT_CHARACTERS:
+        if len(bound) < CUT_CHARACTERS:
             return set()
         before = bound[:-1] + bytes([bound[-1] - 1]) if bound[-1] else bound
-        starts = (bound, before)
-        return {column for form, column in self._columns.items() if form.startswith(starts)}
+        return {
+            self._in_bounds.name(form)
+            for start in (bound, before)
+            for form in self._in_bounds.beginning_with(start)
+        }
+
+
+def _columns_by_form(values: Iterable[SoughtValue]) -> dict[bytes, str]:
+    columns: dict[bytes, str] = {}
+    for value in values:
+        for form in _forms(value.text):
+            columns.setdefault(form, value.column)
+    return columns
 
 
 def _decoded(text: str) -> bytes:

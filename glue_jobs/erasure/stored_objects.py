@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from botocore.exceptions import ClientError
@@ -21,6 +22,12 @@ class ObjectVersion(NamedTuple):
     version: str
     is_newest: bool
     is_marker: bool
+    modified: datetime
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """Argument of a request for this version; none for an object without versions."""
+        return {} if self.version == _UNVERSIONED else {"VersionId": self.version}
 
 
 class Leftover(NamedTuple):
@@ -42,6 +49,7 @@ def object_versions(client: Any, bucket: str, prefix: str = "") -> Iterator[Obje
                     version=entry.get("VersionId") or _UNVERSIONED,
                     is_newest=entry["IsLatest"],
                     is_marker=kind == "DeleteMarkers",
+                    modified=entry["LastModified"],
                 )
 
 
@@ -82,10 +90,8 @@ def _suffix(version: ObjectVersion) -> str:
 
 def _content(client: Any, bucket: str, version: ObjectVersion) -> bytes | None:
     place = {"Bucket": bucket, "Key": version.key}
-    if version.version != _UNVERSIONED:
-        place["VersionId"] = version.version
     try:
-        return bytes(client.get_object(**place)["Body"].read())
+        return bytes(client.get_object(**place, **version.identity)["Body"].read())
     except ClientError as error:
         if error.response["Error"]["Code"] in _ABSENT:
             return None

@@ -58,8 +58,8 @@ SEARCH = (
     _content(
         "a cut maximum is not decreased",
         _VALUES,
-        "starts = (bound, before)",
-        "starts = (bound,)",
+        "for start in (bound, before)",
+        "for start in (bound,)",
     ),
     _content("numbers in bounds are text", _VALUES, "len(bound) in (4, 8)", "False"),
     _content("numbers count in every table", _VALUES, "in_table=False", "in_table=True"),
@@ -85,6 +85,6 @@ SEARCH = (
     Mutation(
         "every version is read as the newest one",
         _OBJECT_TESTS,
-        ((_OBJECTS, 'place["VersionId"] = version.version', "pass"),),
+        ((_OBJECTS, '{} if self.version == _UNVERSIONED else {"VersionId": self.version}', "{}"),),
     ),
 )

@@ -28,26 +28,28 @@ def stored_row(lake: LocalLake, facts: TraceFacts) -> dict[str, Any]:
     with step("search what is stored"):
         found = sorted(_found(lake, facts.table, SoughtValues(values)))
     return {
-        "stored": [
-            {"where": place.where, "part": place.part, "columns": list(place.columns)}
-            for place in found
-        ],
+        "stored": [place_json(place) for place in found],
         "remaining": places_outside(facts.table),
     }
 
 
+def place_json(place: Leftover) -> dict[str, Any]:
+    """Return a place for a report."""
+    return {"where": place.where, "part": place.part, "columns": list(place.columns)}
+
+
 def _found(lake: LocalLake, table: Table, sought: SoughtValues) -> Iterator[Leftover]:
     client = lake.client("s3")
-    own = tuple(_prefixes(lake, table))
+    own = tuple(table_prefixes(lake, table))
     for bucket in client.list_buckets()["Buckets"]:
         yield from search_bucket(client, bucket["Name"], sought, own)
     elsewhere = sought.elsewhere()
-    for file in _files(lake.home.path):
-        if (content := _content(file)) is not None:
+    for file in files_of(lake.home.path):
+        if (content := content_of(file)) is not None:
             yield from search_named(str(file), content, elsewhere)
 
 
-def _content(file: Path) -> bytes | None:
+def content_of(file: Path) -> bytes | None:
     """Return a file's bytes, None if it is deleted meanwhile; of a database, a snapshot."""
     try:
         content = file.read_bytes()
@@ -59,7 +61,7 @@ def _content(file: Path) -> bytes | None:
         return None
 
 
-def _prefixes(lake: LocalLake, table: Table) -> Iterator[str]:
+def table_prefixes(lake: LocalLake, table: Table) -> Iterator[str]:
     """Yield the keys' prefixes of the table's changelog and state."""
     reader = lake_reader(lake)
     names = reader.catalog.names()
@@ -70,7 +72,8 @@ def _prefixes(lake: LocalLake, table: Table) -> Iterator[str]:
             yield folder.removeprefix("s3://").partition("/")[2] + "/"
 
 
-def _files(home: Path) -> Iterator[Path]:
+def files_of(home: Path) -> Iterator[Path]:
+    """Yield the files of a lake's folder that no other way of the search reads."""
     left_out = tuple(home / name for name in _NOT_READ)
     for file in sorted(home.rglob("*")):
         if file.is_file() and not any(file.is_relative_to(folder) for folder in left_out):

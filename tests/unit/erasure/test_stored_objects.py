@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
 
+from cdclake.jobs.erasure.removed_objects import delete_objects, removed_objects
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.erasure.stored_objects import object_versions, search_bucket
 
@@ -63,3 +65,28 @@ def test_short_values_count_in_the_tables_own_files_only(s3: Any) -> None:
     for key in ("people/a.json", "orders/a.json"):
         s3.put_object(Bucket="lake", Key=key, Body=b'{"id": 7}')
     assert found(s3) == {"s3://lake/people/a.json": ("id",)}
+
+
+def test_only_old_versions_that_no_reader_reaches_are_deleted(s3: Any) -> None:
+    versioned(s3)
+    for key in ("people/data/gone", "people/data/kept", "orders/data/other"):
+        s3.put_object(Bucket="lake", Key=key, Body=MAIL)
+    s3.delete_object(Bucket="lake", Key="people/data/gone")
+    now = datetime.now(UTC)
+    kept = {"s3://lake/people/data/kept"}
+    found = list(removed_objects(s3, "lake", "people/", kept, now + timedelta(seconds=5)))
+    assert [(each.key, each.is_marker) for each in found] == [
+        ("people/data/gone", False), ("people/data/gone", True),
+    ]  # fmt: skip
+    early = now - timedelta(minutes=1)
+    assert list(removed_objects(s3, "lake", "people/", kept, early)) == []
+    assert delete_objects(s3, "lake", found) == 2
+    left = [version.key for version in object_versions(s3, "lake")]
+    assert left == ["orders/data/other", "people/data/kept"]
+
+
+def test_objects_without_versions_are_deleted(s3: Any) -> None:
+    s3.put_object(Bucket="lake", Key="people/a", Body=MAIL)
+    later = datetime.now(UTC) + timedelta(seconds=5)
+    delete_objects(s3, "lake", list(removed_objects(s3, "lake", "people/", (), later)))
+    assert list(object_versions(s3, "lake")) == []
