@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,35 +40,39 @@ def forget(
     """Erase rows that the source has deleted from everything that the local lake stores.
 
     The rows leave changelog, state, derived tables, quarantine, snapshots, tags, all versions of
-    objects, key indexes and logs. Events from before the erasure do not come back, by no replay,
-    resync or other reading of Kafka; a new row with the same key flows. Then everything that is
-    left is decoded and searched for their values, and what is found fails the command. The answer
-    lists the places that are not the lake's, as Kafka, and until when they have the rows.
+    objects, key indexes and logs. Events from before the erasure do not come back; a new row with
+    the same key flows. Then everything that is left is decoded and searched for their values, and
+    what is found fails the command. The answer lists the places that are not the lake's, as Kafka.
 
     Readers keep working. Queries as of an earlier time answer without the rows. Nothing undoes it.
     """
     from cdclake.forget.erasure_report import erasure_lines
+
+    span = _span(grace)
+    listed = [key] if key else []
+    listed += _listed(keys) if keys is not None else []
+    if not listed:
+        raise InputError("no key to erase was given", "write the keys, or name a file by --keys")
+    report = _erase(table, listed, span, yes=yes)
+    emit(report, json_output, lambda: say_all(erasure_lines(report)))
+    if not report["ok"]:
+        raise typer.Exit(4)
+
+
+def _erase(name: str, listed: list[list[str]], grace: timedelta, *, yes: bool) -> dict[str, Any]:
     from cdclake.forget.refused_plans import check_erasable
     from cdclake.local.forget.erase import Erasure
     from cdclake.local.forget.erased_keys import erasable_keys, keys_of_words
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
 
-    span = _span(grace)
-    if not key and keys is None:
-        raise InputError("no key to erase was given", "write the keys, or name a file by --keys")
-    listed = _listed(keys) if keys is not None else []
     lake = open_lake(Home.from_environment())
-    found = lake.plan.table(table)
-    check_erasable(lake.plan, found)
-    words = keys_of_words(found, key) if key else []
-    words += [each for line in listed for each in keys_of_words(found, line)]
-    chosen = erasable_keys(lake, found, words)
-    _confirm(found.name, [" ".join(each.words) for each in chosen], yes=yes)
-    report = Erasure(lake, found, chosen, span).run()
-    emit(report, json_output, lambda: say_all(erasure_lines(report)))
-    if not report["ok"]:
-        raise typer.Exit(4)
+    table = lake.plan.table(name)
+    check_erasable(lake.plan, table)
+    words = [each for line in listed for each in keys_of_words(table, line)]
+    keys = erasable_keys(lake, table, words)
+    _confirm(table.name, [" ".join(each.words) for each in keys], yes=yes)
+    return Erasure(lake, table, keys, grace).run()
 
 
 def _span(text: str) -> timedelta:

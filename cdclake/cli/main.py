@@ -59,7 +59,8 @@ from cdclake.extras import missing_extra
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, doctor, init, validate, schema, plan, up, down, demo),
     "Look": (status, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
-    "Repair": (pause, resume, job, resync, replay, redrive, forget),
+    "Repair": (pause, resume, job, resync, replay, redrive),
+    "Erase": (forget,),
     "Deploy and connect": (rehearse, cost, views, connect, connector, dbt),
 }
 

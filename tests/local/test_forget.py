@@ -178,6 +178,8 @@ def test_nothing_brings_an_erased_row_back(lake: RunningLake, opened: LocalLake)
     for name in ("checkpoints", "spark"):
         _remove(lake.home / "data" / name)
     lake.run("resume")
+    with lake.connect() as connection:
+        connection.execute("update people set score = 3 where score = 'NaN'")
     lake.run("replay")
     lake.run("resync", "people")
     lake.run("job", "refresh_derived")

@@ -9,6 +9,7 @@ from tests.mutations.broken_derived import DERIVED
 from tests.mutations.broken_epochs import EPOCHS
 from tests.mutations.broken_first_account import FIRST_ACCOUNT
 from tests.mutations.broken_first_day import FIRST_DAY
+from tests.mutations.broken_forget import FORGET
 from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_new_columns import NEW_COLUMNS
 from tests.mutations.broken_polls import POLLS
@@ -242,6 +243,7 @@ MUTATIONS = (
     *BATCHES,
     *MASKS,
     *SEARCH,
+    *FORGET,
     *SIZES,
     *TOPICS,
     *EPOCHS,
