@@ -12,6 +12,13 @@ import typer
 from cdclake.cli.output import JsonOption, close_progress, emit, is_terminal, say, say_all
 from cdclake.errors import InputError
 
+KeysOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--keys",
+        help="File with one key per line, its columns separated by tabs; - for standard input.",
+    ),
+]
 _MAX_GRACE = timedelta(hours=24)
 
 
@@ -21,13 +28,7 @@ def forget(
         list[str] | None,
         typer.Argument(help="Keys to erase: one value per key column, as PostgreSQL reads it."),
     ] = None,
-    keys: Annotated[
-        Path | None,
-        typer.Option(
-            "--keys",
-            help="File with one key per line, its columns separated by tabs; - for standard input.",
-        ),
-    ] = None,
+    keys: KeysOption = None,
     grace: Annotated[
         str,
         typer.Option(

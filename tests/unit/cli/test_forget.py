@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from cdclake.cli import forget
 from cdclake.errors import InputError
@@ -41,7 +42,7 @@ def test_only_the_typed_key_or_table_erases(
     keys: list[str], answer: str, is_right: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(forget, "is_terminal", lambda: True)
-    monkeypatch.setattr(forget.typer, "prompt", answering(answer))
+    monkeypatch.setattr(typer, "prompt", answering(answer))
     if is_right:
         forget._confirm("orders", keys, yes=False)
         return
@@ -53,7 +54,7 @@ def test_without_a_terminal_only_yes_erases(monkeypatch: pytest.MonkeyPatch) -> 
     def prompt(*_: Any) -> str:
         raise AssertionError
 
-    monkeypatch.setattr(forget.typer, "prompt", prompt)
+    monkeypatch.setattr(typer, "prompt", prompt)
     monkeypatch.setattr(forget, "is_terminal", lambda: False)
     with pytest.raises(InputError, match="nothing can answer"):
         forget._confirm("orders", ["1"], yes=False)
