@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame
 from cdclake import naming
 from cdclake.control_objects import ForgetRequest, derived_name
 from cdclake.derived_table import DerivedTable
-from cdclake.fail_points import reach
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.control.store import ObjectStore
@@ -97,7 +96,6 @@ def _erase(stream: TableStream, mine: TableProgress) -> Json:
             same = "t.topic = e.topic AND t.partition = e.partition AND t.offset = e.offset"
             named = f"t.`table` = {SPARK.text(table.name)}"
             _delete(stream, naming.QUARANTINE, places, f"{same} AND {named}")
-    reach("after_erasure")
     names = (table.changes, table.name, naming.QUARANTINE)
     for name in names:
         rewrite_without_deleted(lake, name)

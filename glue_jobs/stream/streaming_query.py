@@ -12,7 +12,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cdclake import naming
 from cdclake.control_objects import PAUSE
 from cdclake.debezium.worker import SALT_KEY
-from cdclake.errors import InputError
 from cdclake.jobs.apply.view_renewal import ViewRenewal
 from cdclake.jobs.control.erasure_register import ErasureRegister
 from cdclake.jobs.control.plan_watcher import PlanWatcher
@@ -67,7 +66,7 @@ def _run_query(
     repairs = repairs_of(control, brokers)
     topics = KafkaTopics(spark, brokers)
     views = InlineViewRenewal(ViewRenewal(CatalogViews()))
-    erasures = ErasureRegister(control, lambda: _salt(arguments))
+    erasures = _erasures(control, arguments)
     micro_batch = MicroBatch(plans, control, brokers, repairs, topics, views, erasures)
     batch = handover.guarded(restarts.observed(micro_batch))
     discard_unusable(spark, arguments["checkpoint"], topics)
@@ -77,14 +76,10 @@ def _run_query(
     gauges.tell(query.lastProgress)  # in scheduled mode perhaps the first time
 
 
-def _salt(arguments: Mapping[str, str]) -> str:
+def _erasures(control: ObjectStore, arguments: Mapping[str, str]) -> ErasureRegister | None:
+    """Return the register of erased keys; only a stream that is given the salt has one."""
     name = arguments.get("mask_salt")
-    if name is None:
-        raise InputError(
-            "the stream has no salt, which it needs to recognize events of erased keys",
-            "start it with --mask_salt NAME, the secret with the pipeline's salt",
-        )
-    return secret_value(name, SALT_KEY)
+    return None if name is None else ErasureRegister(control, lambda: secret_value(name, SALT_KEY))
 
 
 def _tables_of(arguments: Mapping[str, str]) -> str | None:

@@ -1,6 +1,7 @@
 """Erasure in the engine: nothing of an erased key is left or comes back, and others stay."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -18,7 +19,8 @@ from cdclake.jobs.erasure.reachable_files import reachable_files
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.operations import erasure
 from cdclake.jobs.operations.erasure import erase_rows
-from tests.spark.events import Engine, MemoryStore
+from cdclake.plan import Column
+from tests.spark.events import Engine, MemoryStore, plan_of
 
 pytestmark = pytest.mark.spark
 
@@ -26,13 +28,18 @@ ERASED, KEPT = "Aaliyah Erased", "Bartholomew Kept"
 SALT = "salt"
 
 
-@pytest.fixture
-def engine(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Engine:
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files in a folder need no margin between their times."""
     monkeypatch.setattr(erasure, "CLOCK_MARGIN_S", 0.0)
+
+
+@pytest.fixture
+def engine(spark: SparkSession) -> Engine:
     return Engine(spark)
 
 
-def register(engine: Engine, key: int, prev: int) -> str:
+def register(engine: Engine, key: object, prev: int) -> str:
     """Register the key as erased by the transaction after the commit `prev`."""
     hashed = KeyHash.of(engine.table.name, SALT)
     digest = hashed.digest([key])
@@ -97,7 +104,10 @@ def test_an_erased_row_is_stored_nowhere_and_the_others_stay(engine: Engine) -> 
     assert applied_through(engine.lake, engine.table) == applied
 
 
-def test_events_before_the_erasure_do_not_come_back_and_a_new_row_flows(engine: Engine) -> None:
+def test_events_before_the_erasure_do_not_come_back_and_a_new_row_flows(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "cdclake.stream")
     fill(engine)
     digest = register(engine, 1, 60)
     erase(engine, digest)
@@ -110,12 +120,47 @@ def test_events_before_the_erasure_do_not_come_back_and_a_new_row_flows(engine: 
          b' {"lsn": 35, "sequence": "[\\"30\\",\\"35\\"]"}}' % ERASED.encode()),
         e("d", 50, 50, id=1),
     )  # fmt: skip
+    assert "dropped 4 older events of erased rows" in caplog.text
     assert engine.state() == {2: ("changed", None)} and list(stored(engine, ERASED)) == []
     assert [row["offset"] for row in engine.quarantined()] == [5]
     engine.run(e("c", 60, 61, id=1, v="comes back"))
     assert engine.state() == {1: ("comes back", None), 2: ("changed", None)}
     assert erase(engine, digest) == {"events": 0, "keys": 0, "records": 0, "derived": []}
     assert engine.state() == {1: ("comes back", None), 2: ("changed", None)}
+
+
+def test_an_erasure_that_dies_in_between_is_done_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(engine)
+    digest = register(engine, 1, 60)
+    for name in ("rewrite_without_deleted", "keep_current_snapshot"):
+        with monkeypatch.context() as patched:
+            patched.setattr(erasure, name, lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                erase(engine, digest)
+        assert list(stored(engine, ERASED)) != []
+    assert erase(engine, digest) == {"events": 0, "keys": 0, "records": 0, "derived": []}
+    assert list(stored(engine, ERASED)) == []
+    assert engine.state() == {2: (KEPT, None)}
+    engine.run(engine.event("u", 70, 70, id=2, v="goes on"))
+    assert engine.state() == {2: ("goes on", None)}
+
+
+def test_a_key_that_the_state_spells_otherwise_and_format_3(spark: SparkSession) -> None:
+    columns = tuple(
+        Column(source=name, name=name, type=kind)
+        for name, kind in (("id", "numeric(9,2)"), ("v", "text"), ("big", "text"))
+    )
+    engine = Engine(spark, replace(plan_of(columns=columns), format_version=3))
+    e = engine.event
+    engine.run(e("c", 10, 10, id="1.50", v=ERASED), e("c", 20, 20, id="2.50", v=KEPT))  # type: ignore[arg-type]
+    engine.run(e("u", 30, 30, id="1.50", v=f"{ERASED} again"))  # type: ignore[arg-type]
+    engine.run(e("d", 50, 50, id="1.50"))  # type: ignore[arg-type]
+    done = erase(engine, register(engine, "1.50", 60))
+    assert done == {"events": 3, "keys": 1, "records": 0, "derived": []}
+    assert list(stored(engine, ERASED)) == []
+    assert [str(row["id"]) for row in engine.lake.read(engine.table.name).collect()] == ["2.50"]
 
 
 def test_an_erasure_waits_for_a_batch_that_knows_the_key_and_for_the_leases(
