@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, Position
 from cdclake.errors import InputError
 from cdclake.forget.erasure_report import erasure_lines, places_left
 from cdclake.forget.refused_plans import check_erasable
 from cdclake.hudi_copy import HudiCopy
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
+from cdclake.local.forget import erasure_position
 from cdclake.local.forget.erased_keys import keys_of_words
 from cdclake.local.forget.log_redaction import redact_logs
 from cdclake.local.process.home import Home
@@ -88,3 +91,13 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
     assert f"Kafka's topic {TABLE.topic}" in text and "searched everything" not in text
     clean = "\n".join(erasure_lines({**report, "stored": []}))
     assert "none of their values is left" in clean
+
+
+def test_the_position_of_an_erasure_is_between_two_transactions() -> None:
+    source = {"sequence": '["160","175"]', "lsn": 175}
+    marker = json.dumps({"op": "u", "cdc_epoch": "3", "source": source, "after": {"id": 2}})
+    position = erasure_position._start_of(marker.encode())
+    assert str(Position(3, 150, STREAM_PHASE, 10**9, 7)) < position  # of an earlier transaction
+    assert str(Position(3, 160, SNAPSHOT_PHASE, 170, 7)) < position  # read by a snapshot before
+    assert position < str(Position(3, 160, STREAM_PHASE, 170, 0))  # of the marker's transaction
+    assert position < str(Position(3, 175, STREAM_PHASE, 170, 0)) < str(Position(4, 0, 0, 1, 0))
