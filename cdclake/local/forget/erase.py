@@ -15,6 +15,7 @@ from cdclake.activity import step
 from cdclake.control_objects import FORGET, outcome_name
 from cdclake.erasures import KeyHash
 from cdclake.forget.erasure_report import places_left
+from cdclake.jobs.apply.key_index import INDEX_FOLDER
 from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.requests import Answer
 from cdclake.jobs.erasure.removed_objects import delete_objects, removed_objects
@@ -34,7 +35,6 @@ from cdclake.local.reader.duck import lake_reader
 from cdclake.local.trace.row_key import RowKey
 from cdclake.plan import Table
 
-KEY_INDEXES = "cdclake-key-index"  # folder of the stream's key indexes on its disk
 _STREAM_TIMEOUT_S = 300.0
 _SHORTER_BY = timedelta(seconds=1)  # S3 gives times in seconds
 
@@ -100,7 +100,7 @@ class Erasure:
         """Start the stream again: its memory, spilled rows and key indexes have the old rows."""
         with step("restart the stream"), self.lake.home.changing():
             stack.stop_component(self.lake.home, STREAM)
-            shutil.rmtree(self.lake.home.data("spark") / KEY_INDEXES, ignore_errors=True)
+            shutil.rmtree(self.lake.home.data("spark") / INDEX_FOLDER, ignore_errors=True)
             run_stream(self.lake, _STREAM_TIMEOUT_S)
 
     def _proved(self, values: set[tuple[str, str]]) -> dict[str, Any]:
