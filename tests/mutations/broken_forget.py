@@ -28,12 +28,6 @@ FORGET = (
         '"delete-file-threshold": "999"',
     ),
     _engine(
-        "manifests keep the bounds of removed files",
-        _REMOVAL,
-        "rewrite.clusterBy(_OneGroup()).commit()",
-        "rewrite.clusterBy(_OneGroup())",
-    ),
-    _engine(
         "snapshots with erased rows stay",
         _ERASURE,
         "        keep_current_snapshot(lake, name)\n    stream.load_again()",

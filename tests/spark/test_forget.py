@@ -129,6 +129,7 @@ def test_events_before_the_erasure_do_not_come_back_and_a_new_row_flows(
     assert engine.state() == {1: ("comes back", None), 2: ("changed", None)}
 
 
+@pytest.mark.slow
 def test_an_erasure_that_dies_in_between_is_done_again(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +148,7 @@ def test_an_erasure_that_dies_in_between_is_done_again(
     assert engine.state() == {2: ("goes on", None)}
 
 
+@pytest.mark.slow
 def test_a_key_that_the_state_spells_otherwise_and_format_3(spark: SparkSession) -> None:
     columns = tuple(
         Column(source=name, name=name, type=kind)
