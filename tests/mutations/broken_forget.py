@@ -22,10 +22,10 @@ FORGET = (
         "if False:",
     ),
     _engine(
-        "rows behind position deletes stay in the files",
+        "manifests keep the bounds of removed files",
         _REMOVAL,
-        '"delete-file-threshold": "1"',
-        '"delete-file-threshold": "999"',
+        "rewrite.clusterBy(_OneGroup()).commit()",
+        "rewrite.clusterBy(_OneGroup())",
     ),
     _engine(
         "snapshots with erased rows stay",

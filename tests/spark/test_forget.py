@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 
 import pytest
@@ -80,7 +81,20 @@ def fill(engine: Engine) -> None:
                for n, v in ((1, ERASED), (2, KEPT))]  # fmt: skip
     engine.run(e("u", 30, 30, id=1, v=ERASED, big="x"), e("u", 40, 40, id=2, v=KEPT), *refused)
     engine.place.quarantined = 2
+    one_manifest(engine, e("u", 42, 42, id=2, v=KEPT), e("u", 44, 44, id=1, v=ERASED))
     engine.run(e("d", 50, 50, id=1))
+
+
+def one_manifest(engine: Engine, *events: dict[str, Any]) -> None:
+    """One commit with a file for each event, from different partitions of the topic."""
+    offset, records, ranges = engine.next_offset, [], {}
+    for partition, event in enumerate(events):
+        first = offset if partition == 0 else 0
+        topic, _, *rest = engine.record(first, event)
+        records.append((topic, partition, *rest))
+        ranges[partition] = (first, first + 1)
+    engine.run_records(records, ranges)
+    engine.next_offset += 1
 
 
 def test_an_erased_row_is_stored_nowhere_and_the_others_stay(engine: Engine) -> None:
@@ -89,10 +103,10 @@ def test_an_erased_row_is_stored_nowhere_and_the_others_stay(engine: Engine) -> 
     stamp, state = engine.lake.stamped(engine.table.changes).stamp, engine.state()
     applied = applied_through(engine.lake, engine.table)
     done = erase(engine, register(engine, 1, 60))
-    assert done == {"events": 3, "keys": 1, "records": 1, "derived": []}
+    assert done == {"events": 4, "keys": 1, "records": 1, "derived": []}
     assert list(stored(engine, ERASED)) == []
     assert {part.split(": ")[0] for part in stored(engine, KEPT)} == set(tables(engine))
-    assert [row["id"] for row in engine.log()] == [2, 2]
+    assert [row["id"] for row in engine.log()] == [2, 2, 2]
     assert engine.state() == state == {2: (KEPT, None)}
     assert [row["offset"] for row in engine.quarantined()] == [5]
     assert engine.place.quarantined == 1
@@ -100,7 +114,8 @@ def test_an_erased_row_is_stored_nowhere_and_the_others_stay(engine: Engine) -> 
         assert len(list(engine.lake.load(name).snapshots())) == 1
     after = engine.lake.stamped(engine.table.changes)
     assert after.is_current and after.stamp is not None and stamp is not None
-    assert '"offsets": {"0": 7}' in after.stamp and '"offsets": {"0": 7}' in stamp
+    offsets = '"offsets": {"0": 8, "1": 1}'
+    assert offsets in after.stamp and offsets in stamp
     assert applied_through(engine.lake, engine.table) == applied
 
 
@@ -174,5 +189,5 @@ def test_an_erasure_waits_for_a_batch_that_knows_the_key_and_for_the_leases(
     assert erase(engine, "unknown") is None
     with engine.leases.hold(engine.table.changes):
         assert erase(engine, digest) is None
-    assert len(engine.log()) == 5
+    assert len(engine.log()) == 7
     assert isinstance(engine.place, TableProgress) and erase(engine, digest) is not None
