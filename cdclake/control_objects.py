@@ -3,8 +3,9 @@
 | object | written by | read by |
 |---|---|---|
 | `progress.json` | the stream, after every batch (`Progress`) | status, verify, operations |
-| `repairs/<table>.<verb>.json` | `replay` and `resync` | the stream, which removes it when done |
-| `repaired/<table>.<verb>.json` | the stream: the outcome of a request | `replay` and `resync` |
+| `repairs/<table>.<verb>.json` | `replay`, `resync`, `forget` | the stream, which removes it |
+| `repaired/<table>.<verb>.json` | the stream: the outcome of a request | these |
+| `erasures/<table>.json` | `forget`: hashes of erased keys (`Erasures`) | the stream, `forget` |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | the source check: wider column types | the jobs, over their plan |
 | `new_columns.json` | the source check: undeclared columns | the stream, if they stop a table |
@@ -30,11 +31,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 Json = dict[str, Any]
-REPLAY, RESYNC = "replay", "resync"
+REPLAY, RESYNC, FORGET = "replay", "resync", "forget"
 PROGRESS, WIDENED, NEW_COLUMNS = "progress.json", "widened.json", "new_columns.json"
 VERIFIED, PAUSE = "verified.json", "pause.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
-DERIVED, POLLS, PROBES = "derived", "polls", "probes"
+DERIVED, POLLS, PROBES, ERASURES = "derived", "polls", "probes", "erasures"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"
 
@@ -74,6 +75,11 @@ def poll_error_name(table: str) -> str:
     return f"{POLLS}/{table}.error.json"
 
 
+def erasures_name(table: str) -> str:
+    """Return the name of a table's register of erased keys."""
+    return f"{ERASURES}/{table}.json"
+
+
 def split_request_name(name: str) -> tuple[str, str]:
     """Return table and verb of a request, from its name within the folder of requests."""
     table, verb, _ = name.split(".")
@@ -94,6 +100,23 @@ class ReplayRequest:
     def from_json(content: Mapping[str, Any]) -> ReplayRequest:
         """Parse the content of the control object."""
         return ReplayRequest(str(content["id"]))
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetRequest:
+    """Request to erase rows below the positions that the register has for these hashes of keys."""
+
+    id: str
+    hashes: tuple[str, ...]
+
+    def to_json(self) -> Json:
+        """Return the content of the control object."""
+        return {"id": self.id, "hashes": list(self.hashes)}
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> ForgetRequest:
+        """Parse the content of the control object."""
+        return ForgetRequest(str(content["id"]), tuple(content["hashes"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

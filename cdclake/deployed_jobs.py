@@ -57,7 +57,7 @@ class Places:
     brokers: str
     source: str  # JSON of libpq parameters: host, port, database, and verification of the server
     login: str  # name of the secret with the login of the connector's role
-    salt: str | None  # name of the secret with the salt of `mask: hash`, if a column uses it
+    salt: str | None  # name of the secret with the salt of masks, if a column uses it
     authorities: str  # URI of a file: trusted authorities for the source's server
     epoch: int  # of the connector
 

@@ -204,7 +204,7 @@ def login_secret(prefix: str) -> str:
 
 
 def salt_secret(prefix: str) -> str:
-    """Return the name of the secret with the salt of `mask: hash`."""
+    """Return the name of the secret with the salt of masks."""
     return f"{prefix}/mask"
 
 

@@ -18,6 +18,7 @@ from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.hudi_copy import HudiCopy
+from cdclake.masks import SALTED, MaskKind
 from cdclake.polling import Polling
 from cdclake.puts.put_table import PutStream
 from cdclake.quality_rule import QualityRule
@@ -35,7 +36,7 @@ class Column:
     source: str
     name: str
     type: str
-    mask: Literal["hash", "truncate"] | None = None
+    mask: MaskKind | None = None
     truncate_to: int | None = None  # characters kept under mask "truncate"
     renamed_from: tuple[str, ...] = ()  # earlier names in the source; `name` is from the first
 
@@ -43,6 +44,11 @@ class Column:
     def names(self) -> tuple[str, ...]:
         """Return every name that the column has or had in the source, the current one first."""
         return (self.source, *reversed(self.renamed_from))
+
+    @property
+    def is_nulled(self) -> bool:
+        """Check whether NULL replaces every value, also one that was not sent."""
+        return self.mask == "null"
 
     @property
     def column_type(self) -> ColumnType:
@@ -227,8 +233,8 @@ class Plan:
 
     @property
     def is_salted(self) -> bool:
-        """Check whether a column has `mask: hash`."""
-        return any(c.mask == "hash" for table in self.all_tables for c in table.columns)
+        """Check whether a column's mask needs the salt."""
+        return any(c.mask in SALTED for table in self.all_tables for c in table.columns)
 
     @property
     def is_checked(self) -> bool:

@@ -3,7 +3,8 @@
 Arguments: --plan s3://.../plan.json --control s3://.../control --checkpoint URI --brokers HOST:PORT
 [--kafka_options JSON of further options of the source] [--deployment ID: the stream ends when the
 control object `stream.json` names another] [--metrics NAME of the deployment in CloudWatch]
-[--table_metrics true: also of each table].
+[--table_metrics true: also of each table] [--mask_salt NAME of the secret with the pipeline's
+salt, which recognizes the events of erased keys].
 Catalog settings come from `--conf`.
 """
 
@@ -20,7 +21,7 @@ def main() -> None:
     log_to_stdout()
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "checkpoint", "brokers"],
-        ["kafka_options", "deployment", "metrics", "table_metrics"],
+        ["kafka_options", "deployment", "metrics", "table_metrics", "mask_salt"],
     )
     run_stream(arguments, OperationExecutor)
 

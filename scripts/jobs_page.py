@@ -149,7 +149,7 @@ _MEANINGS = {
     "--source": "address of the source, with server verification",
     "--login": "secret with the login of the connector's role",
     "--authorities": "certificate authorities trusted for the source's server",
-    "--mask_salt": "secret with the salt, if a column has `mask: hash`",
+    "--mask_salt": "secret with the salt, if a column has `mask: hash` or `token`",
     "--wait": "seconds to wait for changes in flight; default 600",
     "--sample": "approximate number of rows to compare per table; default all",
     "--deep": "`true`: also compare each state table with its changelog",
@@ -165,7 +165,7 @@ _MEANINGS = {
 _OWN_MEANINGS = {
     naming.LOAD_JOB: {
         "--source": "address and login of the source, with server verification, as the connector's",
-        "--mask_salt": "reference to the salt, if a column has `mask: hash`",
+        "--mask_salt": "reference to the salt, if a column has `mask: hash` or `token`",
     }
 }
 _HEAD = """\

@@ -34,6 +34,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "job": ("job maintain_tables", "job apply_changes --table orders"),
     "resync": ("resync orders",),
     "replay": ("replay", "replay --table orders"),
+    "forget": ("forget customers 42", "forget customers --keys erased.txt --yes"),
     "redrive": ("redrive --dry-run",),
     "rehearse": ("rehearse pipelines/shop.yaml --schema schema.sql --migration migration.sql",),
     "cost": ("cost pipelines/shop.yaml --environment prod",),

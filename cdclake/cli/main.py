@@ -24,6 +24,7 @@ from cdclake.cli.doctor import doctor
 from cdclake.cli.down import down
 from cdclake.cli.examples import example_lines
 from cdclake.cli.file_argument import FileCommand
+from cdclake.cli.forget import forget
 from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
@@ -60,6 +61,7 @@ VERBS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, doctor, init, validate, schema, plan, up, down, demo),
     "Look": (status, ui, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
+    "Erase": (forget,),
     "Deploy and connect": (rehearse, cost, views, connect, connector, dbt),
 }
 

@@ -6,13 +6,12 @@ Each `parse_` function returns the parsed value, or raises `Refused` with what t
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from cdclake import naming
 from cdclake.config.problems import Refused, did_you_mean
 from cdclake.debezium.types import ALIASES, TYPES, ColumnType, parse_type
-
-MASKABLE = frozenset({"text", "varchar", "char", "citext"})
+from cdclake.masks import MaskKind
 
 _QUOTED = r'"(?:[^"]|"")+"'
 _MAX_NAME_BYTES = 63  # PostgreSQL's NAMEDATALEN - 1
@@ -88,20 +87,23 @@ def parse_column_type(spelling: str) -> ColumnType:
 
 
 class Mask(NamedTuple):
-    """Masking of a column's text in the connector."""
+    """Masking of a column's values in the connector."""
 
-    kind: Literal["hash", "truncate"]
+    kind: MaskKind
     length: int | None = None
 
 
 def parse_mask(spelling: str) -> Mask:
-    """Parse a mask: `hash`, or `truncate(n)`, which keeps the first n characters."""
-    if spelling.strip() == "hash":
-        return Mask("hash")
+    """Parse a mask: its kind; for `truncate(n)`, which keeps the first n characters, with n."""
+    for kind in get_args(MaskKind):
+        if kind == spelling.strip() != "truncate":
+            return Mask(kind)
     match = re.fullmatch(r"\s*truncate\s*\(\s*([1-9][0-9]{0,8})\s*\)\s*", spelling)
     if match is None:
         raise Refused(
-            f"unknown mask {spelling!r}", "write `hash`, or `truncate(n)` to keep n characters"
+            f"unknown mask {spelling!r}",
+            "write `hash`, `token`, `redact`, `month` or `null`, or `truncate(n)` to keep n"
+            " characters",
         )
     return Mask("truncate", int(match[1]))
 

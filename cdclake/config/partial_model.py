@@ -111,7 +111,7 @@ def _outline_column(location: Location, source: str, value: Any) -> ColumnOutlin
         source=source,
         type=try_parse(literals.parse_column_type, fields.get("type")),
         excluded=fields.get("exclude") is True,
-        masked=fields.get("mask") is not None,
+        masked="mask" in fields,
         renamed_from=tuple(name for name in names if isinstance(name, str)),
     )
 

@@ -22,6 +22,7 @@ from cdclake.config.problems import Refused
 from cdclake.config.publish_model import PublishEntry
 from cdclake.config.quality_model import RuleEntry
 from cdclake.config.section import Section
+from cdclake.masks import can_mask, maskable_types
 
 
 def _check_type(spelling: str) -> str:
@@ -68,8 +69,9 @@ class ColumnEntry(Section):
     )
     mask: Annotated[str, AfterValidator(_check_mask)] | None = Field(
         default=None,
-        description="`hash`, or `truncate(n)`; masked in the connector, before Kafka.",
-        json_schema_extra={"pattern": r"^(hash|truncate\([1-9][0-9]*\))$"},
+        description="`hash`, `token`, `truncate(n)`, `redact`, `month` or `null`; masked in the"
+        " connector, before Kafka.",
+        json_schema_extra={"pattern": r"^(hash|token|redact|month|null|truncate\([1-9][0-9]*\))$"},
     )
 
     renamed_from: Annotated[list[str], BeforeValidator(_listed), WithJsonSchema(_NAME_OR_NAMES)] = (
@@ -90,6 +92,8 @@ class ColumnEntry(Section):
                 "a column must be its type, or a mapping with the type",
                 "write `column: bigint`, or `column: {type: text, mask: hash}`",
             )
+        if "mask" in value and value["mask"] is None:
+            return {**value, "mask": "null"}  # YAML's null, which must not mean clear text
         return value
 
     @model_validator(mode="after")
@@ -103,11 +107,12 @@ class ColumnEntry(Section):
         if self.exclude:
             raise Refused("the column is excluded and masked", "remove `exclude` or `mask`")
         if self.type is not None:
-            parsed = literals.parse_column_type(self.type)
-            if parsed.array or parsed.base not in literals.MASKABLE:
+            parsed, mask = literals.parse_column_type(self.type), literals.parse_mask(self.mask)
+            if not can_mask(mask.kind, parsed):
                 raise Refused(
-                    f"a {parsed} column cannot be masked",
-                    "mask only text, varchar, char and citext; exclude others with `exclude: true`",
+                    f"a {parsed} column cannot have `mask: {self.mask}`",
+                    f"`{mask.kind}` masks {maskable_types(mask.kind)}; write `mask: null` for"
+                    " NULLs, or `exclude: true`",
                 )
         return self
 

@@ -157,7 +157,7 @@ class _Field(NamedTuple):
             read=reader(kind),
             unsent=frozenset(unavailable_forms(kind, placeholder) if may_be_unsent else ()),
             holds=holds(kind) if strict else None,
-            is_lost_when_unsent=not is_key and is_lost_when_unsent(kind),
+            is_lost_when_unsent=not (is_key or column.is_nulled) and is_lost_when_unsent(kind),
         )
 
 

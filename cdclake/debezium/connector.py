@@ -65,7 +65,7 @@ def connector_config(
 
     `epoch` is in every record, so that decoding stays a pure function of the record, and old
     records that are read again after a new epoch keep their old one. `mask_salt` is the reference
-    to the salt of columns with `mask: hash`. `max_queue_bytes` is `queue_bytes` of the worker's
+    to the salt of `mask: hash` and `token`. `max_queue_bytes` is `queue_bytes` of the worker's
     heap. `registry` is required for Avro with the Glue Schema Registry.
     """
     return {

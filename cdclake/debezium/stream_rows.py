@@ -178,7 +178,7 @@ class _Field(NamedTuple):
             read=reader(kind, non_finite=True),
             unsent=frozenset(unavailable_forms(kind, placeholder) if may_be_unsent else ()),
             holds=holds(kind) if strict else None,
-            is_lost_when_unsent=not is_key and is_lost_when_unsent(kind),
+            is_lost_when_unsent=not (is_key or column.is_nulled) and is_lost_when_unsent(kind),
         )
 
     def image(self, fields: Mapping[str, Any]) -> Any:

@@ -74,5 +74,5 @@ def password_of(secret: str) -> str:
 
 
 def salt_of(secret: str) -> str:
-    """Return the reference to the salt of `mask: hash` in the secret `secret`."""
+    """Return the reference to the salt of masks in the secret `secret`."""
     return f"${{{PROVIDER}:{secret}:{SALT_KEY}}}"

@@ -14,7 +14,9 @@ from cdclake.plan import Column, Plan
 # By `schema.table` and column of the source: the masks that it was declared with, "" for none.
 History = Mapping[str, Mapping[str, list[str]]]
 
-_HASH, _NONE = "hash", ""
+_NONE = ""
+# Least telling first: nothing, whether there is a value, which values are equal, the month.
+_LEVELS = {"null": -2.0, "redact": -1.0, "hash": 0.0, "token": 0.0, "month": 1.0}
 
 
 def add_to_history(
@@ -62,7 +64,7 @@ def _refuse_stored_text(history: History, plan: Plan) -> None:
 def _exposed(column: Column, columns: Mapping[str, list[str]]) -> Iterator[str]:
     """Yield the earlier mask that exposed the most, if it exposed more than the mask of now."""
     earlier = [mask for name in column.names for mask in columns.get(name, ())]
-    weakest = max(earlier, key=_visible, default=_HASH)
+    weakest = max(earlier, key=_visible, default="null")
     if _visible(weakest) > _visible(_spelled(column)):
         yield weakest
 
@@ -74,10 +76,12 @@ def _spelled(column: Column) -> str:
 
 
 def _visible(mask: str) -> float:
-    """Return how many characters the mask leaves readable."""
+    """Return what the mask leaves readable: the characters of a cut text, else its level."""
     if mask == _NONE:
         return float("inf")
-    return 0 if mask == _HASH else int(mask.removeprefix("truncate(").removesuffix(")"))
+    if mask in _LEVELS:
+        return _LEVELS[mask]
+    return int(mask.removeprefix("truncate(").removesuffix(")"))
 
 
 def _described(mask: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cdclake.activity import Advance
-from cdclake.control_objects import REPLAY, RESYNC
+from cdclake.control_objects import FORGET, REPLAY, RESYNC
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
@@ -27,7 +27,7 @@ from cdclake.local.lake.topics import end_offsets, topic_state
 from cdclake.local.reader.table_figures import last_position
 from cdclake.plan import Table
 
-TIMEOUTS_S = {REPLAY: 300.0, RESYNC: 3600.0}
+TIMEOUTS_S = {REPLAY: 300.0, RESYNC: 3600.0, FORGET: 3600.0}
 _STREAM_START_TIMEOUT_S = 300.0  # a cold JVM on a busy machine; an idle one takes a tenth
 _POLL_INTERVAL_S = 0.3
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from cdclake.debezium.types import ColumnType
 from cdclake.plan import Column, Table
+from cdclake.postgres.mask_values import SALT_SETTING, masked
 from cdclake.postgres.quoting import identifier, literal
 
 # These settings fix everything in the session that a value's text depends on.
@@ -25,7 +26,6 @@ SESSION = (
     "SET statement_timeout = 0",
     "SET idle_in_transaction_session_timeout = 0",
 )
-SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that no statement contains the salt
 
 # Debezium writes maps in the order of a Java HashMap, and vectors in Java's notation.
 NOT_LOADED = frozenset({"hstore", "vector"})
@@ -33,11 +33,12 @@ NOT_LOADED = frozenset({"hstore", "vector"})
 
 def log_value(column: Column, table: Table) -> str:
     """Return the column as an expression over the table's row; JSON if `is_json`."""
-    x = identifier(column.source)
-    value = _form(column.column_type).replace("{x}", x)
+    x, form = identifier(column.source), _form(column.column_type)
     if column.mask == "hash":
-        return _hashed(value, column, table)
-    return value
+        return _hashed(form.replace("{x}", x), column, table)
+    if column.mask is not None:
+        form = masked(column.mask, form)
+    return form.replace("{x}", x)
 
 
 def is_json(column_type: ColumnType) -> bool:

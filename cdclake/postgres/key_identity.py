@@ -235,7 +235,9 @@ def _check_unsent(declared: Table, wanted: SourceTable) -> list[Refusal]:
     lost = [
         f"{column.name} ({column.shown})"
         for column in wanted.columns
-        if any(column.name == flowing.source for flowing in declared.columns)
+        if any(
+            column.name == flowing.source and not flowing.is_nulled for flowing in declared.columns
+        )
         and column.type is not None
         and is_lost_when_unsent(column.type)
     ]

@@ -44,6 +44,12 @@ def _never_seen(facts: TraceFacts) -> TraceFinding:
             "no part of the lake has an event with this key, and the source does not answer",
             "start the source, and run the command again",
         )
+    if not source.has_row and facts.erased_at:
+        return TraceFinding(
+            "erased",
+            "the row was erased by `cdclake forget`, and no event of it from before is taken again;"
+            " Kafka has such events until its retention ends",
+        )
     if not source.has_row:
         return TraceFinding(
             "no_such_row", "neither the source nor the lake has, or had, a row with this key"

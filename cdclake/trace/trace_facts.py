@@ -117,6 +117,7 @@ class TraceFacts:
     state: StateFacts | None = None
     state_row: Row | None = None  # of `<t>`, with tombstones and soft deletes
     current_row: Row | None = None  # of `<t>_current`
+    erased_at: str = ""  # position before which its events are refused; "": it was not erased
 
     @property
     def stored(self) -> tuple[TracedEvent, ...]:
@@ -171,7 +172,11 @@ class TraceFacts:
             e
             for e in self.events
             if not e.is_stored and e.reason is None and e not in waiting and self.is_newer(e)
+            if not self._is_erased(e)
         )
+
+    def _is_erased(self, event: TracedEvent) -> bool:
+        return event.position is not None and event.position < self.erased_at
 
     @property
     def truncated_by(self) -> TracedEvent | None:

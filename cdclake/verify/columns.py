@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 
 from cdclake.iceberg.dialect import DUCKDB, Dialect
 from cdclake.plan import Column, Plan, Table
+from cdclake.postgres.mask_values import SALT_SETTING, masked
 from cdclake.postgres.quoting import identifier
 from cdclake.verify import normal
 from cdclake.verify.engine_texts import decoder, engine_text
 from cdclake.verify.normal import Normal
 from cdclake.verify.type_rules import TypeTexts, texts_of
-
-SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that no statement contains the salt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +82,8 @@ def _masked(column: Column, texts: TypeTexts, length: int | None) -> TypeTexts:
         assert column.truncate_to is not None
         shortened = f"left({texts.source}, {column.truncate_to})"
         return replace(texts, source=shortened, source_normal=normal.cut(column.truncate_to))
+    if column.mask is not None and column.mask != "hash":
+        return replace(texts, source=masked(column.mask, texts.source))
     if column.mask == "hash":
         # Debezium's v2: SHA-256 of salt and value in hex, cut to the column's own length.
         salted = f"current_setting('{SALT_SETTING}') || {texts.source}"

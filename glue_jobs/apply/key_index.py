@@ -31,7 +31,7 @@ log = logging.getLogger("cdclake.state")
 
 MAX_BYTES = 8 << 30  # on disk
 MAX_OPEN = 4000  # of a process: Linux maps some 65,000 files
-_FOLDER = "cdclake-key-index"
+INDEX_FOLDER = "cdclake-key-index"
 _TEXT = "text"
 _UUID_LENGTH, _DASHES = 36, [8, 13, 18, 23]
 _HEX = np.full(256, 255, np.uint8)
@@ -290,4 +290,4 @@ def _binary(column: pa.Array) -> pa.Array:
 def _default_folder() -> Path:
     """Return a folder on Spark's local disk, which is gone with the application on Glue."""
     disks = os.environ.get("SPARK_LOCAL_DIRS") or os.environ.get("LOCAL_DIRS")
-    return Path(disks.split(",")[0] if disks else tempfile.gettempdir()) / _FOLDER
+    return Path(disks.split(",")[0] if disks else tempfile.gettempdir()) / INDEX_FOLDER

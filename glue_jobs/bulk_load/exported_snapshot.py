@@ -22,7 +22,7 @@ from cdclake.errors import ComponentFailed
 from cdclake.jobs.runtime.secrets import resolve_secret
 from cdclake.plan import Table
 from cdclake.postgres import bulk_read
-from cdclake.postgres.event_values import SALT_SETTING
+from cdclake.postgres.mask_values import SALT_SETTING
 
 _DRIVER = "org.postgresql.Driver"
 _FETCHED = "1000"  # rows that a task holds at once, regardless of their width

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cdclake import naming
 from cdclake.control_objects import (
+    FORGET,
     RESUMES,
     RESYNC,
+    ForgetRequest,
     ResumeRequest,
     ResyncRequest,
     outcome_name,
@@ -71,6 +73,19 @@ def request_resync(
         rejoins=rejoins,
     )
     control.write(request_name(table, RESYNC), request.to_json())
+    return request.id
+
+
+def pending_forget(control: ObjectStore, table: str) -> str | None:
+    """Return the id of the table's pending erasure; a command may have died that waited for it."""
+    stored = control.read(request_name(table, FORGET))
+    return None if stored is None else ForgetRequest.from_json(stored.content).id
+
+
+def request_forget(control: ObjectStore, table: str, hashes: Sequence[str]) -> str:
+    """Request the erasure of rows whose keys have these hashes; return the id."""
+    request = ForgetRequest(uuid.uuid4().hex, tuple(hashes))
+    control.write(request_name(table, FORGET), request.to_json())
     return request.id
 
 

@@ -1,4 +1,4 @@
-"""Carry out requested operations in the stream, the changelog's only writer: replay and resync.
+"""Carry out requested operations in the stream, the changelog's only writer.
 
 The stream finds a request in its next micro-batch, at the latest with the next heartbeat. It
 writes the outcome under the request's id and then removes the request. A stream that dies in
@@ -17,9 +17,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake.control_objects import (
+    FORGET,
     REPLAY,
     REQUESTS,
     RESYNC,
+    ForgetRequest,
     ReplayRequest,
     ResyncRequest,
     ScanEnd,
@@ -34,6 +36,7 @@ from cdclake.errors import Fenced
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.operations.erasure import erase_rows
 from cdclake.jobs.operations.oversized_rows import release_markers, unread_markers
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import (
@@ -51,6 +54,12 @@ log = logging.getLogger("cdclake.stream")
 _READ = ("SUCCEEDED", "EMPTY")  # Debezium's status of a complete snapshot of a table
 
 Json = dict[str, Any]
+Request = ReplayRequest | ResyncRequest | ForgetRequest
+_KINDS: Mapping[str, type[Request]] = {
+    REPLAY: ReplayRequest,
+    RESYNC: ResyncRequest,
+    FORGET: ForgetRequest,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,7 @@ class TableRequest:
 
     table: Table
     verb: str
-    content: ReplayRequest | ResyncRequest
+    content: Request
 
 
 class OperationExecutor:
@@ -90,7 +99,7 @@ class OperationExecutor:
                     content = self._with_end(plan, request.table, content, events, ranges, progress)
                 if not progress.table(table).is_streaming:
                     continue
-                result = _result(content, progress, stream_of(request.table))
+                result = self._result(content, progress, stream_of(request.table))
             except Fenced:
                 raise  # the request is for the other stream
             except Exception as error:  # the outcome carries it; the stream has other work
@@ -102,6 +111,14 @@ class OperationExecutor:
                 self._control.write(outcome_name(table, request.verb), outcome)
                 self._control.delete(request_name(table, request.verb))
 
+    def _result(self, request: Request, progress: Progress, stream: TableStream) -> Json | None:
+        if isinstance(request, ReplayRequest):
+            return _replay(progress, stream)
+        if isinstance(request, ForgetRequest):
+            mine = progress.table(stream.table.name)
+            return erase_rows(request, mine, stream, self._control)
+        return _resync(request, progress, stream)
+
     def _requests(self, plan: Plan) -> Iterator[TableRequest]:
         tables = {table.name: table for table in plan.tables}
         for name in list(self._control.names(REQUESTS)):
@@ -109,9 +126,8 @@ class OperationExecutor:
             stored = self._control.read(request_name(table, verb))
             if stored is None or table not in tables:
                 continue
-            kind = ReplayRequest if verb == REPLAY else ResyncRequest
             try:
-                content = kind.from_json(stored.content)
+                content = _KINDS[verb].from_json(stored.content)
             except KeyError as error:
                 self._reject(table, verb, stored.content, f"the request has no {error}")
             else:
@@ -169,14 +185,6 @@ def scan_end(notifications: Iterator[Json], table: Table) -> ScanEnd | None:
         if more["scanned_collection"] == table.source:
             return ScanEnd(status=more["status"], rows=int(more["total_rows_scanned"]))
     return None
-
-
-def _result(
-    request: ReplayRequest | ResyncRequest, progress: Progress, stream: TableStream
-) -> Json | None:
-    if isinstance(request, ReplayRequest):
-        return _replay(progress, stream)
-    return _resync(request, progress, stream)
 
 
 def _replay(progress: Progress, stream: TableStream) -> Json:

@@ -1,4 +1,4 @@
-"""Replay, resync and resume: the sequence of each verb, over a backend.
+"""Replay, resync, resume and forget: the sequence of each verb, over a backend.
 
 The stream does the work, as the changelog's only writer. These commands write a request and wait
 for its outcome. A command that dies in between is safe to repeat: the next one waits for the same
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cdclake import naming
 from cdclake.activity import Advance, Sampler, step
-from cdclake.control_objects import REPLAY, RESYNC
+from cdclake.control_objects import FORGET, REPLAY, RESYNC
 from cdclake.errors import CdcError, ComponentFailed, TableError
 from cdclake.fail_points import reach
 from cdclake.jobs.control import requests
@@ -75,6 +75,17 @@ class TableOperations:
         read = self.backend.reading(table)
         outcomes = self._await_outcomes(RESYNC, {table.name: request}, read)
         return requests.resync_result(outcomes[table.name])
+
+    def forget(self, table: Table, hashes: Sequence[str]) -> Answer:
+        """Let the stream erase the rows of registered keys, wait, and return the outcome."""
+        self.backend.check_running()
+        if (earlier := requests.pending_forget(self.backend.control, table.name)) is not None:
+            self.backend.wake_stream()
+            self._await_outcomes(FORGET, {table.name: earlier})
+        with self.backend.exclusive():
+            request = requests.request_forget(self.backend.control, table.name, hashes)
+        self.backend.wake_stream()
+        return self._await_outcomes(FORGET, {table.name: request})[table.name]
 
     def incomplete(self, tables: Sequence[Table]) -> list[Table]:
         """Select the tables that lack rows because Kafka has lost events before they were read."""

@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake.jobs.runtime.source import connect
 from cdclake.postgres.bulk_read import import_snapshot, value_name
-from cdclake.postgres.event_values import SALT_SETTING
+from cdclake.postgres.mask_values import SALT_SETTING
 
 _FETCHED = 1000  # rows that a task holds at once, regardless of their width
 

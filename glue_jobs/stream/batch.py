@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdclake import naming
 from cdclake.fail_points import reach
+from cdclake.jobs.control.erasure_register import ErasureRegister
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
@@ -77,6 +78,7 @@ class MicroBatch:
         operations: RequestedOperations,
         topics: topic_check.Topics | None = None,
         views: InlineViewRenewal | None = None,
+        erasures: ErasureRegister | None = None,
     ) -> None:
         self._topics = topic_check.TopicCheck(topics or topic_check.NoTopics())
         self._epochs = EpochSnapshot(topics or topic_check.NoTopics())
@@ -93,6 +95,7 @@ class MicroBatch:
         self._thinning = InlineExpiration(leases)
         self._stamps = StampRenewal(leases)
         self._views = views
+        self._erasures = erasures
         self._commits = ThreadPoolExecutor(MAX_CONCURRENT_COMMITS)
         leases.abandon_earlier_runs()
 
@@ -108,6 +111,8 @@ class MicroBatch:
         take_resumes(self._control, self._progress)
         plan = self._plans.read()
         self._follow(plan, records.sparkSession)
+        if self._erasures is not None:
+            self._tables.drop_events_of(self._erasures.read())
         changelogs = self._read_changelogs()
         targets = {
             stream.table.topic: stream.target(changelogs[stream.table.name])

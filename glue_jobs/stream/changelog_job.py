@@ -6,6 +6,7 @@ about 0.1 CPU seconds, whatever it does.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from cdclake.jobs.stream.changelog_task import RESULT_DDL, ChangelogTask, TableT
 from cdclake.jobs.stream.heartbeats import SentHeartbeat, parse_heartbeats
 from cdclake.jobs.stream.partition_summary import PartitionSummary, combined
 from cdclake.plan import Plan
+
+log = logging.getLogger("cdclake.stream")
 
 Ranges = Mapping[int, tuple[int, int]]  # Kafka partition -> first and next offset
 
@@ -33,6 +36,7 @@ class TableShare:
     files: list[str] = field(default_factory=list)  # descriptions
     refused: list[str] = field(default_factory=list)  # those of the quarantine's files
     parts: list[PartitionSummary] = field(default_factory=list)  # one per Kafka partition
+    erased: int = 0  # events of erased rows, which were dropped
     error: str | None = None  # traceback of a task that failed for this table
 
     def has(self, sign: str) -> bool:
@@ -129,6 +133,9 @@ def _result(rows: Iterable[Row]) -> DecodedBatch:
         if row["error"] is not None:
             shares.setdefault(topic, TableShare()).error = row["error"]
             continue
+        if row["erased"] is not None:
+            shares.setdefault(topic, TableShare()).erased += row["erased"]
+            continue
         if row["summary"] is not None:
             share = shares.setdefault(topic, TableShare())
             share.parts.append(PartitionSummary.from_json(row["summary"]))
@@ -141,7 +148,9 @@ def _result(rows: Iterable[Row]) -> DecodedBatch:
         size += row["size"]
         if row["heartbeats"] is not None:
             beats.append((partition, first, row["heartbeats"]))
-    for share in shares.values():
+    for topic, share in shares.items():
         share.parts = combined(share.parts)
+        if share.erased:
+            log.info("topic %s: dropped %d older events of erased rows", topic, share.erased)
     sent = [beat for *_, text in sorted(beats) for beat in parse_heartbeats(text)]
     return DecodedBatch(ranges=ranges, heartbeats=sent, shares=shares, size=size)

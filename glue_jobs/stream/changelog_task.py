@@ -6,6 +6,7 @@ writes is in no table until the driver commits it, so a task that is repeated le
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,11 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake import naming
+from cdclake.erasures import ErasedKeys
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.task_failures import failure_text
 from cdclake.jobs.stream.avro_values import without_refusal
 from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL, without_refused
 from cdclake.jobs.stream.deduplicate import identity
+from cdclake.jobs.stream.erased_events import without_erased
 from cdclake.jobs.stream.heartbeats import heartbeats_json
 from cdclake.jobs.stream.partition_summary import summarize
 from cdclake.jobs.stream.plan_decoders import PlanDecoders, bytes_of, decoders_of, runs_of
@@ -27,7 +30,7 @@ from cdclake.jobs.stream.row_files import FILE_BYTES
 
 HELD_BYTES = 4 * FILE_BYTES  # of all tables in one task
 
-# One row per file, and one per topic and partition with what was read.
+# One row per file, one per topic and partition with what was read, one per topic with `erased`.
 RESULT = pa.schema(
     {
         "topic": pa.string(),
@@ -41,11 +44,13 @@ RESULT = pa.schema(
         "refused": pa.string(),  # description of the quarantine's file; NULL if none was refused
         "summary": pa.string(),
         "error": pa.string(),  # why there are no files of this topic
+        "erased": pa.int64(),  # number of events of erased rows, which were dropped
     }
 )
 RESULT_DDL = (
     "topic string, partition int, first bigint, following bigint, size bigint, deferred bigint,"
-    " heartbeats string, file string, refused string, summary string, error string"
+    " heartbeats string, file string, refused string, summary string, error string,"
+    " erased bigint"
 )
 
 
@@ -57,6 +62,7 @@ class TableTarget:
     ingested_at: int  # microseconds since 1970, of all rows
     taken: Mapping[int, int]  # by partition: the changelog has the records before this offset
     accepts_refused: bool = False  # events whose schema the registry refused, as an operator asked
+    erased: ErasedKeys | None = None  # whose older events are dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,7 @@ class _Work:
         self._targets, self._quarantine = task.targets, task.quarantine
         self._read: dict[tuple[str, int], _Read] = {}
         self._held: dict[tuple[str, int], _Held] = {}
+        self._erased: Counter[str] = Counter()  # events that were dropped, by topic
         self._failed: set[str] = set()  # topics: one table's failure is not that of the others
 
     def take(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
@@ -131,6 +138,8 @@ class _Work:
         """Write what is held; yield all results that are left."""
         while self._held:
             yield self._write(next(iter(self._held)))
+        for topic, erased in self._erased.items():
+            yield {"topic": topic, "erased": erased}
         for (topic, partition), read in self._read.items():
             beats = heartbeats_json(read.heartbeats) if read.heartbeats else None
             yield {
@@ -173,6 +182,10 @@ class _Work:
             partition,
             wanted["offset"].to_numpy(),
         ).rows
+        if target.erased is not None:
+            kept = without_erased(rows, wanted, target.erased, table)
+            self._erased[topic] += rows.num_rows - kept.num_rows
+            rows = kept
         if rows.num_rows:
             held = self._held.setdefault((topic, partition), _Held())
             held.blocks.append(rows)

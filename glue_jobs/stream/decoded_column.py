@@ -42,7 +42,9 @@ class ColumnDecoder:
     def __init__(self, index: int, column: Column, table: Table, plan: Plan) -> None:
         kind, self._is_key = column.column_type, column.name in table.key
         self.name = column.name
-        self.is_lost_when_unsent = not self._is_key and is_lost_when_unsent(kind)
+        self.is_lost_when_unsent = not (self._is_key or column.is_nulled) and is_lost_when_unsent(
+            kind
+        )
         self._kind, self._keeps_text = kind, keeps_text(column)
         self._read = attrgetter(field_name(index))
         self._whole = table.replica_identity == "full"

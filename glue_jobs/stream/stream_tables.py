@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from pyspark.sql import SparkSession
 
 from cdclake import naming
+from cdclake.erasures import ErasedKeys
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.iceberg.widening import widened_tables
 from cdclake.jobs.control.leases import Leases
@@ -93,6 +94,11 @@ class StreamTables:
     def all(self) -> list[TableStream]:
         """Return the tables of the plan, Firehose's among them."""
         return list(self._streams.values())
+
+    def drop_events_of(self, erased: Mapping[str, ErasedKeys]) -> None:
+        """Drop the older events of these keys, by table, from now on."""
+        for name, stream in self._streams.items():
+            stream.erased = erased.get(name)
 
     def is_created(self, stream: TableStream) -> bool:
         """Create the table now if that failed before; return whether it exists as planned."""

@@ -11,12 +11,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cdclake import naming
 from cdclake.control_objects import PAUSE
+from cdclake.debezium.worker import SALT_KEY
 from cdclake.jobs.apply.view_renewal import ViewRenewal
+from cdclake.jobs.control.erasure_register import ErasureRegister
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.catalog_view import CatalogViews
 from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.metrics import Metrics
+from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.stream.batch import MicroBatch, RequestedOperations
 from cdclake.jobs.stream.checkpoint import discard_unusable
@@ -63,13 +66,20 @@ def _run_query(
     repairs = repairs_of(control, brokers)
     topics = KafkaTopics(spark, brokers)
     views = InlineViewRenewal(ViewRenewal(CatalogViews()))
-    micro_batch = MicroBatch(plans, control, brokers, repairs, topics, views)
+    erasures = _erasures(control, arguments)
+    micro_batch = MicroBatch(plans, control, brokers, repairs, topics, views, erasures)
     batch = handover.guarded(restarts.observed(micro_batch))
     discard_unusable(spark, arguments["checkpoint"], topics)
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
     gauges = StreamGauges(control, Metrics(arguments.get("metrics")), _tables_of(arguments))
     handover.await_end(query, lambda: gauges.tell_if_due(query.lastProgress))
     gauges.tell(query.lastProgress)  # in scheduled mode perhaps the first time
+
+
+def _erasures(control: ObjectStore, arguments: Mapping[str, str]) -> ErasureRegister | None:
+    """Return the register of erased keys; only a stream that is given the salt has one."""
+    name = arguments.get("mask_salt")
+    return None if name is None else ErasureRegister(control, lambda: secret_value(name, SALT_KEY))
 
 
 def _tables_of(arguments: Mapping[str, str]) -> str | None:

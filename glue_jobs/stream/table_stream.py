@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import Position, history_part
+from cdclake.erasures import ErasedKeys
 from cdclake.errors import CommitConflict, TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
@@ -111,6 +112,7 @@ class TableStream:
     is_created: bool = False  # set by StreamTables: changelog and state exist as planned
     schedule: TableSchedule = field(default_factory=TableSchedule)
     through: int = 0  # time of ingestion that the changelog has reached, in microseconds
+    erased: ErasedKeys | None = None  # whose older events this batch drops
     # Called before a commit if columns were seen for the first time.
     remember: Callable[[KnownColumns], None] = lambda known: None
 
@@ -231,6 +233,20 @@ class TableStream:
             )
         return ChangelogState(stamped, ChangesStamp(), moment_after(ChangesStamp()))
 
+    def renew_stamps(self) -> None:
+        """Commit the stamps of changelog and state again: no older snapshot is needed for them."""
+        self.load_again()
+        changelog = self.read_changelog()
+        if changelog.stamped.snapshot_id is not None:
+            stamp = replace(changelog.stamp, ingested_through=changelog.ingested_at)
+            self._commit([], changelog, stamp)
+        if self.lake.stamped(self.table.name).stamp is not None:
+            self.update.commit_stamp(self.update.applied())
+
+    def load_again(self) -> None:
+        """Load changelog and state again before their next use, after commits by statements."""
+        self.update.forget()
+
     def take_offsets(self, stamp: ChangesStamp) -> None:
         """Restore the offsets of a lost progress, so that gaps are still detected."""
         self.place.offsets, self.place.topic_id = dict(stamp.offsets), stamp.topic_id
@@ -242,6 +258,7 @@ class TableStream:
             ingested_at=changelog.ingested_at,
             taken=changelog.stamp.offsets_in(self.place.topic_id),
             accepts_refused=isinstance(self.place.life, Resuming),
+            erased=self.erased,
         )
 
     def _decoded(self, portion: Portion) -> DataFrame:

@@ -13,7 +13,7 @@ from cdclake.jobs.runtime import source
 from cdclake.jobs.runtime.source import Connection
 from cdclake.jobs.verify.compared_rows import Place, Sums, sums_of
 from cdclake.plan import Table
-from cdclake.verify.columns import SALT_SETTING
+from cdclake.postgres.mask_values import SALT_SETTING
 from cdclake.verify.compare import Row
 from cdclake.verify.statements import Comparable, unpacked
 

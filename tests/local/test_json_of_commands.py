@@ -65,6 +65,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     ],
     "resync": [(0, ("orders",)), (0, ("orders", "--no-wait")), (2, ("nothing",))],
     "replay": [(0, ()), (2, ("--table", "nothing"))],
+    "forget": [(2, ("orders", "1", "--yes")), (2, ("nothing", "1", "--yes"))],
     "redrive": [(2, ("--dry-run",)), (2, ())],  # Firehose delivers no table here
     "pause": [(0, ())],
     "resume": [(0, ())],

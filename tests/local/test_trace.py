@@ -355,3 +355,18 @@ def test_peek_refuses_what_is_not_there(lake: RunningLake) -> None:
         "no partition 7"
         in lake.run("peek", "rows", "--partition", "7", expect=2)["error"]["message"]
     )
+
+
+def test_trace_lists_where_the_values_of_a_deleted_row_are_stored(lake: RunningLake) -> None:
+    report = lake.run("trace", "rows", "6", "--stored")
+    assert report["situation"] == "deleted"
+    found = {(place["part"], tuple(place["columns"])) for place in report["stored"]}
+    parts = {part for part, columns in found if "email" in columns}
+    # The writer chooses for each column whether its texts are in a dictionary.
+    assert "values of column email" in parts
+    assert parts & {"page of column email", "dictionary of column email"}
+    assert ("values of column id", ("id",)) in found
+    holding = [place["where"] for place in report["stored"] if "email" in place["columns"]]
+    assert all("/rows" in where for where in holding), holding
+    assert report["remaining"][0]["where"] == "Kafka's topic traced.public.rows"
+    assert lake.run("trace", "rows", "999", "--stored")["stored"] == []

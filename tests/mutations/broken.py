@@ -9,6 +9,7 @@ from tests.mutations.broken_derived import DERIVED
 from tests.mutations.broken_epochs import EPOCHS
 from tests.mutations.broken_first_account import FIRST_ACCOUNT
 from tests.mutations.broken_first_day import FIRST_DAY
+from tests.mutations.broken_forget import FORGET
 from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_new_columns import NEW_COLUMNS
 from tests.mutations.broken_polls import POLLS
@@ -16,6 +17,7 @@ from tests.mutations.broken_publish import PUBLISHED
 from tests.mutations.broken_puts import PUTS
 from tests.mutations.broken_quality import QUALITY
 from tests.mutations.broken_relations import RELATIONS
+from tests.mutations.broken_search import SEARCH
 from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_states import STATES
 from tests.mutations.broken_topics import TOPICS
@@ -240,6 +242,8 @@ MUTATIONS = (
     *DECODING,
     *BATCHES,
     *MASKS,
+    *SEARCH,
+    *FORGET,
     *SIZES,
     *TOPICS,
     *EPOCHS,

@@ -31,6 +31,27 @@ MASKS = (
         ),
     ),
     Mutation(
+        "YAML's null is no mask",
+        ("tests/unit/config/test_resolve.py",),
+        (
+            (
+                "cdclake/config/table_model.py",
+                'if "mask" in value and value["mask"] is None:',
+                "if False:",
+            ),
+        ),
+    ),
+    Mutation(
+        "a value that is masked with null is taken for a lost one",
+        ("tests/unit/debezium/test_unsent_values.py",),
+        (("cdclake/plan.py", 'return self.mask == "null"', "return False"),),
+    ),
+    Mutation(
+        "tokens have no key",
+        _CONNECTOR_TESTS,
+        (("cdclake/masks.py", 'frozenset({"hash", "token"})', 'frozenset({"hash"})'),),
+    ),
+    Mutation(
         "nobody loads the converter of masks",
         _CONNECTOR_TESTS,
         ((_CONNECTOR, "for name in (MASKS, _ARRAYS) if", "for name in (_ARRAYS,) if"),),

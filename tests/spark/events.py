@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import epoch_start
+from cdclake.erasures import ErasedKeys
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.jobs.apply.rebuilt_state import ingested_through
 from cdclake.jobs.apply.state_table import apply_changes
@@ -83,6 +84,7 @@ class Engine:
     leases: Leases = field(default_factory=FreeLeases)
     next_offset: int = 0
     place: TableProgress = field(default_factory=TableProgress)
+    erased: ErasedKeys | None = None
     is_applied: bool = False  # the last batch has brought the state up to date
 
     def __post_init__(self) -> None:
@@ -128,8 +130,9 @@ class Engine:
         """The table's stream under the plan of now; without `apply_now` it updates no state."""
         table = self.table if apply_now else replace(self.table, apply="scheduled")
         return TableStream(
-            lake=self.lake, plan=self.plan, table=table, leases=self.leases, place=self.place
-        )
+            lake=self.lake, plan=self.plan, table=table, leases=self.leases, place=self.place,
+            erased=self.erased,
+        )  # fmt: skip
 
     def declare(self, plan: Plan) -> None:
         """The same table under another plan."""

@@ -61,6 +61,12 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "resync": [(3, ("orders",)), (2, ()), (2, ("orders", "--target", "aws"))],
     "replay": [(3, ()), (2, ("--target", "aws"))],
     "redrive": [(3, ()), (2, ("--target", "aws"))],
+    "forget": [
+        (3, ("orders", "1", "--yes")),
+        (2, ("orders",)),
+        (2, ("orders", "1", "--grace", "never")),
+        (2, ("orders", "--keys", "NOWHERE")),
+    ],
     "pause": [(3, ()), (2, ("--target", "aws"))],
     "resume": [(3, ()), (2, ("--target", "aws"))],
     "views": [(0, ("FILE",)), (2, ("BROKEN",)), (2, ("FILE", "--table", "nothing"))],

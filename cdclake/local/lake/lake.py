@@ -85,7 +85,7 @@ class LocalLake:
 
     @property
     def mask_salt(self) -> str:
-        """Salt of `mask: hash`."""
+        """Salt of `mask: hash`, key of `mask: token`."""
         return self.home.secret("mask_salt")
 
     @property

@@ -22,7 +22,7 @@ def keep_login(plan: Plan, password: str, *, user: str = "") -> str:
 
 
 def keep_salt(plan: Plan, salt: str) -> str:
-    """Store the salt of `mask: hash`, and return the secret's name."""
+    """Store the salt of masks, and return the secret's name."""
     return _keep(naming.salt_secret(plan.name), {SALT_KEY: salt})
 
 

@@ -53,6 +53,7 @@ def stream_spec(lake: LocalLake) -> Spec:
         "checkpoint": checkpoint_folder(lake).as_uri(),
         "brokers": lake.kafka.address,
         "kafka_options": json.dumps(KAFKA_OPTIONS),
+        "mask_salt": naming.salt_secret(lake.plan.name),
     }
     return Spec(
         name=STREAM,

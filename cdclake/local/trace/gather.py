@@ -11,6 +11,7 @@ import psycopg
 
 from cdclake.control_objects import RESYNC, request_name
 from cdclake.errors import CdcError, InputError
+from cdclake.jobs.control.erasure_register import ErasureRegister
 from cdclake.jobs.control.poll_state import read_poll, read_poll_error
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
@@ -62,7 +63,13 @@ def trace_row(lake: LocalLake, name: str, words: Sequence[str]) -> TraceFacts:
         state=row.state,
         state_row=row.state_row,
         current_row=row.current_row,
+        erased_at=_erased_at(lake, key),
     )
+
+
+def _erased_at(lake: LocalLake, key: RowKey) -> str:
+    erased = ErasureRegister(lake.control, lambda: lake.mask_salt).read().get(key.table.name)
+    return "" if erased is None else erased.erased_at(key.parts)
 
 
 def _table(lake: LocalLake, name: str) -> Table:

@@ -8,12 +8,10 @@ from typing import Any
 
 import psycopg
 
-from cdclake.debezium.event_parts import field_of, json_object, row_image
-from cdclake.debezium.field_values import reader
-from cdclake.debezium.refusals import RefusedEvent
+from cdclake.debezium.record_key import key_in, record_key
 from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import Connection
-from cdclake.plan import Column, Table
+from cdclake.plan import Table
 from cdclake.postgres.event_values import SESSION, log_value
 from cdclake.postgres.quoting import identifier, qualified
 
@@ -34,24 +32,16 @@ class RowKey:
 
     def matches(self, key: bytes | None, value: bytes | None) -> bool:
         """Check whether a record is of this row; one without a key has it in the row."""
-        return self.is_in(row_image(json_object(value)) if key is None else json_object(key))
+        return record_key(self.table, key, value) == self.parts
 
     def is_in(self, fields: Mapping[str, Any] | None) -> bool:
         """Check whether the fields of a key or of a row are those of this row."""
-        if fields is None:
-            return False
-        try:
-            return all(
-                _read(column, fields) == self.values[column.name]
-                for column in self.table.key_columns
-            )
-        except RefusedEvent:
-            return False
+        return key_in(self.table, fields) == self.parts
 
-
-def _read(column: Column, fields: Mapping[str, Any]) -> Any:
-    found = field_of(column, fields)
-    return None if found is None else reader(column.column_type, non_finite=True)(found)
+    @property
+    def parts(self) -> list[Any]:
+        """Values in the order of the key's columns."""
+        return [self.values[name] for name in self.table.key]
 
 
 def check_words(table: Table, words: Sequence[str]) -> None:

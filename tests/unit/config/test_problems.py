@@ -174,6 +174,12 @@ CASES = {
     "mask": (in_columns("      x: {type: text, mask: md5}"), 8, 29, "unknown mask", "truncate(n)"),
     "mask of a number": (in_columns("      x: {type: int, mask: hash}"), 8, 7, "integer", "citext"),
     "mask of an array": (in_columns("      x: {type: 'text[]', mask: hash}"), 8, 7, "text[]", "text,"),
+    "month of a time": (in_columns("      x: {type: timestamp, mask: month}"), 8, 7, "month", "date;"),
+    "token of a number": (in_columns("      x: {type: int, mask: token}"), 8, 7, "integer", "uuid,"),
+    "truncate without n": (in_columns("      x: {type: text, mask: truncate}"), 8, 29, "mask", "(n)"),
+    "key nulled": (
+        replaced("order_id: bigint", "order_id: {type: bigint, mask: null}"), 6, 11, "masked", "`mask`",
+    ),
     "excluded and masked": (
         in_columns("      x: {type: text, mask: hash, exclude: true}"), 8, 7, "excluded and", "remove",
     ),

@@ -102,6 +102,13 @@ def test_everything_declared_reaches_the_plan(tmp_path):
     assert (events.delivery, events.apply) == ("firehose", "scheduled")
 
 
+def test_yamls_null_is_a_mask(tmp_path):
+    for spelling in ("null", "'null'", "~", ""):
+        text = VALID.replace("note: text", f"note:\n        type: text\n        mask: {spelling}")
+        [column] = [c for c in load_plan(write(tmp_path, text)).tables[0].columns if c.mask]
+        assert (column.name, column.is_nulled) == ("note", True)
+
+
 def test_compaction_sorts_by_lake_names(tmp_path):
     settings = "    maintenance: {sort_by: [placed_at, order_id]}\n    state_freshness: 300\n"
     text = VALID.replace("    key:", f"{settings}    key:")

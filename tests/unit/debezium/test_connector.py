@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import get_args
 
 from cdclake.debezium.connector import (
     MASKS,
@@ -10,6 +11,7 @@ from cdclake.debezium.connector import (
     connector_config,
     queue_bytes,
 )
+from cdclake.masks import REDACTED, MaskKind
 from cdclake.plan import Column, Plan, Table
 from tests.recorded.firehose import stream_of
 from tests.source_tree import PROJECT
@@ -23,8 +25,13 @@ def test_the_converter_in_java_reads_the_settings_that_are_written() -> None:
     java = (PROJECT / "java/main/cdclake/connect/MaskConverter.java").read_text()
     names = re.findall(r'String [A-Z]+ = "([\w.]+)"', java)
     assert [f"{MASKS}.{name}" for name in names] == [
-        SALT, f"{MASKS}.hash", f"{MASKS}.truncate.", f"{MASKS}.placeholder",
+        SALT, f"{MASKS}.hash", f"{MASKS}.token", f"{MASKS}.redact", f"{MASKS}.month",
+        f"{MASKS}.null", f"{MASKS}.truncate.", f"{MASKS}.placeholder",
     ]  # fmt: skip
+    kinds = {name.removesuffix(".") for name in names} - {"salt.secret", "placeholder"}
+    assert kinds == set(get_args(MaskKind))
+    redact = (PROJECT / "java/main/cdclake/connect/RedactMask.java").read_text()
+    assert f'REDACTED = "{REDACTED}"' in redact
 
 
 def test_a_renamed_column_is_taken_under_all_its_names_until_another_has_one() -> None:

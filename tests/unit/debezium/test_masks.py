@@ -46,6 +46,18 @@ def test_masks_are_our_converters_and_none_is_debeziums() -> None:
     assert config["converters"] == "cdclake.mask"
 
 
+def test_every_kind_of_mask_has_its_setting() -> None:
+    config = with_columns(
+        Column(source="tax", name="tax", type="text", mask="token"),
+        Column(source="born", name="born", type="date", mask="month"),
+        Column(source="name", name="name", type="text", mask="redact"),
+        Column(source="age", name="age", type="integer", mask="null"),
+    )
+    assert config[SALT] == "${salt}"
+    for kind, column in (("token", "tax"), ("month", "born"), ("redact", "name"), ("null", "age")):
+        assert config[f"{MASKS}.{kind}"] == f"(?-i)public[.]t[.]{column}"
+
+
 def test_a_salt_is_given_only_to_hashes() -> None:
     cut = with_columns(Column(source="a", name="a", type="text", mask="truncate", truncate_to=3))
     assert SALT not in cut and cut["converters"] == MASKS

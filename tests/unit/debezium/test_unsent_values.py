@@ -6,6 +6,8 @@ import pytest
 
 from cdclake.debezium.changelog_rows import LogRows, Place, read_event
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.jobs.stream.changelog_columns import REFUSAL
+from tests.recorded.decoders import fast_rows, slow_rows
 from tests.recorded.recording import Recording
 
 RECORDING = Recording.load("toast")
@@ -23,3 +25,25 @@ def test_a_value_that_was_not_sent_is_no_null(column: str) -> None:
     assert [rows.row(event, Place(0, 0), 0)["cdc_op"] for event in before] == ["r", "u"]
     with pytest.raises(RefusedEvent, match=f"UNSENT_VALUE: '{column}'"):
         rows.row(last, Place(0, 0), 0)
+
+
+@pytest.mark.parametrize("column", ["c_smallints", "c_bit"])
+def test_a_value_that_is_masked_with_null_is_never_unsent(column: str) -> None:
+    kept = (
+        replace(c, mask="null" if c.name == column else None)
+        for c in UNPROTECTED.columns
+        if c.name in ("id", "v", column)
+    )
+    table = replace(UNPROTECTED, columns=tuple(kept))
+    last = [record for record in RECORDING.of_topic(UNPROTECTED.topic) if record.value][-1]
+    assert last.value is not None
+    event = read_event(last.value)
+    assert event is not None and event["after"][column] is None
+    assert LogRows(table, RECORDING.plan).row(event, Place(0, 0), 0)[column] is None
+    sent = [(last.key, last.value)]
+    for found in (
+        slow_rows(sent, table, RECORDING.plan),
+        fast_rows(sent, table, RECORDING.plan)[0],
+    ):
+        [row] = found
+        assert row is not None and (row[column], row[REFUSAL]) == (None, None)

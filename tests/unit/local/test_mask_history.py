@@ -15,6 +15,10 @@ CLEAR: Masking = {}
 HASH: Masking = {"mask": "hash"}
 CUT_8: Masking = {"mask": "truncate", "truncate_to": 8}
 CUT_4: Masking = {"mask": "truncate", "truncate_to": 4}
+TOKEN: Masking = {"mask": "token"}
+REDACT: Masking = {"mask": "redact"}
+NULL: Masking = {"mask": "null"}
+MONTH: Masking = {"mask": "month"}
 GONE = None
 
 
@@ -40,7 +44,11 @@ def taken_up(*plans: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"), [(CLEAR, HASH), (CLEAR, CUT_4), (CUT_8, CUT_4), (CUT_4, HASH)]
+    ("before", "after"),
+    [
+        *((CLEAR, HASH), (CLEAR, CUT_4), (CUT_8, CUT_4), (CUT_4, HASH), (CUT_4, TOKEN)),
+        *((HASH, REDACT), (TOKEN, NULL), (REDACT, NULL), (CLEAR, MONTH), (MONTH, NULL)),
+    ],
 )
 @pytest.mark.parametrize("between", [[], [plan(GONE)], [plan(GONE), plan(GONE)]])
 def test_a_mask_that_hides_more_is_refused_also_after_the_column_was_gone(

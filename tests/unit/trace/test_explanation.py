@@ -114,6 +114,7 @@ SITUATIONS: dict[str, TraceFacts] = {
     "filtered": facts(source=SourceFacts(has_row=True, is_published=True, row_filter="(id < 1)")),
     "not_polled": facts(flow=FlowFacts(polled=True), table=POLLED),
     "not_in_kafka": facts(),
+    "erased": facts(source=GONE, erased_at="00000002"),
     "no_such_row": facts(source=GONE),
     "source_unknown": facts(source=SourceFacts()),
     "differs": facts(event("c", 1), source=GONE),
@@ -209,6 +210,7 @@ def test_an_event_that_the_lake_has_passed_is_explained() -> None:
     assert explain(facts(passed))[0].code == "not_stored"
     [first, *_] = explain(facts(event("c", 1), event("u", 2, is_stored=False), table=firehose))
     assert first.code == "not_stored" and "cdclake redrive" in first.remedy
+    assert explain(facts(passed, source=GONE, erased_at="~"))[0].code == "erased"
     # The stream drops records of rows that it has.
     codes = [f.code for f in explain(facts(event("c", 1), event("u", 2, is_stored=False)))]
     assert "not_stored" not in codes

@@ -9,10 +9,11 @@ import java.util.OptionalInt;
 /** SHA-256 of salt and text in hex, cut to the column's length: Debezium's hash, version 2. */
 record HashMask(byte[] salt) implements Mask {
     @Override
-    public String apply(String text, OptionalInt length) {
+    public String apply(Object value, OptionalInt length) {
         MessageDigest digest = sha256();
         digest.update(salt);
-        String hash = HexFormat.of().formatHex(digest.digest(text.getBytes(StandardCharsets.UTF_8)));
+        byte[] text = value.toString().getBytes(StandardCharsets.UTF_8);
+        String hash = HexFormat.of().formatHex(digest.digest(text));
         int declared = length.orElse(0);
         return declared > 0 && declared < hash.length() ? hash.substring(0, declared) : hash;
     }

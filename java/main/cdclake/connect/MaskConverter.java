@@ -8,6 +8,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Properties;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.apache.kafka.connect.data.SchemaBuilder;
@@ -18,15 +19,27 @@ import org.apache.kafka.connect.errors.ConnectException;
  *
  * <p>Debezium's own masks run after it has replaced an unchanged TOAST value by its placeholder, so
  * they hash or cut the placeholder. Debezium gives this converter the raw value: an unchanged TOAST
- * value is an object of its own, which no stored text can equal. All other values get the hash or
- * the cut that Debezium's masks would give them.
+ * value is an object of its own, which no stored text can equal. Hashes and cuts are those that
+ * Debezium's masks would give; it has no other masks that this converter has.
  */
 public final class MaskConverter implements CustomConverter<SchemaBuilder, RelationalColumn> {
-    /** Salt of the hashes; Debezium logs no values of settings with this ending. */
+    /** Salt of hashes, key of tokens; Debezium logs no values of settings with this ending. */
     static final String SALT = "salt.secret";
 
     /** Columns to hash, as regular expressions of their dotted names with commas between them. */
     static final String HASH = "hash";
+
+    /** Columns to replace by tokens, which need the salt as their key. */
+    static final String TOKEN = "token";
+
+    /** Columns to replace by one text. */
+    static final String REDACT = "redact";
+
+    /** Columns of dates to set to the first day of their month. */
+    static final String MONTH = "month";
+
+    /** Columns to set to NULL. */
+    static final String NULL = "null";
 
     /** Start of the settings with the columns to cut; the length follows. */
     static final String TRUNCATE = "truncate.";
@@ -40,10 +53,11 @@ public final class MaskConverter implements CustomConverter<SchemaBuilder, Relat
     @Override
     public void configure(Properties settings) {
         placeholder = required(settings, PLACEHOLDER);
-        String hashed = settings.getProperty(HASH);
-        if (hashed != null) {
-            add(hashed, new HashMask(required(settings, SALT).getBytes(StandardCharsets.UTF_8)));
-        }
+        addSalted(settings, HASH, HashMask::new);
+        addSalted(settings, TOKEN, TokenMask::new);
+        add(settings.getProperty(REDACT), new RedactMask());
+        add(settings.getProperty(MONTH), new MonthMask());
+        add(settings.getProperty(NULL), new NullMask());
         for (String name : settings.stringPropertyNames()) {
             if (name.startsWith(TRUNCATE)) {
                 int length = Integer.parseInt(name.substring(TRUNCATE.length()));
@@ -63,24 +77,29 @@ public final class MaskConverter implements CustomConverter<SchemaBuilder, Relat
                 .filter(each -> each.getKey().matcher(name).matches())
                 .findFirst()
                 .map(Map.Entry::getValue)
-                .ifPresent(mask -> target.register(schema(), value -> masked(value, mask, length)));
+                .ifPresent(mask -> target.register(mask.schema(), value -> masked(value, mask, length)));
     }
 
-    /** Return an optional text: a deletion has NULL for a NOT NULL column outside the key. */
-    private static SchemaBuilder schema() {
-        return SchemaBuilder.string().optional();
-    }
-
-    private String masked(Object value, Mask mask, OptionalInt length) {
+    private Object masked(Object value, Mask mask, OptionalInt length) {
         if (value == null) {
             return null;
         }
         return UnchangedToastedReplicationMessageColumn.isUnchangedToastedValue(value)
-                ? placeholder
-                : mask.apply(value.toString(), length);
+                ? mask.unsent(placeholder)
+                : mask.apply(value, length);
+    }
+
+    private void addSalted(Properties settings, String name, Function<byte[], Mask> mask) {
+        String columns = settings.getProperty(name);
+        if (columns != null) {
+            add(columns, mask.apply(required(settings, SALT).getBytes(StandardCharsets.UTF_8)));
+        }
     }
 
     private void add(String columns, Mask mask) {
+        if (columns == null) {
+            return;
+        }
         Stream.of(columns.split(",")).map(Pattern::compile).forEach(each -> masks.put(each, mask));
     }
 

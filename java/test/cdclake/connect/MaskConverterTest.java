@@ -14,11 +14,13 @@ import io.debezium.relational.TableId;
 import io.debezium.relational.ValueConverter;
 import io.debezium.relational.mapping.ColumnMappers;
 import java.sql.Types;
+import java.time.LocalDate;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Properties;
 import org.apache.kafka.connect.data.SchemaBuilder;
 import org.apache.kafka.connect.errors.ConnectException;
@@ -31,8 +33,16 @@ class MaskConverterTest {
     private static final String GONE = "__unsent_of_this_pipeline__";
     private static final String EMAIL = "(?-i)public[.]people[.]email";
     private static final String PHONE = "(?-i)public[.]people[.]phone";
+    private static final String BORN = "(?-i)public[.]people[.]born";
+    private static final String NAME = "(?-i)public[.]people[.]name";
+    private static final String TAX = "(?-i)public[.]people[.]tax";
+    private static final String WEIGHT = "(?-i)public[.]people[.]weight";
     private static final Map<String, String> SETTINGS =
             Map.of(
+                    "month", BORN,
+                    "redact", NAME,
+                    "token", TAX,
+                    "null", WEIGHT,
                     MaskConverter.HASH, "(?-i)public[.]other[.]x\\x2cy," + EMAIL,
                     MaskConverter.TRUNCATE + "3", PHONE,
                     MaskConverter.PLACEHOLDER, GONE,
@@ -69,6 +79,57 @@ class MaskConverterTest {
                     ours.convert(UnchangedToastedReplicationMessageColumn.UNCHANGED_TOAST_VALUE));
             assertNull(ours.convert(null));
         }
+    }
+
+    @Test
+    void unchangedToastValuesOfOtherMasksAreUnsentOrNull() {
+        Object unsent = UnchangedToastedReplicationMessageColumn.UNCHANGED_TOAST_VALUE;
+        for (String name : List.of("name", "tax")) {
+            assertEquals(GONE, ours(column(name, null)).orElseThrow().convert(unsent));
+        }
+        assertNull(ours(column("weight", null)).orElseThrow().convert(unsent));
+    }
+
+    @Test
+    void aTokenDependsOnKeyAndTextOnly() {
+        // RFC 4231, test case 2.
+        assertEquals(
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843",
+                new TokenMask("Jefe".getBytes())
+                        .apply("what do ya want for nothing?", OptionalInt.of(4)));
+        for (Integer length : LENGTHS) {
+            ValueConverter ours = ours(column("tax", length)).orElseThrow();
+            assertEquals(new TokenMask(SALT.getBytes()).apply("12", OptionalInt.empty()), ours.convert(12));
+            assertNull(ours.convert(null));
+        }
+    }
+
+    @Test
+    void everyValueIsRedactedOrNull() {
+        ValueConverter redacted = ours(column("name", null)).orElseThrow();
+        ValueConverter nothing = ours(column("weight", null)).orElseThrow();
+        for (Object value : List.of("", "Zoë", 7, 1.5, true, new byte[] {1}, List.of(1))) {
+            assertEquals("***", redacted.convert(value));
+            assertNull(nothing.convert(value));
+        }
+        assertNull(redacted.convert(null));
+    }
+
+    @Test
+    void aDateIsTheFirstOfItsMonth() {
+        ValueConverter month = ours(column("born", null)).orElseThrow();
+        LocalDate first = LocalDate.of(1987, 2, 1);
+        for (LocalDate date : List.of(first, first.withDayOfMonth(17), first.withDayOfMonth(28))) {
+            assertEquals((int) first.toEpochDay(), month.convert(date));
+            assertEquals((int) first.toEpochDay(), month.convert(java.sql.Date.valueOf(date)));
+        }
+        LocalDate last = LocalDate.of(5_874_897, 12, 31);
+        assertEquals((int) last.withDayOfMonth(1).toEpochDay(), month.convert(last));
+        for (long infinity : new long[] {9223372036825200000L, -9223372036832400000L}) {
+            java.sql.Date date = new java.sql.Date(infinity);
+            assertEquals(io.debezium.time.Date.toEpochDay(date, null), month.convert(date));
+        }
+        assertNull(month.convert(null));
     }
 
     @Test
@@ -115,6 +176,7 @@ class MaskConverterTest {
         Configuration config = Configuration.from(Map.of(setting, SALT));
         assertFalse(config.withMaskedPasswords().asMap().toString().contains(SALT));
         assertFalse(new HashMask(SALT.getBytes()).toString().contains(SALT));
+        assertFalse(new TokenMask(SALT.getBytes()).toString().contains(SALT));
     }
 
     private static void assertEqualMasks(ColumnMappers theirs, Column column) {

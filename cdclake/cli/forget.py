@@ -1,0 +1,110 @@
+"""`cdclake forget`: erase rows from everything that the lake stores."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cdclake.cli.output import JsonOption, close_progress, emit, is_terminal, say, say_all
+from cdclake.errors import InputError
+
+KeysOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--keys",
+        help="File with one key per line, its columns separated by tabs; - for standard input.",
+    ),
+]
+_MAX_GRACE = timedelta(hours=24)
+
+
+def forget(
+    table: Annotated[str, typer.Argument(help="Table, by its lake name or as SCHEMA.TABLE.")],
+    key: Annotated[
+        list[str] | None,
+        typer.Argument(help="Keys to erase: one value per key column, as PostgreSQL reads it."),
+    ] = None,
+    keys: KeysOption = None,
+    grace: Annotated[
+        str,
+        typer.Option(
+            "--grace", help="How long queries that have begun may still read the replaced files."
+        ),
+    ] = "1m",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Erase without asking.")] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Erase rows that the source has deleted from everything that the local lake stores.
+
+    The rows leave changelog, state, derived tables, quarantine, snapshots, tags, all versions of
+    objects, key indexes and logs. Events from before the erasure do not come back; a new row with
+    the same key flows. Then everything that is left is decoded and searched for their values, and
+    what is found fails the command. The answer lists the places that are not the lake's, as Kafka.
+
+    Readers keep working. Queries as of an earlier time answer without the rows. Nothing undoes it.
+    """
+    from cdclake.forget.erasure_report import erasure_lines
+
+    span = _span(grace)
+    listed = [key] if key else []
+    listed += _listed(keys) if keys is not None else []
+    if not listed:
+        raise InputError("no key to erase was given", "write the keys, or name a file by --keys")
+    report = _erase(table, listed, span, yes=yes)
+    emit(report, json_output, lambda: say_all(erasure_lines(report)))
+    if not report["ok"]:
+        raise typer.Exit(4)
+
+
+def _erase(name: str, listed: list[list[str]], grace: timedelta, *, yes: bool) -> dict[str, Any]:
+    from cdclake.forget.refused_plans import check_erasable
+    from cdclake.local.forget.erase import Erasure
+    from cdclake.local.forget.erased_keys import erasable_keys, keys_of_words
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
+
+    lake = open_lake(Home.from_environment())
+    table = lake.plan.table(name)
+    check_erasable(lake.plan, table)
+    words = [each for line in listed for each in keys_of_words(table, line)]
+    keys = erasable_keys(lake, table, words)
+    _confirm(table.name, [" ".join(each.words) for each in keys], yes=yes)
+    return Erasure(lake, table, keys, grace).run()
+
+
+def _span(text: str) -> timedelta:
+    from cdclake.time_spans import parse_span
+
+    span = parse_span(text)
+    if span is None or span > _MAX_GRACE:
+        raise InputError(f"invalid --grace {text!r}", "write a span such as 30s, 5m or 2h")
+    return span
+
+
+def _listed(file: Path) -> list[list[str]]:
+    try:
+        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {file}: {error}", "name a file of UTF-8 text") from None
+    return [line.split("\t") for line in text.splitlines() if line]
+
+
+def _confirm(table: str, keys: list[str], *, yes: bool) -> None:
+    """Ask for the key, of several for the table's name; abort with any other answer."""
+    if yes:
+        return
+    if not is_terminal():
+        raise InputError(
+            "forget erases for good, and nothing can answer here", "add --yes to erase anyway"
+        )
+    [first, *more] = keys
+    wanted = table if more else first
+    what = "table's name" if more else "key"
+    close_progress()
+    say(f"this erases {len(keys)} {'keys' if more else 'key'} of {table} from the lake for good")
+    if typer.prompt(f"Type the {what} to go on") != wanted:
+        raise InputError(f"that is not the {what}: nothing was erased", "run the command again")

@@ -1,0 +1,1 @@
+"""Erasure of rows: what a plan does not allow, and the report."""

@@ -1,0 +1,48 @@
+"""Report of an erasure: places that it does not reach, and the lines for a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cdclake.plan import Table
+from cdclake.trace.stored_report import places_outside
+
+_PLACES = ("stored", "elsewhere")
+
+
+def places_left(table: Table) -> list[dict[str, str]]:
+    """Return the places that may have the rows after an erasure, and until when."""
+    copies = {"where": "copies that others made of the lake's tables", "until": "deleted there"}
+    return [*places_outside(table), copies]
+
+
+def erasure_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of the report."""
+    erased, keys = report["erased"], report["keys"]
+    yield (
+        f"{report['table']}: erased {keys} {'key' if keys == 1 else 'keys'} with"
+        f" {erased['events']} events in the changelog, {erased['keys']} rows of the state and"
+        f" {erased['records']} records in quarantine"
+    )
+    if erased["derived"]:
+        yield f"written again without them: {', '.join(erased['derived'])}"
+    yield f"deleted {report['deleted_objects']} objects that had them"
+    if report["redacted_files"]:
+        yield f"overwritten in log files: {', '.join(report['redacted_files'])}"
+    if report["shared"]:
+        yield (
+            "not searched, since other rows have the same values:"
+            f" columns {', '.join(report['shared'])}"
+        )
+    titles = ("LEFT OVER", "in rows of other tables, which this command does not erase")
+    for kind, title in zip(_PLACES, titles, strict=True):
+        if report[kind]:
+            yield f"{title}:"
+        for place in report[kind]:
+            yield f"  {place['where']}: {place['part']} ({', '.join(place['columns'])})"
+    if not report["stored"]:
+        yield "searched everything that the lake stores: none of their values is left"
+    yield "not erased, since it is not the lake's:"
+    for place in report["remaining"]:
+        yield f"  {place['where']}, until: {place['until']}"

@@ -1,0 +1,44 @@
+"""Reasons to refuse an erasure before anything is touched: places that it would not reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cdclake.errors import InputError
+from cdclake.plan import Plan, Table
+
+
+def check_erasable(plan: Plan, table: Table) -> None:
+    """Raise InputError if rows of the table are copied to where `forget` cannot erase them."""
+    for reason, remedy in _reasons(plan, table):
+        raise InputError(f"forget would leave copies of rows of {table.name}: {reason}", remedy)
+
+
+def _reasons(plan: Plan, table: Table) -> Iterator[tuple[str, str]]:
+    if table.delivery == "firehose":
+        yield (
+            "Firehose delivers it, and keeps events in its error prefixes and buffers",
+            "deliver the table by the stream: remove its `delivery: firehose`",
+        )
+    if table.delivery == "poll":
+        yield (
+            "a poll finds its rows, whose reading the erasure cannot order",
+            "capture the table from the log: remove its `capture: poll`",
+        )
+    copies = [copy.name for copy in plan.copies if copy.table == table.name]
+    if copies:
+        yield (
+            f"it has the Hudi copy {copies[0]}, whose older files stay",
+            "remove the copy from the file, delete its folder and all versions of its objects",
+        )
+    sinks = [each.name for each in plan.connectors]
+    if sinks:
+        yield (
+            f"the connector {sinks[0]} may copy its events to a system outside of the lake",
+            "erase the row there, remove the connector from the file, and run the command again",
+        )
+    if table.maintenance == "glue":
+        yield (
+            "Glue maintains it, and keeps older snapshots by itself",
+            "declare `maintenance: own` for the table",
+        )

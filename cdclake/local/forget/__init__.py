@@ -1,0 +1,1 @@
+"""Erasure of rows from a running local lake."""

@@ -1,0 +1,127 @@
+"""Values of the rows that are erased, and those of them that other rows have as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from cdclake import naming
+from cdclake.debezium.event_parts import json_object, row_image
+from cdclake.debezium.record_key import record_key
+from cdclake.iceberg.conversions import to_state
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.erasure.sought_values import CUT_CHARACTERS, SoughtValue
+from cdclake.jobs.reader.duck import Reader
+from cdclake.local.trace.row_key import RowKey
+from cdclake.plan import Column, Table
+
+_DUCK_TYPES = {"string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT"}
+
+
+def erased_values(reader: Reader, table: Table, keys: Sequence[RowKey]) -> set[tuple[str, str]]:
+    """Return columns and texts of all values that the lake's tables have of these rows.
+
+    They are those of the keys, too, whether or not the tables have the rows.
+    """
+    values = {(name, str(key.values[name])) for key in keys for name in table.key}
+    names = reader.catalog.names()
+    if not {table.name, table.changes} <= names:
+        return values
+    refused = [naming.QUARANTINE] if naming.QUARANTINE in names else []
+    with reader.open([table], plain=refused) as session:
+        for relation, condition in (
+            (table.changes, _condition(keys, converted=False)),
+            (table.name, _condition(keys, converted=True)),
+        ):
+            values |= set(_texts(session, relation, condition, table))
+        if refused:
+            values |= set(_refused_values(session, table, keys))
+    return values
+
+
+def sought_values(
+    reader: Reader, table: Table, values: Iterable[tuple[str, str]]
+) -> tuple[list[SoughtValue], list[str]]:
+    """Return the values that only the erased rows had, and the columns of the others.
+
+    Call it after the erasure: what the tables have then is of other rows. Another row's value may
+    begin like an erased one, and a bound that is cut then tells nothing.
+    """
+    by_column: dict[str, list[str]] = {}
+    for column, text in sorted(values):
+        by_column.setdefault(column, []).append(text)
+    sought, shared = [], []
+    with reader.open([table]) as session:
+        for column, texts in by_column.items():
+            alike = _alike(session, table, column, texts)
+            if any(alike.get(text) for text in texts):
+                shared.append(column)
+            sought += [
+                SoughtValue(column, text, is_in_bounds=text not in alike)
+                for text in texts
+                if not alike.get(text)
+            ]
+    return sought, shared
+
+
+def _alike(session: Any, table: Table, column: str, texts: list[str]) -> Mapping[str, bool]:
+    """Return the texts whose beginning the tables have, and whether they have the whole text."""
+    found: dict[str, bool] = {}
+    for relation in (table.changes, table.name):
+        name = DUCKDB.name(column)
+        rows = session.execute(
+            f"SELECT v, bool_or(c = v) FROM (SELECT unnest(?::VARCHAR[]) AS v) AS s"
+            f" JOIN (SELECT DISTINCT CAST({name} AS VARCHAR) AS c FROM {DUCKDB.name(relation)}"
+            f" WHERE {name} IS NOT NULL) AS t"
+            f" ON left(c, {CUT_CHARACTERS}) = left(v, {CUT_CHARACTERS}) GROUP BY v",
+            [texts],
+        ).fetchall()
+        for text, is_whole in rows:
+            found[text] = found.get(text, False) or is_whole
+    return found
+
+
+def _texts(session: Any, relation: str, condition: str, table: Table) -> Iterator[tuple[str, str]]:
+    columns = [column for column in table.columns if not _is_flag(column)]
+    selected = ", ".join(f"CAST({DUCKDB.name(c.name)} AS VARCHAR)" for c in columns)
+    query = f"SELECT DISTINCT {selected} FROM {DUCKDB.name(relation)} WHERE {condition}"
+    for row in session.execute(query).fetchall():
+        for column, text in zip(columns, row, strict=True):
+            if text:
+                yield column.name, text
+
+
+def _refused_values(
+    session: Any, table: Table, keys: Sequence[RowKey]
+) -> Iterator[tuple[str, str]]:
+    """Yield the values in the quarantined records of these keys."""
+    wanted = {tuple(key.parts) for key in keys}
+    names = {column.source: column.name for column in table.columns if not _is_flag(column)}
+    query = f'SELECT key, value FROM {naming.QUARANTINE} WHERE topic = ? AND "table" = ?'
+    for key, value in session.execute(query, [table.topic, table.name]).fetchall():
+        found = record_key(table, key, value)
+        if found is None or tuple(found) not in wanted:
+            continue
+        for name, each in (row_image(json_object(value)) or {}).items():
+            if name in names and each is not None and not isinstance(each, bool) and each != "":
+                yield names[name], str(each)
+
+
+def _condition(keys: Sequence[RowKey], *, converted: bool) -> str:
+    columns = keys[0].table.key_columns
+    names = ", ".join(DUCKDB.name(column.name) for column in columns)
+    rows = ", ".join(
+        f"({', '.join(_literal(key, column, converted=converted) for column in columns)})"
+        for key in keys
+    )
+    return f"({names}) IN ({rows})" if len(columns) > 1 else f"{names} IN ({rows})"
+
+
+def _literal(key: RowKey, column: Column, *, converted: bool) -> str:
+    kind = column.column_type.log
+    text = f"CAST({DUCKDB.text(str(key.values[column.name]))} AS {_DUCK_TYPES.get(kind, kind)})"
+    return to_state(text, column.column_type, DUCKDB) if converted else text
+
+
+def _is_flag(column: Column) -> bool:
+    return column.column_type.log == "boolean"

@@ -1,0 +1,80 @@
+"""Where a running lake stores the values of a row: its buckets, its files and its logs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from cdclake.activity import step
+from cdclake.jobs.erasure.content_search import SQLITE
+from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
+from cdclake.jobs.erasure.stored_objects import Leftover, search_bucket, search_named
+from cdclake.local.lake.lake import LocalLake
+from cdclake.local.reader.duck import lake_reader
+from cdclake.plan import Table
+from cdclake.trace.stored_report import places_outside, row_values
+from cdclake.trace.trace_facts import TraceFacts
+
+# Kafka and the source are not the lake's to erase; the objects are read through S3.
+_NOT_READ = ("data/kafka", "data/postgres", "data/aws/objects")
+
+
+def stored_row(lake: LocalLake, facts: TraceFacts) -> dict[str, Any]:
+    """Return the parts `stored` and `remaining` of the report of `trace --stored`."""
+    values = [SoughtValue(name, text) for name, text in row_values(facts)]
+    with step("search what is stored"):
+        found = sorted(_found(lake, facts.table, SoughtValues(values)))
+    return {
+        "stored": [place_json(place) for place in found],
+        "remaining": places_outside(facts.table),
+    }
+
+
+def place_json(place: Leftover) -> dict[str, Any]:
+    """Return a place for a report."""
+    return {"where": place.where, "part": place.part, "columns": list(place.columns)}
+
+
+def _found(lake: LocalLake, table: Table, sought: SoughtValues) -> Iterator[Leftover]:
+    client = lake.client("s3")
+    own = tuple(table_prefixes(lake, table))
+    for bucket in client.list_buckets()["Buckets"]:
+        yield from search_bucket(client, bucket["Name"], sought, own)
+    elsewhere = sought.elsewhere()
+    for file in files_of(lake.home.path):
+        if (content := content_of(file)) is not None:
+            yield from search_named(str(file), content, elsewhere)
+
+
+def content_of(file: Path) -> bytes | None:
+    """Return a file's bytes, None if it is deleted meanwhile; of a database, a snapshot."""
+    try:
+        content = file.read_bytes()
+        if not content.startswith(SQLITE):
+            return content
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+            return database.serialize()
+    except FileNotFoundError:
+        return None
+
+
+def table_prefixes(lake: LocalLake, table: Table) -> Iterator[str]:
+    """Yield the keys' prefixes of the table's changelog and state."""
+    reader = lake_reader(lake)
+    names = reader.catalog.names()
+    if {table.name, table.changes} <= names:
+        loaded = reader.load([table], quarantine=False)
+        for name in (table.name, table.changes):
+            folder = loaded[name].location.rpartition("/metadata/")[0]
+            yield folder.removeprefix("s3://").partition("/")[2] + "/"
+
+
+def files_of(home: Path) -> Iterator[Path]:
+    """Yield the files of a lake's folder that no other way of the search reads."""
+    left_out = tuple(home / name for name in _NOT_READ)
+    for file in sorted(home.rglob("*")):
+        if file.is_file() and not any(file.is_relative_to(folder) for folder in left_out):
+            yield file

@@ -1,0 +1,120 @@
+"""Search of the lake's tables for rows of erased keys, by the hashes of their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.debezium.changelog_rows import Place
+from cdclake.debezium.record_key import record_key
+from cdclake.debezium.stream_rows import StreamRows
+from cdclake.debezium.types import Conversion
+from cdclake.erasures import ErasedKeys
+from cdclake.iceberg.conversions import to_state
+from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.stream.plan_decoders import bytes_of, decoders_of
+from cdclake.plan import Plan, Table
+
+LIMIT = "cdc__erased_at"
+_PLACE = ("topic", "partition", "offset")
+
+
+def erased_events(lake: LakeTables, table: Table, erased: ErasedKeys) -> DataFrame:
+    """Return key, position and `LIMIT` of the changelog's events that are erased."""
+    kinds = {column.name: column.column_type.log for column in table.key_columns}
+    return _found(lake, table.changes, kinds, erased)
+
+
+def erased_state_keys(
+    lake: LakeTables, table: Table, events: DataFrame, erased: ErasedKeys
+) -> DataFrame:
+    """Return the keys of erased rows as the state has them, with their `LIMIT`.
+
+    They are those of the erased events, and those that only the state has, as far as both spell
+    keys in the same way.
+    """
+    names = [column.name for column in table.key_columns]
+    keys = events.selectExpr(
+        *(
+            f"{to_state(SPARK.name(c.name), c.column_type, SPARK)} AS {SPARK.name(c.name)}"
+            for c in table.key_columns
+        ),
+        LIMIT,
+    )
+    if all(column.column_type.conversion is Conversion.NONE for column in table.key_columns):
+        kinds = {column.name: column.column_type.state for column in table.key_columns}
+        stored = _found(lake, table.name, kinds, erased)
+        keys = keys.unionByName(stored.select(*keys.columns))
+    return keys.groupBy(*(SPARK.name(name) for name in names)).agg(F.max(LIMIT).alias(LIMIT))
+
+
+def erased_records(lake: LakeTables, table: Table, plan: Plan, erased: ErasedKeys) -> DataFrame:
+    """Return topic, partition, offset and reason of quarantined records that are erased.
+
+    One without a readable position counts as older than the erasure.
+    """
+    held = lake.read(naming.QUARANTINE)
+    mine = held.where((F.col("topic") == table.topic) & (F.col("table") == table.name))
+    search = _SearchRecords(replace(plan, tables=(table,)).to_json(), erased)
+    schema = "topic string, partition int, offset bigint, reason string"
+    return mine.select(*_PLACE, "key", "value", "reason").mapInArrow(search, schema)
+
+
+def _found(lake: LakeTables, name: str, kinds: dict[str, str], erased: ErasedKeys) -> DataFrame:
+    rows = lake.read(name).select(*(SPARK.name(key) for key in kinds), naming.POSITION)
+    columns = [f"{SPARK.name(key)} {kind}" for key, kind in kinds.items()]
+    schema = ", ".join([*columns, f"{naming.POSITION} string", f"{LIMIT} string"])
+    return rows.mapInArrow(_SearchKeys(erased), schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchKeys:
+    """Function for `mapInArrow` over keys and a position, which is the last column."""
+
+    erased: ErasedKeys
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            *keys, positions = [column.to_pylist() for column in batch.columns]
+            chosen, limits = [], []
+            for row, (*key, position) in enumerate(zip(*keys, positions, strict=True)):
+                if position is not None and position < self.erased.newest:
+                    limit = self.erased.erased_at(key)
+                    if position < limit:
+                        chosen.append(row)
+                        limits.append(limit)
+            if chosen:
+                found = batch.take(pa.array(chosen))
+                columns = [*found.columns, pa.array(limits, pa.string())]
+                yield pa.RecordBatch.from_arrays(columns, names=[*batch.schema.names, LIMIT])
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchRecords:
+    """Function for `mapInArrow` over the places, keys and values of records, and their reasons."""
+
+    plan_json: str  # of the table alone
+    erased: ErasedKeys
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoders = decoders_of(self.plan_json)
+        [table] = decoders.plan.tables
+        rows = StreamRows(table, decoders.plan)
+        for batch in batches:
+            keys = bytes_of(batch["key"])
+            values = decoders.as_json(bytes_of(batch["value"]))
+            places = zip(batch["partition"].to_pylist(), batch["offset"].to_pylist(), strict=True)
+            chosen = []
+            for row, (place, key, value) in enumerate(zip(places, keys, values, strict=True)):
+                decoded = rows.row(key, value, Place(*place))
+                position = decoded.values[naming.POSITION] if decoded is not None else None
+                if (position or "") < self.erased.erased_at(record_key(table, key, value)):
+                    chosen.append(row)
+            if chosen:
+                yield batch.take(pa.array(chosen)).select([*_PLACE, "reason"])

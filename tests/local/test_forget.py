@@ -1,0 +1,209 @@
+"""`cdclake forget` on a real lake: a thousand rows leave everything, and none comes back."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
+from cdclake.local.forget.leftovers import leftovers
+from cdclake.local.lake.lake import LocalLake, aws_environment, open_lake
+from cdclake.local.process.home import Home
+from tests.local.running import RunningLake, lake_in
+
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1500)]
+
+ERASED, ROWS = 1000, 1200
+CREATED = """
+create table people (id bigint primary key, name text, email text, city text, score numeric(5,2),
+  note text);
+insert into people select i, md5('name' || i), md5('mail' || i) || '@example.org',
+  'Springfield', 1.5, case when i % 9 = 0 then repeat(md5('note' || i), 90) end
+  from generate_series(1, 1200) i;
+"""
+CHANGED = """
+update people set score = 2.5, name = md5('second name' || id) where id % 2 = 0;
+update people set score = 'NaN' where id % 100 = 0;
+"""
+FILE = """
+version: 1
+name: erased
+source: {database: postgres}
+stream: {trigger_seconds: 2}
+tables:
+  public.people:
+    key: [id]
+    partition_by: [city]
+    columns: {id: bigint, name: text, email: text, city: text, score: "numeric(5,2)", note: text}
+derived:
+  mails:
+    sql: SELECT id, email FROM people_current
+    key: [id]
+  mails_json:
+    sql: SELECT id, email, city FROM people_current
+    key: [id]
+    format: json
+"""
+MANIFEST = {
+    "type": "record", "name": "manifest_entry", "fields": [{"name": "lower_bounds", "type": {
+        "type": "array", "items": {"type": "record", "name": "bound", "fields": [
+            {"name": "key", "type": "int"}, {"name": "value", "type": "bytes"}]}}}],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
+    folder = tmp_path_factory.mktemp("forget")
+    file = folder / "erased.yaml"
+    file.write_text(FILE)
+    with lake_in(folder) as running:
+        with running.connect() as connection:
+            connection.execute(CREATED)
+        running.run("up", str(file))
+        running.assert_equal()
+        with running.connect() as connection:
+            connection.execute(CHANGED)
+        running.run("verify", expect=None)  # the lake has the changes, or refuses them
+        running.run("job", "refresh_derived")
+        yield running
+
+
+@pytest.fixture
+def opened(lake: RunningLake, monkeypatch: pytest.MonkeyPatch) -> LocalLake:
+    for name, value in aws_environment(lake.endpoints).items():
+        monkeypatch.setenv(name, value)
+    return open_lake(Home(lake.home))
+
+
+def texts(lake: RunningLake, first: int, last: int) -> list[SoughtValue]:
+    """The texts of these rows, as PostgreSQL computes them; the lake is not asked."""
+    with lake.connect() as connection:
+        rows = connection.execute(
+            "select md5('name' || i), md5('mail' || i) || '@example.org', md5('second name' || i),"
+            " md5('note' || i) from generate_series(%s::int, %s::int) i", (first, last),
+        ).fetchall()  # fmt: skip
+    names = ("name", "email", "name", "note")
+    return [SoughtValue(n, text) for row in rows for n, text in zip(names, row, strict=True)]
+
+
+def left(opened: LocalLake, values: list[SoughtValue]) -> list[dict[str, Any]]:
+    found, elsewhere = leftovers(opened, opened.plan.table("people"), SoughtValues(values))
+    assert elsewhere == []
+    return found
+
+
+def erase(lake: RunningLake, *words: str, expect: int = 0) -> dict[str, Any]:
+    return lake.run("forget", "people", *words, "--yes", "--grace", "3s", expect=expect)
+
+
+def plant(opened: LocalLake, text: str) -> dict[str, bytes]:
+    """Objects with the text in three forms that its bytes do not show, and in one that does."""
+    manifest, parquet = io.BytesIO(), io.BytesIO()
+    bound = [{"key": 2, "value": text[:16].encode()}]
+    fastavro.writer(manifest, MANIFEST, [{"lower_bounds": bound}], codec="deflate")
+    pq.write_table(pa.table({"email": [text]}), parquet, compression="zstd")
+    planted = {
+        "left/plain.txt": text.encode(),
+        "left/lines.json.gz": gzip.compress(b'{"mail": "%s"}' % text.encode()),
+        "left/manifest.avro": manifest.getvalue(),
+        "left/rows.parquet": parquet.getvalue(),
+    }
+    for key, content in planted.items():
+        opened.client("s3").put_object(Bucket=opened.bucket, Key=key, Body=content)
+    return planted
+
+
+def test_a_row_of_the_source_is_refused(lake: RunningLake) -> None:
+    answer = erase(lake, "7", expect=2)
+    assert "still has 7" in answer["error"]["message"]
+    assert lake.sql("select count(*) from people_current where id = 7") == [[1]]
+
+
+def test_a_thousand_rows_are_found_nowhere(lake: RunningLake, opened: LocalLake) -> None:
+    values = texts(lake, 1, ERASED)
+    with lake.connect() as connection:
+        connection.execute("delete from people where id <= %s", (ERASED,))
+    lake.run("verify", expect=None)
+    (lake.home / "logs" / "connect.log").open("a").write(f"cannot read {values[5].text}\n")
+    before = left(opened, values)
+    parts = {place["part"] for place in before}
+    assert {"values of column email", "bound of a manifest", "bytes", "JSON"} <= parts
+    earlier = datetime.now(UTC).isoformat()
+    keys = lake.home.parent / "keys.txt"
+    keys.write_text("".join(f"{number}\n" for number in range(1, ERASED + 1)))
+    failed: list[Exception] = []
+    ended = threading.Event()
+    reader = threading.Thread(target=_read_on, args=(lake, ended, failed))
+    reader.start()
+    report = erase(lake, "--keys", str(keys))
+    ended.set()
+    reader.join()
+    assert failed == []
+    assert (report["keys"], report["stored"], report["elsewhere"]) == (ERASED, [], [])
+    erased = report["erased"]
+    assert (erased["keys"], erased["records"]) == (ERASED, 10)
+    assert sorted(erased["derived"]) == ["mails", "mails_json"]
+    assert report["shared"] == ["city", "score"] and report["redacted_files"] == ["connect.log"]
+    assert left(opened, values) == []
+    kept = left(opened, texts(lake, ERASED + 1, ROWS))
+    assert any("/people_changes/" in place["where"] for place in kept)
+    assert lake.sql("select count(*) from people_current") == [[ROWS - ERASED]]
+    assert lake.sql("select count(*) from mails") == [[ROWS - ERASED]]
+    then = lake.run("sql", "select count(*) from people_current where id <= 1000",
+                    "--as-of", earlier)  # fmt: skip
+    assert then["rows"] == [[0]]
+
+
+def _read_on(lake: RunningLake, ended: threading.Event, failed: list[Exception]) -> None:
+    while not ended.is_set():
+        try:
+            [[live]] = lake.sql("select count(*) from people_current")
+            assert live == ROWS - ERASED
+        except Exception as error:
+            failed.append(error)
+
+
+def test_nothing_brings_an_erased_row_back(lake: RunningLake, opened: LocalLake) -> None:
+    lake.run("pause")
+    for name in ("checkpoints", "spark"):
+        _remove(lake.home / "data" / name)
+    lake.run("resume")
+    with lake.connect() as connection:
+        connection.execute("update people set score = 3 where score = 'NaN'")
+    lake.run("replay")
+    lake.run("resync", "people")
+    lake.run("job", "refresh_derived")
+    assert left(opened, texts(lake, 1, ERASED)) == []
+    with lake.connect() as connection:
+        connection.execute("insert into people values (5, 'comes back', 'new@example.org', 'S', 1)")
+    lake.run("verify", "--table", "people", expect=None)
+    assert lake.sql("select name from people_current where id = 5") == [["comes back"]]
+    assert lake.sql("select count(*) from people_changes where id <= 1000") == [[1]]
+
+
+def _remove(folder: Path) -> None:
+    for file in sorted(folder.rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+
+
+def test_each_planted_leftover_fails_the_command(lake: RunningLake, opened: LocalLake) -> None:
+    number = ERASED + 1
+    mail = next(v.text for v in texts(lake, number, number) if v.column == "email")
+    planted = plant(opened, mail)
+    with lake.connect() as connection:
+        connection.execute("delete from people where id = %s", (number,))
+    report = erase(lake, str(number), expect=4)
+    found = {place["where"].removeprefix(f"s3://{opened.bucket}/") for place in report["stored"]}
+    assert found == planted.keys()
+    assert {place["part"] for place in report["stored"]} > {"bytes", "bound of a manifest", "JSON"}
+    assert mail not in str(report)

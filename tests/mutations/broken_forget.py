@@ -1,0 +1,53 @@
+"""Ways to break the erasure of rows, so that something is left or comes back."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_ENGINE_TESTS = ("tests/spark/test_forget.py",)
+_REGISTER_TESTS = ("tests/unit/jobs/test_erasure_register.py",)
+_REMOVAL = "glue_jobs/maintenance/complete_removal.py"
+_ERASURE = "glue_jobs/operations/erasure.py"
+
+
+def _engine(name: str, file: str, old: str, new: str) -> Mutation:
+    return Mutation(name, _ENGINE_TESTS, ((file, old, new),))
+
+
+FORGET = (
+    _engine(
+        "events of erased keys are taken",
+        "glue_jobs/stream/changelog_task.py",
+        "if target.erased is not None:",
+        "if False:",
+    ),
+    _engine(
+        "manifests keep the bounds of removed files",
+        _REMOVAL,
+        "rewrite.clusterBy(_OneGroup()).commit()",
+        "rewrite.clusterBy(_OneGroup())",
+    ),
+    _engine(
+        "snapshots with erased rows stay",
+        _ERASURE,
+        "        keep_current_snapshot(lake, name)\n    stream.load_again()",
+        "        pass\n    stream.load_again()",
+    ),
+    _engine("the stamps expire", _ERASURE, "    stream.renew_stamps()\n", ""),
+    _engine(
+        "an erasure does not wait for the tables' leases",
+        _ERASURE,
+        "            return None\n        counts",
+        "            pass\n        counts",
+    ),
+    Mutation(
+        "refused events of erased keys are quarantined",
+        _REGISTER_TESTS,
+        (("glue_jobs/stream/erased_events.py", "yield record_key(", "yield None and record_key("),),
+    ),
+    Mutation(
+        "another salt recognizes no key",
+        _REGISTER_TESTS,
+        (("cdclake/erasures.py", "if hashed.fingerprint != erasures.fingerprint:", "if False:"),),
+    ),
+)

@@ -1,0 +1,103 @@
+"""What `forget` refuses before it touches anything, its keys, its report and the lines of logs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, Position
+from cdclake.errors import InputError
+from cdclake.forget.erasure_report import erasure_lines, places_left
+from cdclake.forget.refused_plans import check_erasable
+from cdclake.hudi_copy import HudiCopy
+from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
+from cdclake.local.forget import erasure_position
+from cdclake.local.forget.erased_keys import keys_of_words
+from cdclake.local.forget.log_redaction import redact_logs
+from cdclake.local.process.home import Home
+from cdclake.plan import Plan, Table
+from tests.unit.trace.test_explanation import POLLED, TABLE
+
+MAIL = "ada.lovelace@example.org"
+
+
+def plan(table: Table, **more: Any) -> Plan:
+    return Plan(name="p", source_database="d", lake_database="l", tables=(table,), **more)
+
+
+@pytest.mark.parametrize(
+    ("refused", "reason"),
+    [
+        (plan(replace(TABLE, delivery="firehose")), "error prefixes"),
+        (plan(POLLED), "poll"),
+        (plan(replace(TABLE, maintenance="glue")), "older snapshots"),
+        (
+            plan(TABLE, copies=(HudiCopy(name="h", table=TABLE.name, type="cow", schedule="x"),)),
+            "Hudi copy h",
+        ),
+    ],
+)
+def test_copies_that_it_cannot_erase_are_refused(refused: Plan, reason: str) -> None:
+    with pytest.raises(InputError, match=reason) as error:
+        check_erasable(refused, refused.tables[0])
+    assert error.value.remedy
+
+
+def test_a_copy_of_another_table_is_no_reason() -> None:
+    copy = HudiCopy(name="h", table="other", type="cow", schedule="x")
+    check_erasable(plan(TABLE, copies=(copy,)), TABLE)
+
+
+def test_words_are_divided_into_keys() -> None:
+    pair = replace(TABLE, key=(TABLE.key[0], TABLE.columns[1].name))
+    assert keys_of_words(TABLE, ["1", "2"]) == [("1",), ("2",)]
+    assert keys_of_words(pair, ["1", "a", "2", "b"]) == [("1", "a"), ("2", "b")]
+    for words in ([], ["1", "a", "2"]):
+        with pytest.raises(InputError, match="values were given"):
+            keys_of_words(pair, words)
+
+
+def test_values_in_logs_are_overwritten_in_place(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.logs.mkdir()
+    file, other = home.logs / "connect.log", home.logs / "kafka.log"
+    file.write_text(f"refused {MAIL} and {MAIL}\n")
+    other.write_text("7 refused\n")
+    with file.open("a") as kept_open:
+        sought = SoughtValues([SoughtValue("mail", MAIL), SoughtValue("id", "7")])
+        assert redact_logs(home, sought) == ["connect.log"]
+        kept_open.write("more\n")
+    stars = "*" * len(MAIL)
+    assert file.read_text() == f"refused {stars} and {stars}\nmore\n"
+    assert other.read_text() == "7 refused\n"
+    assert redact_logs(home, sought) == []
+
+
+def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
+    place = {"where": "s3://lake/a", "part": "JSON", "columns": ["mail"]}
+    report = {
+        "ok": False, "table": "people", "keys": 2, "deleted_objects": 9,
+        "erased": {"events": 5, "keys": 2, "records": 1, "derived": ["mails"]},
+        "redacted_files": ["connect.log"], "stored": [place], "elsewhere": [],
+        "shared": ["city"], "remaining": places_left(TABLE),
+    }  # fmt: skip
+    text = "\n".join(erasure_lines(report))
+    for part in ("2 keys", "mails", "9 objects", "connect.log", "city", "s3://lake/a: JSON (mail)"):
+        assert part in text
+    assert f"Kafka's topic {TABLE.topic}" in text and "searched everything" not in text
+    clean = "\n".join(erasure_lines({**report, "stored": []}))
+    assert "none of their values is left" in clean
+
+
+def test_the_position_of_an_erasure_is_between_two_transactions() -> None:
+    source = {"sequence": '["160","175"]', "lsn": 175}
+    marker = json.dumps({"op": "u", "cdc_epoch": "3", "source": source, "after": {"id": 2}})
+    position = erasure_position._start_of(marker.encode())
+    assert str(Position(3, 150, STREAM_PHASE, 10**9, 7)) < position  # of an earlier transaction
+    assert str(Position(3, 160, SNAPSHOT_PHASE, 170, 7)) < position  # read by a snapshot before
+    assert position < str(Position(3, 160, STREAM_PHASE, 170, 0))  # of the marker's transaction
+    assert position < str(Position(3, 175, STREAM_PHASE, 170, 0)) < str(Position(4, 0, 0, 1, 0))

@@ -1,0 +1,49 @@
+"""The values that a traced row is searched by, and the lines of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cdclake.trace.stored_report import places_outside, row_values, stored_lines
+from cdclake.trace.trace_facts import FlowFacts, SourceFacts, TracedEvent, TraceFacts
+from tests.unit.trace.test_explanation import POLLED, TABLE
+
+
+def facts(*rows: dict[str, object] | None, **more: object) -> TraceFacts:
+    """The facts of a row that had these values, one event each."""
+    return TraceFacts(
+        table=TABLE, key=("7",), source=SourceFacts(), flow=FlowFacts(),
+        events=tuple(TracedEvent(values=row) for row in rows), **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_every_value_that_the_row_had_is_searched_once() -> None:
+    traced = facts(
+        {"id": 7, "note": "first"}, None, {"id": 7, "note": "second", "cdc_op": "u"},
+        state_row={"id": 7, "note": "second", "cdc_deleted": True},
+        current_row={"id": 7, "note": None},
+    )  # fmt: skip
+    assert row_values(traced) == [("id", "7"), ("note", "first"), ("note", "second")]
+    assert row_values(facts({"id": 7, "note": ""})) == [("id", "7")]
+
+
+def test_places_outside_have_an_end() -> None:
+    streamed, polled = places_outside(TABLE), places_outside(replace(POLLED))
+    assert streamed[0] == {
+        "where": "Kafka's topic shop.public.orders", "until": "7 days after each event",
+    }  # fmt: skip
+    assert streamed[1:] == polled
+    assert all(place["until"] for place in streamed)
+
+
+def test_the_answer_names_places_and_columns() -> None:
+    place = {"where": "s3://lake/a.parquet", "part": "values of column note", "columns": ["note"]}
+    report = {"stored": [place], "remaining": [{"where": "Kafka", "until": "tomorrow"}]}
+    assert list(stored_lines(report)) == [
+        "",
+        "stored in 1 places",
+        "  s3://lake/a.parquet: values of column note (note)",
+        "not searched",
+        "  Kafka, until: tomorrow",
+    ]
+    assert "stored nowhere" in list(stored_lines(report | {"stored": []}))
