@@ -103,6 +103,8 @@ def _in_statistics(name: str, statistics: dict[int, Any], sought: SoughtValues) 
 def _pages(content: bytes, meta: dict[int, Any]) -> Iterator[tuple[str, dict[int, Any], bytes]]:
     """Yield each page with its statistics, decompressed."""
     starts = [meta[each] for each in (_DICTIONARY_AT, _DATA_AT) if meta.get(each)]
+    if not starts and not meta[_COMPRESSED_SIZE]:
+        return  # a column without pages, of a file without rows
     reader = ThriftReader(content, min(starts))
     end = reader.at + meta[_COMPRESSED_SIZE]
     while reader.at < end:

@@ -17,7 +17,7 @@ _AS_READ = ("topic", "partition", "offset", "key", "value", "headers")
 def refused_records(records: pa.RecordBatch, events: pa.Table, table: Table) -> pa.Table:
     """Select the records whose `events` are refused, with their bytes and the reason.
 
-    Both are in the order of the offsets.
+    Both are in the same order.
     """
     refused = events.filter(pc.is_valid(events[REFUSAL]))
     chosen = pc.is_in(records["offset"], refused[naming.OFFSET].combine_chunks())

@@ -111,7 +111,7 @@ DECODING = (
         "a NULL of a value that was not sent is taken for the value by the stream",
         ("tests/spark/test_recorded.py", "-k", "unsent_value"),
         _both(("is_lost = field.is_lost_when_unsent and lacks_old_row", "is_lost = False"),
-              ("elif self._may_lose_values and", "elif False and")),
+              ("if self._may_lose_values:", "if False:")),
     ),
     Mutation(
         "the stream gives no reason for a marker", DECODERS,

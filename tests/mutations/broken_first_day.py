@@ -99,7 +99,7 @@ FIRST_DAY = (
     Mutation(
         "a table is loaded once the connector has read it", _LOADS,
         (("cdclake/local/lake/table_loads.py",
-          "arrived.get(partition, 0) >= end for", "True for"),),
+          "offsets.get(place, 0) < end for", "False for"),),
     ),
     Mutation(
         "a table is read before its last row is sent", _LOADS,
@@ -108,7 +108,7 @@ FIRST_DAY = (
     ),
     Mutation(
         "what the connector could not read is loaded", _LOADS,
-        (("cdclake/local/lake/table_loads.py", " or scan.status not in _READ", ""),),
+        (("cdclake/local/lake/table_loads.py", "scan.ended_ms if scan.status in _READ else None", "scan.ended_ms"),),
     ),
     Mutation(
         "a type's remedy lacks its first step", ("tests/unit/local/test_source_changes.py",),

@@ -199,9 +199,8 @@ class Packed:
 
     def _refused(self) -> dict[int, list[str]]:
         found: dict[int, list[str]] = {}
-        order = {place: number for number, place in enumerate(self.owners)}
         rows = self.engine.quarantined()
-        for row in sorted(rows, key=lambda row: order[row["partition"], row["offset"]]):
+        for row in sorted(rows, key=lambda row: (row["offset"], row["partition"])):
             place, sent = self.owners[(row["partition"], row["offset"])]
             assert (row["key"], row["value"]) == (sent.key, sent.value)
             found.setdefault(place, []).append(row["reason"].split(":")[0])
