@@ -108,7 +108,8 @@ FIRST_DAY = (
     ),
     Mutation(
         "what the connector could not read is loaded", _LOADS,
-        (("cdclake/local/lake/table_loads.py", "scan.ended_ms if scan.status in _READ else None", "scan.ended_ms"),),
+        (("cdclake/local/lake/table_loads.py",
+          "scan.ended_ms if scan.status in _READ else None", "scan.ended_ms"),),
     ),
     Mutation(
         "a type's remedy lacks its first step", ("tests/unit/local/test_source_changes.py",),
