@@ -152,14 +152,17 @@ _FINDINGS = (REFUSAL, ABSENT, MISFITS)
 def _replaced(rows: pa.Table, at: Numbers, slow: pa.Table, places: Sequence[int]) -> pa.Table:
     """Return the rows, which are `at` ascending places, with the slow ones at theirs instead.
 
-    No row is copied: the result has a chunk for each stretch of rows.
+    No row is copied: the result has a chunk for each stretch of rows of one kind.
     """
-    chunks, start = [], 0
-    for number, place in enumerate(places):
-        end = int(np.searchsorted(at, place))
-        chunks += [rows.slice(start, end - start), slow.slice(number, 1)]
-        start = end + int(end < len(at) and at[end] == place)
-    return pa.concat_tables([*chunks, rows.slice(start)])
+    begins = np.searchsorted(at, places).tolist()  # number of rows before each place
+    ends = np.searchsorted(at, places, side="right").tolist()  # the same, with a row at the place
+    chunks, start, taken = [], 0, 0
+    for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        if begin > start:
+            chunks += [slow.slice(taken, number - taken), rows.slice(start, begin - start)]
+            taken = number
+        start = end
+    return pa.concat_tables([*chunks, slow.slice(taken), rows.slice(start)])
 
 
 def _listed(unsent: dict[str, Flags], count: int) -> pa.Array:
