@@ -32,7 +32,9 @@ def freshness_percentiles(
             f" [0.5, 0.95]) FROM {DUCKDB.name(table.changes)}"
             f" JOIN (VALUES {shown}) AS s(ingested, shown_ms)"
             f" ON epoch_us({naming.INGESTED_AT}) = s.ingested"
-            f" WHERE {naming.PHASE} <> {SNAPSHOT_PHASE} AND {naming.PARTITION} >= 0"
+            # So that older files are not read.
+            f" WHERE {naming.INGESTED_AT} >= {DUCKDB.instant(min(visible))}"
+            f" AND {naming.PHASE} <> {SNAPSHOT_PHASE} AND {naming.PARTITION} >= 0"
         ).fetchone()
     if row is None or row[0] is None:
         return dict.fromkeys(_NAMES)
