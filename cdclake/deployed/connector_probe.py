@@ -21,6 +21,7 @@ from cdclake.config.deployment import Deployment
 from cdclake.debezium.deployed_connector import deployed_config
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.connector_answers import connector_answers
+from cdclake.deployed.stack_lookup import found_stack
 from cdclake.errors import ComponentFailed, NotRunning
 
 MAX_MINUTES = 45  # of its existence, for which it is paid
@@ -220,13 +221,7 @@ def create_request(
 def _outputs(stack: str) -> dict[str, str]:
     """Return what the stack describes of the connector, by name."""
     with explained(stack, "read the outputs of"):
-        client = boto3.client("cloudformation")
-        try:
-            [found] = client.describe_stacks(StackName=stack)["Stacks"]
-        except ClientError as error:
-            if "does not exist" not in error.response["Error"]["Message"]:
-                raise
-            found = {}
+        found = found_stack(stack) or {}
     outputs = {
         each["OutputKey"].removeprefix(naming.PROBE_OUTPUTS): each["OutputValue"]
         for each in found.get("Outputs", [])

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import boto3
-from botocore.exceptions import ClientError
 
 from cdclake import naming
 from cdclake.check import Check, failed, passed, warned
 from cdclake.config.deployment import Deployment
+from cdclake.deployed.stack_lookup import stack_resources
 
 # Security Hub's control SecretsManager.4 expects a rotation in this time by default.
 MAX_AGE_DAYS = 90
@@ -45,13 +45,7 @@ def login_password(deployment: Deployment) -> Iterator[Check]:
 
 def _prepared(stack: str) -> datetime | None:
     """Return when the preparation last ran; None if the stack does not exist or has none."""
-    cloudformation = boto3.client("cloudformation")
-    try:
-        found = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
-    except ClientError as error:
-        if "does not exist" not in error.response["Error"]["Message"]:
-            raise
-        return None
+    found = stack_resources(stack) or []
     times = [each["Timestamp"] for each in found if each["ResourceType"] == _PREPARATION]
     return max(times, default=None)
 

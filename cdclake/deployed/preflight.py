@@ -20,6 +20,7 @@ from cdclake.config.deployment import Deployment
 from cdclake.config.regions import restrictions
 from cdclake.deployed.login_password import login_password
 from cdclake.deployed.parameter_check import check_parameters
+from cdclake.deployed.stack_lookup import found_stack
 
 _ENDPOINTS = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
 # By service: the role that it uses, and what of the deployment needs it.
@@ -294,7 +295,7 @@ def _lake_formation(deployment: Deployment) -> Iterator[Check]:
 
 def _names(deployment: Deployment) -> Iterator[Check]:
     """Check that nothing else has the fixed names, unless the deployment itself exists."""
-    if _stack_exists(f"{deployment.prefix}-lake"):
+    if found_stack(f"{deployment.prefix}-lake") is not None:
         yield passed("names", f"{deployment.prefix} is deployed already")
         return
     taken = [*_taken_database(deployment), *_taken_secrets(deployment), *_taken_logs(deployment)]
@@ -302,17 +303,6 @@ def _names(deployment: Deployment) -> Iterator[Check]:
         yield failed("names", detail, remedy)
     if not taken:
         yield passed("names", f"{deployment.plan.lake_database} and {deployment.prefix} are free")
-
-
-def _stack_exists(name: str) -> bool:
-    cloudformation = boto3.client("cloudformation")
-    try:
-        found = cloudformation.describe_stacks(StackName=name)["Stacks"]
-    except ClientError as error:
-        if "does not exist" not in error.response["Error"]["Message"]:
-            raise
-        return False
-    return bool(found)
 
 
 def _taken_database(deployment: Deployment) -> Iterator[tuple[str, str]]:
