@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 
 from tests.browser.chrome import Chrome, chrome
 from tests.browser.opened_page import opened_page
+from tests.local.repeated_work import repeated
 from tests.local.running import RunningLake, lake_in
 
 SHOWN_S = 120  # the machine may be loaded; what it takes is recorded
@@ -139,7 +140,7 @@ def _dead(page: FaultyLake) -> None:
 
 _Plant = Callable[[FaultyLake], None]
 _IsShown = Callable[[FaultyLake], bool]
-# By kind, in an order in which none hides another: what plants it, and where the page shows it.
+# By kind: the function that plants the fault, and its place on the page. None hides a later one.
 FAULTS: dict[str, tuple[_Plant, _IsShown]] = {
     "unverified": (_unverified, lambda page: "unverified" in page.marks("refunds")),
     "quarantine": (_refused, lambda page: "quarantine" in page.marks("orders")),
@@ -168,22 +169,14 @@ def page_of_lake(folder: Path) -> Iterator[FaultyLake]:
 @contextmanager
 def changes_of(lake: RunningLake) -> Iterator[None]:
     """Change orders all the time, so that rows flow."""
-    stop = threading.Event()
-    writer = threading.Thread(target=_write, args=(lake, stop))
-    writer.start()
-    try:
+    starts = cycle(range(0, 1000, 20))
+
+    def change() -> None:
+        first = next(starts)
+        connection.execute(
+            "update orders set total = total + 1 where order_id between %s and %s",
+            (first, first + 19),
+        )
+
+    with lake.connect() as connection, repeated(change, every_s=0.2):
         yield
-    finally:
-        stop.set()
-        writer.join()
-
-
-def _write(lake: RunningLake, stop: threading.Event) -> None:
-    with lake.connect() as connection:
-        number = 0
-        while not stop.wait(0.2):
-            number += 1
-            connection.execute(
-                "update orders set total = total + 1 where order_id between %s and %s",
-                (number % 50 * 20, number % 50 * 20 + 19),
-            )

@@ -192,6 +192,19 @@ def shop_lake_in(folder: Path) -> Iterator[RunningLake]:
         yield lake
 
 
+@contextmanager
+def streamed_lake_in(folder: Path, pipeline: str, source: str) -> Iterator[RunningLake]:
+    """The same, with a pipeline file over tables that the SQL `source` creates and fills."""
+    file = folder / "pipeline.yaml"
+    file.write_text(pipeline)
+    with lake_in(folder) as lake:
+        with lake.connect() as connection:
+            connection.execute(source.encode())
+        lake.run("up", str(file))
+        lake.assert_equal()
+        yield lake
+
+
 class ShopWriter:
     """Random changes of the shop's tables, in transactions of many rows; seeded."""
 

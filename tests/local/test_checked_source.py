@@ -1,4 +1,4 @@
-"""What `cdclake doctor --source` says of a real PostgreSQL: each check passes, and does not."""
+"""Checks of `cdclake doctor --source` on a real PostgreSQL: each one passes, and fails."""
 
 from __future__ import annotations
 

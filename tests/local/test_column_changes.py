@@ -1,15 +1,16 @@
 """Columns that change in a source while it is written to, before and after the file says so."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+from tests.local.repeated_work import repeated
 from tests.local.running import RunningLake, lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -50,28 +51,18 @@ def pipeline(folder: Path, **changed: list[str]) -> str:
 @contextmanager
 def written_to(lake: RunningLake) -> Iterator[None]:
     """Every table is written to, while the block lasts."""
-    stop = threading.Event()
+    numbers = count(1001)
 
     def write() -> None:
-        number = 1000
-        with psycopg.connect(**lake.dsn, autocommit=True) as connection:
-            while not stop.wait(0.02):
-                number += 1
-                for table in TABLES:
-                    connection.execute(
-                        f"update {table} set n = n + 1 where id = {number % 500 + 1}"
-                    )
-                connection.execute(f"insert into steady values ({number}, 1)")
-                connection.execute(f"insert into dropped values ({number}, 1)")
-                connection.execute(f"delete from dropped where id = {number - 5}")
+        number = next(numbers)
+        for table in TABLES:
+            connection.execute(f"update {table} set n = n + 1 where id = {number % 500 + 1}")
+        connection.execute(f"insert into steady values ({number}, 1)")
+        connection.execute(f"insert into dropped values ({number}, 1)")
+        connection.execute(f"delete from dropped where id = {number - 5}")
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
+    with psycopg.connect(**lake.dsn, autocommit=True) as connection, repeated(write, every_s=0.02):
         yield
-    finally:
-        stop.set()
-        writer.join()
 
 
 def tables_of(lake: RunningLake) -> dict[str, dict[str, Any]]:

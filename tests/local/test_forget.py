@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import io
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.local.forget.leftovers import leftovers
 from cdclake.local.lake.lake import LocalLake, aws_environment, open_lake
 from cdclake.local.process.home import Home
-from tests.local.running import RunningLake, lake_in
+from tests.local.repeated_work import repeated
+from tests.local.running import RunningLake, streamed_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -63,14 +64,7 @@ MANIFEST = {
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
-    folder = tmp_path_factory.mktemp("forget")
-    file = folder / "erased.yaml"
-    file.write_text(FILE)
-    with lake_in(folder) as running:
-        with running.connect() as connection:
-            connection.execute(CREATED)
-        running.run("up", str(file))
-        running.assert_equal()
+    with streamed_lake_in(tmp_path_factory.mktemp("forget"), FILE, CREATED) as running:
         with running.connect() as connection:
             connection.execute(CHANGED)
         running.run("verify", expect=None)  # the lake has the changes, or refuses them
@@ -141,14 +135,8 @@ def test_a_thousand_rows_are_found_nowhere(lake: RunningLake, opened: LocalLake)
     earlier = datetime.now(UTC).isoformat()
     keys = lake.home.parent / "keys.txt"
     keys.write_text("".join(f"{number}\n" for number in range(1, ERASED + 1)))
-    failed: list[Exception] = []
-    ended = threading.Event()
-    reader = threading.Thread(target=_read_on, args=(lake, ended, failed))
-    reader.start()
-    report = erase(lake, "--keys", str(keys))
-    ended.set()
-    reader.join()
-    assert failed == []
+    with repeated(partial(_read, lake)):
+        report = erase(lake, "--keys", str(keys))
     assert (report["keys"], report["stored"], report["elsewhere"]) == (ERASED, [], [])
     erased = report["erased"]
     assert (erased["keys"], erased["records"]) == (ERASED, 10)
@@ -164,13 +152,9 @@ def test_a_thousand_rows_are_found_nowhere(lake: RunningLake, opened: LocalLake)
     assert then["rows"] == [[0]]
 
 
-def _read_on(lake: RunningLake, ended: threading.Event, failed: list[Exception]) -> None:
-    while not ended.is_set():
-        try:
-            [[live]] = lake.sql("select count(*) from people_current")
-            assert live == ROWS - ERASED
-        except Exception as error:
-            failed.append(error)
+def _read(lake: RunningLake) -> None:
+    [[live]] = lake.sql("select count(*) from people_current")
+    assert live == ROWS - ERASED
 
 
 def test_nothing_brings_an_erased_row_back(lake: RunningLake, opened: LocalLake) -> None:

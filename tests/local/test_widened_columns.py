@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
-from tests.local.running import RunningLake, lake_in
+from tests.local.running import RunningLake, streamed_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -41,14 +41,7 @@ LARGE = 3_000_000_000
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
-    folder = tmp_path_factory.mktemp("lake")
-    file = folder / "wider.yaml"
-    file.write_text(PIPELINE)
-    with lake_in(folder) as running:
-        with running.connect() as connection:
-            connection.execute(CREATED)
-        running.run("up", str(file))
-        running.assert_equal()
+    with streamed_lake_in(tmp_path_factory.mktemp("lake"), PIPELINE, CREATED) as running:
         yield running
 
 
@@ -78,7 +71,7 @@ def test_widened_columns_are_widened_and_reported(lake: RunningLake) -> None:
 
 
 def test_a_file_that_has_not_followed_is_applied_again(lake: RunningLake) -> None:
-    file = lake.home.parent / "wider.yaml"
+    file = lake.home.parent / "pipeline.yaml"
     lake.run("up", str(file))
     with lake.connect() as connection:
         connection.execute(f"update counted set n = {LARGE} * 2 where id = 7")
@@ -107,7 +100,7 @@ def test_a_new_column_of_an_earlier_name_stays_in_the_database(lake: RunningLake
     assert isinstance(changes, list)
     [change] = changes
     assert (change["column"], "exclude: true" in change["remedy"]) == ("mail", True)
-    file: Path = lake.home.parent / "wider.yaml"
+    file: Path = lake.home.parent / "pipeline.yaml"
     file.write_text(file.read_text() + "      mail: {exclude: true}\n")
     lake.run("up", str(file))
     lake.run("resync", "renamed")

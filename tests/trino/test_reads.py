@@ -7,10 +7,8 @@ since then. By default it is a short run; `make prove PART=reads` has many.
 from __future__ import annotations
 
 import os
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -22,6 +20,7 @@ from trino.exceptions import TrinoUserError
 from cdclake.config.resolve import load_plan
 from cdclake.iceberg.athena_views import athena_views, tail_bound
 from cdclake.plan import Plan
+from tests.local.repeated_work import repeated
 from tests.local.running import RunningLake, lake_in
 from tests.trino.lake_catalog import create_views, need_iceberg_jars, trino_at
 from tests.trino.server import Trino
@@ -63,30 +62,6 @@ TABLES = [
     WatchedTable("tickets", SEED, is_toasted=True),
 ]
 APPLIED_BY_JOB = ("accounts", "parcels")
-
-
-@contextmanager
-def repeated(work: Callable[[], None]) -> Iterator[list[int]]:
-    """Repeat the work on a thread while the block runs; yields the number of rounds, in a list."""
-    closed, rounds = threading.Event(), [0]
-    errors: list[Exception] = []
-
-    def run() -> None:
-        try:
-            while not closed.is_set():
-                work()
-                rounds[0] += 1
-        except Exception as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield rounds
-    finally:
-        closed.set()
-        thread.join()
-    assert not errors, errors
 
 
 class Disturbances:
@@ -133,7 +108,6 @@ class Disturbances:
 def write_all(connection: Any) -> None:
     for table in TABLES:
         table.change(connection)
-    time.sleep(PAUSE_S)
 
 
 Known = dict[str, dict[int, int]]  # by table and key: the transaction of its newest event
@@ -175,7 +149,7 @@ def test_reads_show_only_what_the_source_had(tmp_path: Path) -> None:
         engine = opened.enter_context(trino_at(lake.endpoints, tmp_path / "trino"))
         create_views(engine, plan)
         disturbances = Disturbances(lake, plan, engine.port)
-        opened.enter_context(repeated(partial(write_all, source)))
+        opened.enter_context(repeated(partial(write_all, source), PAUSE_S))
         rounds = opened.enter_context(repeated(disturbances.next))
         found: list[str] = []
         reads = 0
