@@ -30,8 +30,8 @@ WORDS = {
     "P3": (
         "Ours and a bare append of the same rows in turn, in one session. `log` is `<t>_changes` "
         "with its fence and stamp, `long_log` the same with many files in it already, `table` is "
-        "`<t>` alone, from changes that the log already has. The figures on top are of the subject "
-        "in which ours does worst."
+        "`<t>` alone, from changes that the log already has. The figures on top are of the worst "
+        "subject of ours."
     ),
     "P4": (
         "Ours and a bare `from_json` of the same columns in turn, in one session; ours checks "

@@ -1,4 +1,4 @@
-"""What the pages of the built site link and load, and what of it is missing or foreign."""
+"""Links and loaded files of the built site, and those that are missing or foreign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `cdclake demo` prints at its end, in at most 80 columns."""
+"""Closing output of `cdclake demo`, at most 80 columns wide."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ def forget(
 
     The rows leave changelog, state, derived tables, quarantine, snapshots, tags, all versions of
     objects, key indexes and logs. Events from before the erasure do not come back; a new row with
-    the same key flows. Then everything that is left is decoded and searched for their values, and
-    what is found fails the command. The answer lists the places that are not the lake's, as Kafka.
+    the same key flows. Then everything that is left is decoded and searched for their values; a
+    finding fails the command. The answer lists the places outside the lake's tables, such as Kafka.
 
     Readers keep working. Queries as of an earlier time answer without the rows. Nothing undoes it.
     """

@@ -1,1 +1,1 @@
-"""The page of `cdclake ui`: a server on this machine, and what it adds to the JSON of commands."""
+"""Page of `cdclake ui`: a server on this machine, and its additions to the JSON of commands."""

@@ -77,7 +77,7 @@ def _hop(
 
 
 def _writer(states: Mapping[str, str]) -> str | None:
-    """Return the state of what writes changelogs; of two, the one that does not run."""
+    """Return the state of the changelogs' writer; of two writers, the one that does not run."""
     found = [states[name] for name in ("stream", "firehose") if name in states]
     return next((state for state in found if state != "running"), found[0] if found else None)
 

@@ -101,7 +101,7 @@ def completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def _repeats(values: pa.ChunkedArray) -> bool:
     """Return whether a dictionary makes the column smaller, as its first values show.
 
-    Where it does not, the writer would make one all the same, and keep it beside the values.
+    Otherwise the writer would store each value in the dictionary, and an index for each row.
     """
     if pa.types.is_nested(values.type):
         return False

@@ -1,4 +1,4 @@
-"""Reading of `source.sequence`, the text in which Debezium gives two LSNs of an event.
+"""Parser of `source.sequence`, Debezium's text with two LSNs of an event.
 
 They are the LSN of the last commit before, which may be null, and the event's: `["10","12"]`.
 """
@@ -16,7 +16,7 @@ from cdclake.jobs.stream.position_texts import Numbers
 
 _SEQUENCE = re.compile(r'\[(?:null|"([0-9]{1,18})"),"([0-9]{1,18})"\]').fullmatch
 _MOST_DIGITS = 18
-_AROUND = len('["",""]')  # characters of a text beside its digits
+_AROUND = len('["",""]')  # characters of a text that are no digits
 
 Flags = npt.NDArray[np.bool_]
 

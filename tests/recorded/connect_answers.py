@@ -1,7 +1,7 @@
-"""What workers of Kafka Connect answered to the connector of `doctor --probe-connector`.
+"""Recorded answers of Kafka Connect to the connector of `doctor --probe-connector`.
 
-`python -m tests.local.connect_worker` records connect_answers.json: by case the telling lines of
-the worker's log, and the reason with which it refused the connector.
+`python -m tests.local.connect_worker` records connect_answers.json: by case the relevant lines
+of the worker's log, and the reason with which it refused the connector.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FILE = FOLDER / "connect_answers.json"
 
 
 def recorded_answers() -> dict[str, str]:
-    """What the probe reads, by case."""
+    """Return the text that the probe reads, by case."""
     return {case: _text(answer) for case, answer in json.loads(FILE.read_text()).items()}
 
 

@@ -56,7 +56,9 @@ class AuditedKafka:
     log: Path
 
     def needed(self, role: str) -> set[Needed]:
-        """What the role's requests needed so far; `on` is `topic/NAME` or `group/NAME`.
+        """Return the permissions that the role's requests needed so far.
+
+        `on` is `topic/NAME` or `group/NAME`.
 
         A list of all topics shows only those that the client may describe, so the other topics in
         it are not needed.

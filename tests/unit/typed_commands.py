@@ -1,4 +1,4 @@
-"""What pages have people type, and what the programs that get it do not take."""
+"""Commands on the docs' pages, and those that their programs do not accept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the tables of a local lake are stored, and what readers of each can reach."""
+"""Storage locations of a local lake's tables, and the files that their readers can reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `forget` refuses before it touches anything, its keys, its report and the lines of logs."""
+"""Refusals of `forget` before it touches anything, its keys, report and redacted logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the broker's audit log says a role needs, in IAM's terms."""
+"""Permissions in IAM's terms that a role needs by the broker's audit log."""
 
 from __future__ import annotations
 
