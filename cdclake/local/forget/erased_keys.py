@@ -8,9 +8,8 @@ from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.trace.row_key import RowKey, key_by_source
+from cdclake.local.trace.source_row import has_row
 from cdclake.plan import Table
-from cdclake.postgres import poll_queries
-from cdclake.postgres.quoting import identifier
 
 _MAX_SHOWN = 5
 
@@ -35,7 +34,7 @@ def erasable_keys(lake: LocalLake, table: Table, words: Sequence[tuple[str, ...]
     """
     with connect(lake.dsn) as connection:
         keys = [key_by_source(connection, table, each) for each in dict.fromkeys(words)]
-        present = [key.words for key in keys if _has_row(connection, key)]
+        present = [key.words for key in keys if has_row(connection, key)]
     if present:
         shown = ", ".join(" ".join(each) for each in present[:_MAX_SHOWN])
         more = f" and {len(present) - _MAX_SHOWN} more" if len(present) > _MAX_SHOWN else ""
@@ -44,9 +43,3 @@ def erasable_keys(lake: LocalLake, table: Table, words: Sequence[tuple[str, ...]
             "delete them in the source first, then run the command again",
         )
     return keys
-
-
-def _has_row(connection: Connection, key: RowKey) -> bool:
-    columns = " AND ".join(f"{identifier(c.source)} = %s" for c in key.table.key_columns)
-    query = f"SELECT 1 FROM {poll_queries.relation(key.table)} WHERE {columns} LIMIT 1"
-    return connection.execute(query, key.words).fetchone() is not None

@@ -20,22 +20,23 @@ def source_facts(connection: Connection, plan: Plan, key: RowKey) -> SourceFacts
     """Return whether the source has the row, and whether the publication contains its table."""
     table = key.table
     connection.execute(_BOUND)
-    has_row = _has_row(connection, key)
+    exists = has_row(connection, key)
     if table.delivery == "poll":
-        return SourceFacts(has_row=has_row)
+        return SourceFacts(has_row=exists)
     members = connection.execute(
         _MEMBERS, (plan.source_object, table.schema, table.table)
     ).fetchall()
     row_filter = members[0][0] if members else None
-    is_hidden = row_filter is not None and has_row and not _has_row(connection, key, row_filter)
+    is_hidden = row_filter is not None and exists and not has_row(connection, key, row_filter)
     return SourceFacts(
-        has_row=has_row,
+        has_row=exists,
         is_published=bool(members),
         row_filter=row_filter if is_hidden else None,
     )
 
 
-def _has_row(connection: Connection, key: RowKey, row_filter: str = "true") -> bool:
+def has_row(connection: Connection, key: RowKey, row_filter: str = "true") -> bool:
+    """Return whether the source has the row, and the condition holds for it."""
     columns = " AND ".join(f"{identifier(c.source)} = %s" for c in key.table.key_columns)
     rows = f"{poll_queries.relation(key.table)} WHERE ({row_filter})".replace("%", "%%")
     query = f"SELECT 1 FROM {rows} AND {columns} LIMIT 1"
