@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cdclake.errors import InputError
-from cdclake.jobs.runtime.source import Connection, connect
+from cdclake.jobs.runtime.source import connect
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.trace.row_key import RowKey, key_by_source
 from cdclake.local.trace.source_row import has_row
