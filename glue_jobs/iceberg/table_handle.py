@@ -88,6 +88,16 @@ class TableHandle:
         planned.close()
         return found
 
+    def may_have(self, condition: Any) -> bool:
+        """Return whether a file of the current snapshot may have rows of Iceberg's expression."""
+        table = self._loaded()
+        if table.currentSnapshot() is None:
+            return False
+        planned = table.newScan().filter(condition).planFiles()
+        found = bool(planned.iterator().hasNext())
+        planned.close()
+        return found
+
     def field_id(self, column: str) -> int:
         """Return the id of a column of the current schema."""
         return int(self._loaded().schema().findField(column).fieldId())

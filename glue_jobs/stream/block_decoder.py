@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import astuple
 
 from cdclake.debezium.changelog_rows import Place
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE
@@ -49,11 +50,12 @@ class BlockDecoder:
         self._slow = StreamRows(table, plan)
         self._structs = EventStructs(table) if can_be_structs(table) else None
         self._schema = decoded_schema(table)
+        self._nothing = self._schema.empty_table()
         self._whole = table.replica_identity == "full"
-        self._columns = [ColumnDecoder(i, c, table, plan) for i, c in enumerate(table.columns)]
+        self._columns = [ColumnDecoder(column, table, plan) for column in table.columns]
         self._rules = RuleProofs(table)
         self._keys = [
-            (attrgetter(field_name(index)), attrgetter(field_name(table.columns.index(column))))
+            (attrgetter(field_name(index)), table.columns.index(column))
             for index, column in enumerate(table.key_columns)
         ]
         # Under replica identity full the event of an update has the old row, or values were lost.
@@ -68,7 +70,7 @@ class BlockDecoder:
     ) -> DecodedBlock:
         """Decode records of one partition of the table's topic, in the order of their offsets."""
         fast = np.zeros(len(values), bool)
-        at, rows = np.zeros(0, np.int64), self._schema.empty_table()
+        at, rows = np.zeros(0, np.int64), self._nothing
         parsed = parse_events(self._structs, values, keys) if self._structs is not None else None
         if parsed is not None and parsed.events:
             at = np.array(parsed.places, np.int64)
@@ -89,14 +91,15 @@ class BlockDecoder:
         facts = _Facts(events)
         images, proved = self._images(parsed, facts)
         proved &= facts.proved
-        for of_key, of_row in self._keys:
-            found = list(map(of_row, images))
-            if list(map(of_key, keys)) != found:
-                same = (of_key(k) == value for k, value in zip(keys, found, strict=True))
+        values = list(zip(*map(astuple, images), strict=True))  # of each column
+        for of_key, place in self._keys:
+            found = tuple(map(of_key, keys))
+            if found != values[place]:
+                same = (one == other for one, other in zip(found, values[place], strict=True))
                 proved &= np.fromiter(same, bool, len(keys))
         columns, unsent = [], {}
-        for column in self._columns:
-            decoded = column.decode(images)
+        for column, found in zip(self._columns, values, strict=True):
+            decoded = column.decode(found)
             columns.append(decoded.values)
             if decoded.unproved is not None:
                 proved &= ~decoded.unproved
@@ -198,7 +201,10 @@ class _Facts:
 
     def _epochs(self, texts: list[str]) -> Numbers:
         numbers = {text: int(text) if _EPOCH(text) else -1 for text in set(texts)}
-        epochs = np.array([numbers[text] for text in texts], np.int64)
+        if len(numbers) == 1:  # as nearly always
+            epochs = np.full(len(texts), *numbers.values(), np.int64)
+        else:
+            epochs = np.array([numbers[text] for text in texts], np.int64)
         self.proved = self.proved & (epochs >= 0)
         return np.maximum(epochs, 0)
 

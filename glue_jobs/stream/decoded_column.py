@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
 from cdclake.jobs.apply.representable_values import representable
-from cdclake.jobs.stream.event_structs import field_name, keeps_text
+from cdclake.jobs.stream.event_structs import keeps_text
 from cdclake.jobs.stream.value_proofs import is_real, kept_text
 from cdclake.plan import Column, Plan, Table
 
@@ -39,14 +38,13 @@ class DecodedColumn(NamedTuple):
 class ColumnDecoder:
     """Decoder of one column."""
 
-    def __init__(self, index: int, column: Column, table: Table, plan: Plan) -> None:
+    def __init__(self, column: Column, table: Table, plan: Plan) -> None:
         kind, self._is_key = column.column_type, column.name in table.key
         self.name = column.name
         self.is_lost_when_unsent = not (self._is_key or column.is_nulled) and is_lost_when_unsent(
             kind
         )
         self._kind, self._keeps_text = kind, keeps_text(column)
-        self._read = attrgetter(field_name(index))
         self._whole = table.replica_identity == "full"
         may_be_unsent = kind.toastable and not self._is_key
         forms = unavailable_forms(kind, plan.placeholder) if may_be_unsent else ()
@@ -54,9 +52,9 @@ class ColumnDecoder:
         is_checked = plan.not_representable == "quarantine"
         self._is_held = representable(kind) if is_checked else None
 
-    def decode(self, images: Sequence[Any]) -> DecodedColumn:
-        """Decode the column of these rows."""
-        values, unproved = self._values(images)
+    def decode(self, found: Sequence[Any]) -> DecodedColumn:
+        """Decode the column's values in the events' rows."""
+        values, unproved = self._values(found)
         unsent = None
         if self._placeholders is not None:
             is_unsent = pc.is_in(values, value_set=self._placeholders)
@@ -71,8 +69,7 @@ class ColumnDecoder:
             unproved = _either(unproved, _flags(pc.is_null(values)))
         return DecodedColumn(values, unproved, unsent)
 
-    def _values(self, images: Sequence[Any]) -> tuple[pa.Array, Flags | None]:
-        found = list(map(self._read, images))
+    def _values(self, found: Sequence[Any]) -> tuple[pa.Array, Flags | None]:
         if self._keeps_text:
             return self._texts(found)
         values = pa.array(found, _TYPES[self._kind.log])

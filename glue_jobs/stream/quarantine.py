@@ -7,7 +7,7 @@ quarantine, so a commit is fenced by the table's topic and offsets.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -42,27 +42,36 @@ def quarantine_files(files: Sequence[str], offsets: Offsets, lake: LakeTables, t
     """
     handle = TableHandle(lake, naming.QUARANTINE)  # operations and bulk loads write to it as well
     read_from = handle.stamped().snapshot_id
-    kept = lake.read(naming.QUARANTINE, read_from)
-    known = kept.where((F.col("topic") == table.topic) & F.col("offset").between(*offsets))
-    known = known.select("partition", "offset")
-    if read_from is not None and not known.isEmpty():
-        rows = read_rows(files, handle.target(), kept.limit(0))
-        fresh = rows.join(known, ["partition", "offset"], "left_anti").select(*kept.columns)
-        files = write_rows(fresh, handle.target())
+    places = _places(handle, table.topic, offsets)
+    if handle.may_have(places):
+        files = _unknown(files, offsets, handle, lake.read(naming.QUARANTINE, read_from), table)
     if files:
-        java = handle.expressions
-        places = (
-            java.equal("topic", table.topic),
-            java.greaterThanOrEqual("offset", offsets[0]),
-            java.lessThanOrEqual("offset", offsets[1]),
-        )
-        mine = java.alwaysTrue()
-        for place in places:
-            mine = getattr(java, "and")(mine, place)  # a keyword of Python
         with fenced(handle.name):
-            handle.append(files, read_from=read_from, unless_added=mine)
+            handle.append(files, read_from=read_from, unless_added=places)
         reach("after_quarantine_commit")
     return sum(rows_of(file) for file in files)
+
+
+def _places(handle: TableHandle, topic: str, offsets: Offsets) -> Any:
+    """Return Iceberg's expression for records of the topic within the offsets."""
+    java, (first, last) = handle.expressions, offsets
+    within = getattr(java, "and")(  # a keyword of Python
+        java.greaterThanOrEqual("offset", first), java.lessThanOrEqual("offset", last)
+    )
+    return getattr(java, "and")(java.equal("topic", topic), within)
+
+
+def _unknown(
+    files: Sequence[str], offsets: Offsets, handle: TableHandle, kept: DataFrame, table: Table
+) -> Sequence[str]:
+    """Return files of those records in `files` whose places are not among the kept ones."""
+    known = kept.where((F.col("topic") == table.topic) & F.col("offset").between(*offsets))
+    known = known.select("partition", "offset")
+    if known.isEmpty():
+        return files
+    rows = read_rows(files, handle.target(), kept.limit(0))
+    fresh = rows.join(known, ["partition", "offset"], "left_anti").select(*kept.columns)
+    return write_rows(fresh, handle.target())
 
 
 def quarantine_rows(
