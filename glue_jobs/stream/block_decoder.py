@@ -201,10 +201,7 @@ class _Facts:
 
     def _epochs(self, texts: list[str]) -> Numbers:
         numbers = {text: int(text) if _EPOCH(text) else -1 for text in set(texts)}
-        if len(numbers) == 1:  # as nearly always
-            epochs = np.full(len(texts), *numbers.values(), np.int64)
-        else:
-            epochs = np.array([numbers[text] for text in texts], np.int64)
+        epochs = np.array([numbers[text] for text in texts], np.int64)
         self.proved = self.proved & (epochs >= 0)
         return np.maximum(epochs, 0)
 

@@ -136,10 +136,15 @@ MUTATIONS = (
          ("glue_jobs/stream/changelog_task.py", "if partition in target.taken:", "if False:")),
     ),
     Mutation(
+        "quarantine a replayed event without a look at what is there", _cases("F7"),
+        (("glue_jobs/stream/quarantine.py", "if handle.may_have(places):", "if False:"),
+         ("glue_jobs/stream/changelog_task.py", "if partition in target.taken:", "if False:")),
+    ),
+    Mutation(
         "a stream that was replaced quarantines again",
         ("tests/spark/test_quarantine.py", "-k", "quarantines_nothing"),
-        (("glue_jobs/stream/quarantine.py", "unless_added=mine",
-          "unless_added=java.alwaysFalse()"),),
+        (("glue_jobs/stream/quarantine.py", "unless_added=places",
+          "unless_added=handle.expressions.alwaysFalse()"),),
     ),
     Mutation(
         "a rebuilt state forgets dropped columns",
