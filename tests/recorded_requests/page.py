@@ -73,8 +73,10 @@ def _lines() -> Iterator[str]:
     yield from _table(("function", "distinct calls", "calls"), rows)
     yield "## Requests that are refused on purpose"
     yield ""
-    refused = [(f"`{action}`", f"`{on}`", reason) for (action, on), reason in REFUSED.items()]
-    yield from _table(("action", "resource", "why the job goes on"), refused)
+    refused = [
+        (f"`{who}`", f"`{does}`", f"`{on}`", why) for (who, does, on), why in REFUSED.items()
+    ]
+    yield from _table(("job", "action", "resource", "why it goes on"), refused)
     yield _UNUSED
     yield from _table(("role", "action", "resource", "reason"), _unused_of_jobs())
     yield "Of the connector, on its cluster:"

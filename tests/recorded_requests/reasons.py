@@ -1,8 +1,8 @@
 """Permissions that no recorded request used, and requests without one, each with its reason.
 
 A synth test fails at one without a reason, and at a reason that is not needed. Source of `REFUSED`:
-`MkdirOperation` and `S3AFileSystem.deleteUnnecessaryFakeDirectories` of Hadoop 3.3.4, which catch
-the refusal.
+`MkdirOperation`, `S3AFileSystem.delete` and its `deleteUnnecessaryFakeDirectories` of Hadoop 3.3.4,
+which catch the refusal.
 """
 
 from __future__ import annotations
@@ -46,12 +46,19 @@ UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
 )  # fmt: skip
 
 
-# Recorded, and not granted to each job that asked: S3A goes on when these are refused.
+# Recorded of a job, and not granted to it: S3A goes on when it is refused.
 _MARKS = "S3A only removes marks of folders that have files"
+_LOOKS = "S3A only looks for a file where it makes folders"
 REFUSED = {
-    ("s3:GetObject", "STATE/checkpoints"): "S3A only looks for a file where it makes folders",
-    ("s3:DeleteObject", "STATE/checkpoints/"): _MARKS,
-    ("s3:DeleteObject", "STATE/checkpoints/shop/"): _MARKS,
+    (STREAM, "s3:GetObject", "STATE/checkpoints"): _LOOKS,
+    (STREAM, "s3:DeleteObject", "STATE/checkpoints/"): _MARKS,
+    (PROBE, "s3:GetObject", "STATE/checkpoints"): _LOOKS,
+    (PROBE, "s3:GetObject", "STATE/checkpoints/shop"): _LOOKS,
+    (PROBE, "s3:DeleteObject", "STATE/checkpoints/"): _MARKS,
+    (PROBE, "s3:DeleteObject", "STATE/checkpoints/shop/"): _MARKS,
+    (PROBE, "s3:PutObject", "STATE/checkpoints/shop/"): (
+        "S3A only marks the folder of what it has removed"
+    ),
 }
 # Of the connector: granted at Kafka, and asked for by no recorded request.
 _OWN, _OTHER = "__amazon_msk_connect_*_shop-source_*", "__msk_connect_*_shop-source_*"

@@ -51,7 +51,7 @@ def role_name(job: str) -> str:
 def calls_of(job: str) -> Iterator[Call]:
     """What IAM is asked for the recorded requests of a job, and does not refuse on purpose."""
     for request in known()[job]:
-        if request not in REFUSED:
+        if (job, *request) not in REFUSED:
             yield from asked_for(*request)
 
 
@@ -126,7 +126,7 @@ def test_the_role_of_a_job_allows_what_it_asked_for(variants, job):
 def test_what_s3a_can_do_without_is_refused(variants):
     """For then a role has no right outside of its pipeline's checkpoints."""
     refused = {
-        request
+        (job, *request)
         for job in (STREAM, PROBE)
         for request in known()[job]
         for action, arn, via in asked_for(*request)
