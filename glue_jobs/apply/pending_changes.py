@@ -120,7 +120,7 @@ def may_hold_lsn(changelog: TableHandle, *, from_lsn: int, through: int) -> bool
     from_there = changelog.expressions.greaterThanOrEqual(naming.LSN, from_lsn)
     ingested = changelog.ingested(after=-1, through=through)
     condition = getattr(changelog.expressions, "and")(from_there, ingested)
-    return bool(changelog.described(condition))
+    return changelog.may_have(condition)
 
 
 def _pending_file(described: dict[str, Any], field: int, after: int, through: int) -> PendingFile:
