@@ -1,6 +1,5 @@
 """The job of a batch: its tasks, its memory, and the files that it writes."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.jvm.java import each
 from cdclake.jobs.stream import changelog_job
 from cdclake.jobs.stream.changelog_job import run_changelog_job
+from tests.local.repeated_work import repeated
 from tests.spark.events import RECORD, Engine
 from tests.spark.test_micro_batch import Stream
 
@@ -151,21 +151,14 @@ MEBIBYTE = 1 << 20
 def watched_workers() -> Iterator[list[int]]:
     """Sample the resident memory of Spark's Python workers, the largest of each sample."""
     peaks: list[int] = []
-    ended = threading.Event()
 
     def sample() -> None:
-        while not ended.wait(0.05):
-            sizes = [0]
-            for process in psutil.Process().children(recursive=True):
-                with suppress(psutil.NoSuchProcess):
-                    if process.name().startswith("python"):
-                        sizes.append(process.memory_info().rss)
-            peaks.append(max(sizes))
+        sizes = [0]
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if process.name().startswith("python"):
+                    sizes.append(process.memory_info().rss)
+        peaks.append(max(sizes))
 
-    sampler = threading.Thread(target=sample)
-    sampler.start()
-    try:
+    with repeated(sample, 0.05):
         yield peaks
-    finally:
-        ended.set()
-        sampler.join()
