@@ -16,8 +16,8 @@ from benchmarks.sizes import Size
 from benchmarks.storage import Storage, far_away, in_folder
 
 TARGETS = {
-    "samples_way": Bound(">=", 20),
-    "plain_merge": Bound(">=", 2.5),
+    "samples_way": Bound(">=", 25),
+    "plain_merge": Bound(">=", 5),
     "hudi": Bound(">=", 1.5),
     "delta": Bound(">=", 5),
 }
@@ -44,7 +44,7 @@ def measure_growth(size: Size, work: Path) -> Measure:
 
 def measure_far(size: Size, work: Path) -> Measure:
     """P9: as P1, with S3 and Glue some way off, for those who have tables there."""
-    targets = {"plain_merge": Bound(">=", 1.5)}
+    targets = {"plain_merge": Bound(">=", 4)}
     return _beside_peers(_runs([OURS, *targets], size, work, far_away), targets)
 
 

@@ -94,9 +94,10 @@ def _taken(measure: str, size: Size, work: Path) -> tuple[dict[str, Any], bool]:
         part = PARTS[measure](size, work)
         is_right = all(run["wrong"] is None for run in part["runs"])
         return {"measured": _circumstances(), **part}, is_right
+    measured = _circumstances()  # before it begins: a commit may be made meanwhile
     taken = MEASURES[measure](size, work)
     is_right = all(run.wrong is None for run in taken.runs)
-    return {"measured": _circumstances(), **taken.as_json()}, is_right
+    return {"measured": measured, **taken.as_json()}, is_right
 
 
 def keep(place: Path, measure: str, found: dict[str, Any]) -> None:

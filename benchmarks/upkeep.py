@@ -58,13 +58,13 @@ def measure_maintenance(size: Size, work: Path) -> Measure:
         for keys in size.keys
         for name, of_rows in sized.items()
     ]
-    return worst_subject(runs, OURS, lambda _: {small: Bound("<=", 1.5)})
+    return worst_subject(runs, OURS, lambda _: {small: Bound("<=", 1.3)})
 
 
 def _reading_targets(subject: str) -> Mapping[str, Bound]:
     if subject.startswith(_MAINTENANCE):
         return {APPLYING: Bound("<=", 0.2)}
-    return {COMPACTED: Bound("<=", 1.3 if "zipf" in subject else 1.5)}
+    return {COMPACTED: Bound("<=", 1.3)}
 
 
 def _reading_runs(size: Size, keys: Keys, work: Path) -> list[Run]:
