@@ -158,11 +158,19 @@ def test_the_page_says_what_is_met_and_what_is_not_measured():
 
 
 def test_the_page_says_what_growth_costs():
-    runs = [Run("ours", {"rows": rows}, None, [FIGURES]) for rows in (1_000_000, 10_000_000)]
-    targets = {"small": Bound("<=", 1.3)}
-    measure = Measure(ours=2.9, peers={"small": 2.0}, targets=targets, runs=runs).as_json()
-    text = page({"machine": {}, "versions": {}, "measures": {"P2": {**MEASURED, **measure}}})
-    assert "Each further 10,000,000 rows take 1.00 s more." in text
+    def sized(rows: int, seconds: float, counting: float) -> Run:
+        figures = {**FIGURES, "seconds": seconds, "counting": counting}
+        return Run("ours", {"rows": rows}, None, [figures])
+
+    runs = [sized(1_000_000, 0.5, 0.1), sized(11_000_000, 0.9, 0.4), sized(111_000_000, 5.0, 4.2)]
+    bounds = {"small": Bound("<=", 1.3)}
+    measure = Measure(ours=0.9, peers={"small": 0.5}, targets=bounds, runs=runs)
+    kept = {**MEASURED, **measure.as_json()}
+    text = page({"machine": {}, "versions": {}, "measures": {"P2": kept}})
+    of_ten = "rows each further 10,000,000 rows take"
+    assert f"From 1,000,000 to 11,000,000 {of_ten} 0.10 s more to apply to" in text
+    assert f"From 11,000,000 to 111,000,000 {of_ten} 0.03 s more to apply to" in text
+    assert "and 0.38 s more to count." in text
 
 
 def test_the_page_says_who_spent_the_cpu_where_that_was_measured():
