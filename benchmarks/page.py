@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from benchmarks.changelog import fitted
 from benchmarks.charts import bar_chart
 from benchmarks.contenders import CONTENDERS, OURS
 from benchmarks.page_text import (
     COST_TITLES,
+    FITTED,
     INTRODUCTION,
     KINDS,
     PER_TEN_MILLION,
@@ -85,6 +87,22 @@ def _costs(costs: Mapping[str, Any]) -> Iterator[str]:
     yield _table(("cost", "measured", "target"), rows)
     for name, cost in costs.items():
         yield f"{COST_TITLES[name]}: {_circumstances(cost['measured'])}"
+    yield from _fits({n: cost["runs"] for n, cost in costs.items() if len(cost["runs"]) == 4})
+
+
+def _fits(runs: Mapping[str, list[Mapping[str, Any]]]) -> Iterator[str]:
+    """The formula of a batch's CPU seconds, by measure."""
+    rows = []
+    for name, of_sizes in runs.items():
+        fit = fitted(of_sizes)
+        sizes = [sorted({run[of] for run in of_sizes}) for of in ("tables", "changes")]
+        measured = ["; ".join(f"{size:,}" for size in of) for of in sizes]
+        costs = (f"{fit.batch:.2f}", f"{fit.table:.3f}", f"{fit.change * 1e6:.1f}")
+        rows.append((COST_TITLES[name], *costs, f"{fit.error:.2f}", *measured))
+    if rows:
+        yield FITTED
+        heads = ("a, s", "b, s", "c, us", "off by at most, s", "tables", "changes")
+        yield _table(("CPU of", *heads), rows)
 
 
 def _circumstances(measured: Mapping[str, str]) -> str:

@@ -9,6 +9,10 @@ COST_TITLES = {
     "N7": "Requests to S3 and Glue, 30 ms and 80 ms away, with the states",
     "N7a": "Requests to S3 and Glue, 30 ms and 80 ms away, changelogs only",
 }
+FITTED = (
+    "The CPU seconds of a batch are a + b x tables + c x changes, fitted by least squares to the "
+    "medians of batches of these sizes:\n"
+)
 TITLES = {
     "P1": "Changes from memory into the table, and one count over it",
     "P2": "The same, as the table grows",

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from benchmarks.changelog import LOG_COST, judged_costs
+from benchmarks.changelog import LOG_COST, fitted, judged_costs
 from benchmarks.dataset import DataSet
 from benchmarks.expected import differences, same_rows
 from benchmarks.history import INSERTS_ONLY, History
@@ -228,3 +228,23 @@ def test_costs_follow_from_batches_of_different_sizes() -> None:
         LOG_COST,
     )
     assert not slower["met"]
+
+
+def test_the_formula_follows_from_batches_of_different_sizes() -> None:
+    def run(tables: int, changes: int, cpu: float) -> dict[str, Any]:
+        return {"tables": tables, "changes": changes, "cpu_seconds": [cpu]}
+
+    def runs(last: float) -> list[dict[str, Any]]:
+        return [run(1, 0, 1.1), run(1, 100_000, 2.1), run(21, 0, 3.1), run(21, 100_000, last)]
+
+    exact, other = fitted(runs(4.1)), fitted(runs(4.5))
+    assert (exact.batch, exact.table, exact.change) == pytest.approx((1.0, 0.1, 1e-5))
+    assert exact.error == pytest.approx(0)
+    assert exact.of(10, 50_000) == pytest.approx(2.5)
+    assert other.error == pytest.approx(0.1)
+    text = page({"machine": {}, "versions": {}, "measures": {"N1": _cost(runs(4.1))}})
+    assert "| 1.00 | 0.100 | 10.0 | 0.00 | 1; 21 | 0; 100,000 |" in text
+
+
+def _cost(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"measured": MEASURED["measured"], "ours": {}, "target": {}, "runs": runs}
