@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from benchmarks.comparison import Arena
@@ -30,15 +31,21 @@ def measure_apply(size: Size, work: Path) -> Measure:
 
 
 def measure_growth(size: Size, work: Path) -> Measure:
-    """P2: ours on the table of P1 beside ours on one of a tenth of its rows."""
-    small = f"{OURS}, {size.rows // 10:,} rows"
-    tenth = _runs([OURS], replace(size, rows=size.rows // 10), work, in_folder)
-    whole = _runs([OURS], size, work, in_folder)
+    """P2: ours on the table of P1, on a tenth of its rows, and on ten times as many.
+
+    Uniform keys, of which each batch has some in every file.
+    """
+    runs = [
+        _runs([OURS], replace(size, rows=rows, keys=("uniform",)), work, in_folder)
+        for rows in (size.rows // 10, size.rows, size.rows * 10)
+    ]
+    small, whole, large = (median_of(of_rows, OURS) for of_rows in runs)
+    tenth, tenfold = (f"{OURS}, {rows:,} rows" for rows in (size.rows // 10, size.rows * 10))
     return Measure(
-        ours=median_of(whole, OURS),
-        peers={small: median_of(tenth, OURS)},
-        targets={small: Bound("<=", 1.3)},
-        runs=[*tenth, *whole],
+        ours=whole,
+        peers={tenth: small, tenfold: large},
+        targets={tenth: Bound("<=", 1.3)},
+        runs=list(chain(*runs)),
     )
 
 

@@ -51,6 +51,20 @@ LOG_REQUESTS: Target = {"requests_per_table": 9.0}
 STATE_REQUESTS: Target = {"requests_per_table": 23.0}
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """CPU seconds of a batch, of each of its tables, and of each of its changes."""
+
+    batch: float
+    table: float
+    change: float
+    error: float = 0.0  # how far the formula is from a run's median at most
+
+    def of(self, tables: int, changes: int) -> float:
+        """Compute the CPU seconds of a batch by the formula."""
+        return self.batch + self.table * tables + self.change * changes
+
+
 def measure_changelog(size: Size, work: Path) -> dict[str, Any]:
     """N1a: the figures, the target, whether it is met, and every batch."""
     return judged_costs(_cost_runs(size, work, "scheduled"), LOG_COST)
@@ -134,6 +148,19 @@ def judged_costs(runs: Sequence[Mapping[str, Any]], target: Target) -> dict[str,
     )
     shown = {name: round(value, 4) for name, value in ours.items()}
     return {"ours": shown, "peers": {}, "target": target, "met": met, "runs": list(runs)}
+
+
+def fitted(runs: Sequence[Mapping[str, Any]]) -> Fit:
+    """Fit the CPU seconds of a batch to the medians of those four runs, by least squares."""
+    median = {
+        (run["tables"], run["changes"]): statistics.median(run["cpu_seconds"]) for run in runs
+    }
+    (one, many), (few, much) = (sorted({key[at] for key in median}) for at in (0, 1))
+    table = sum(median[many, n] - median[one, n] for n in (few, much)) / 2 / (many - one)
+    change = sum(median[n, much] - median[n, few] for n in (one, many)) / 2 / (much - few)
+    batch = sum(median.values()) / 4 - table * (one + many) / 2 - change * (few + much) / 2
+    fit = Fit(batch, table, change)
+    return replace(fit, error=max(abs(median[key] - fit.of(*key)) for key in median))
 
 
 def plan_of(tables: int, apply: Apply) -> Plan:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 from psycopg.conninfo import make_conninfo
 
+from benchmarks.metering import cpu_by_program
+from benchmarks.session import PROJECT
 from cdclake import naming
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import TableSnapshot
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.local import lifecycle
+from cdclake.local.components import aws
 from cdclake.local.demo.freshness import Appended, ages, first_visible
 from cdclake.local.demo.interrupts import uninterrupted
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake, open_lake
+from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.process.home import Home
+from cdclake.local.process.supervisor_client import SUPERVISOR, Component
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.verify import verify_lake
 from cdclake.plan import Plan
@@ -50,6 +59,42 @@ def stream(home: Home, plan: Plan) -> LocalLake:
     """Have the lake stream the plan; it returns when a marker has come through."""
     lifecycle.up(home, plan, "a benchmark's", None)
     return open_lake(home)
+
+
+@contextmanager
+def far_aws() -> Iterator[None]:
+    """Lakes that start within the block have S3 30 ms and Glue 80 ms away."""
+    near = aws.component
+
+    def far(home: Home, port: int) -> Component:
+        component = near(home, port)
+        command = (sys.executable, "-m", "benchmarks.latency_proxy")
+        place = ("--port", str(port), "--data", str(home.data(aws.NAME)))
+        spec = replace(component.spec, argv=(*command, *place), cwd=str(PROJECT))
+        return replace(component, spec=spec)
+
+    with mock.patch.object(aws, "component", far):
+        yield
+
+
+def cpu_of_parts(home: Home) -> dict[str, float]:
+    """CPU seconds so far of each part of the lake, and of its writer, which is this process.
+
+    The stream's Java is a part, and the rest of it, which is Python, another one.
+    """
+    writer = os.times()
+    found = {"writer": writer.user + writer.system}
+    for part in stack.components(home):
+        if part["name"] == SUPERVISOR or part["pid"] is None:
+            continue
+        spent = cpu_by_program(part["pid"])
+        java = spent.pop("java", 0.0)
+        others = sum(spent.values())
+        named = {part["name"]: java + others}
+        if part["name"] == STREAM:
+            named = {f"{STREAM}'s Java": java, f"{STREAM}'s Python": others}
+        found |= named
+    return found
 
 
 def await_arrival(lake: LocalLake) -> None:

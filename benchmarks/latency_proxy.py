@@ -40,7 +40,7 @@ class FarAws:
             _, service = scope(environ)
             with self._lock:
                 self._counts[service] += 1
-            time.sleep(LATENCY_SECONDS[service])
+            time.sleep(LATENCY_SECONDS.get(service, 0.0))
         return self._near(environ, body)
 
 

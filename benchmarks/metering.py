@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -92,6 +93,16 @@ def metered() -> Iterator[Meter]:
 def cpu_seconds(root: int | None = None) -> float:
     """User and system time so far of a process (this one, if none is named) and all below it."""
     return sum(cpu_by_thread(_tree(root)).values())
+
+
+def cpu_by_program(root: int) -> dict[str, float]:
+    """User and system time so far of a process and all below it, by the programs' names."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    for process in _tree(root):
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            spent[process.name()] += times.user + times.system
+    return spent
 
 
 def _tree(root: int | None = None) -> list[psutil.Process]:

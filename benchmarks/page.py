@@ -9,18 +9,27 @@ import json
 import statistics
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
+from benchmarks.changelog import fitted
 from benchmarks.charts import bar_chart
 from benchmarks.contenders import CONTENDERS, OURS
-from benchmarks.page_text import COST_TITLES, INTRODUCTION, KINDS, PROFILED, TITLES, WORDS
+from benchmarks.page_text import (
+    COST_TITLES,
+    FITTED,
+    INTRODUCTION,
+    KINDS,
+    PER_TEN_MILLION,
+    PROFILED,
+    TITLES,
+    WORDS,
+)
 from benchmarks.session import PROJECT
 
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
 PROFILE = RESULTS.with_name("profile.json")
 DOCS = PROJECT / "docs"
-
-_BY_SIZE = ("P2", "P8")
 
 
 def main() -> int:
@@ -78,6 +87,22 @@ def _costs(costs: Mapping[str, Any]) -> Iterator[str]:
     yield _table(("cost", "measured", "target"), rows)
     for name, cost in costs.items():
         yield f"{COST_TITLES[name]}: {_circumstances(cost['measured'])}"
+    yield from _fits({n: cost["runs"] for n, cost in costs.items() if len(cost["runs"]) == 4})
+
+
+def _fits(runs: Mapping[str, list[Mapping[str, Any]]]) -> Iterator[str]:
+    """The formula of a batch's CPU seconds, by measure."""
+    rows = []
+    for name, of_sizes in runs.items():
+        fit = fitted(of_sizes)
+        sizes = [sorted({run[of] for run in of_sizes}) for of in ("tables", "changes")]
+        measured = ["; ".join(f"{size:,}" for size in of) for of in sizes]
+        costs = (f"{fit.batch:.2f}", f"{fit.table:.3f}", f"{fit.change * 1e6:.1f}")
+        rows.append((COST_TITLES[name], *costs, f"{fit.error:.2f}", *measured))
+    if rows:
+        yield FITTED
+        heads = ("a, s", "b, s", "c, us", "off by at most, s", "tables", "changes")
+        yield _table(("CPU of", *heads), rows)
 
 
 def _circumstances(measured: Mapping[str, str]) -> str:
@@ -127,8 +152,8 @@ def _runs(measure: Mapping[str, Any]) -> str:
                 run["contender"],
                 subject,
                 f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})",
-                _median([batch["cpu_seconds"] for batch in figures], ".1f"),
-                str(max(batch["peak_mib"] for batch in figures)),
+                _median([batch.get("cpu_seconds") for batch in figures], ".1f"),
+                str(max((b["peak_mib"] for b in figures if "peak_mib" in b), default="")),
                 *(_median([b.get(name) for b in requests], "g") for name in ("s3", "glue")),
             )
         )
@@ -151,17 +176,25 @@ def _who_spent(measure: Mapping[str, Any]) -> Iterator[str]:
 
     Medians: a thread's end within one batch may put its seconds under another kind.
     """
-    spent = {
-        (run["contender"], _subject(run)): [b["cpu_by_kind"] for b in run["figures"]]
-        for run in measure["runs"]
-        if all("cpu_by_kind" in batch for batch in run["figures"])
-    }
+    spent = _spent(measure, "cpu_by_kind")
     batches = [batch for of_run in spent.values() for batch in of_run]
     kinds = [kind for kind in KINDS if any(batch.get(kind) for batch in batches)]
     if kinds:
         yield "Who spent them, in CPU seconds a batch:\n"
         heads = ("contender", "of", *(KINDS[kind] for kind in kinds))
         yield _table(heads, ((*names, *_medians(run, kinds)) for names, run in spent.items()))
+    for (_, subject), [stretch] in _spent(measure, "cpu_by_part").items():
+        yield f"CPU seconds of each part of the lake, {subject}:\n"
+        yield _table(tuple(stretch), [tuple(f"{seconds:.1f}" for seconds in stretch.values())])
+
+
+def _spent(measure: Mapping[str, Any], by: str) -> Mapping[tuple[str, str], list[Any]]:
+    """By contender and subject the batches' CPU seconds, of the runs that have them."""
+    return {
+        (run["contender"], _subject(run)): [batch[by] for batch in run["figures"]]
+        for run in measure["runs"]
+        if run["figures"] and all(by in batch for batch in run["figures"])
+    }
 
 
 def _medians(batches: list[Mapping[str, float]], kinds: list[str]) -> Iterator[str]:
@@ -183,15 +216,23 @@ def _one_batch(acts: Mapping[str, Any], commit: str) -> Iterator[str]:
 
 
 def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
-    """What growth costs, where sizes were compared."""
-    [peer] = measure["peers"].values() if name in _BY_SIZE else [None]
-    if isinstance(peer, float) and isinstance(measure["ours"], float):
-        rows = [run["rows"] for run in measure["runs"]]
-        seconds = (measure["ours"] - peer) / (max(rows) - min(rows)) * 10_000_000
-        if seconds > 0:
-            yield f"Each further 10,000,000 rows take {seconds:.2f} s more.\n"
-        else:
-            yield "The larger table took no longer than the smaller one.\n"
+    """What growth costs, where sizes were compared: from each size to the next."""
+    if name != "P2":
+        return
+    runs = sorted((run for run in measure["runs"] if run["figures"]), key=lambda run: run["rows"])
+    for small, large in pairwise(runs):
+        tens = (large["rows"] - small["rows"]) / 10_000_000
+        counting = (_middle(large, "counting") - _middle(small, "counting")) / tens
+        seconds = (_middle(large, "seconds") - _middle(small, "seconds")) / tens
+        yield (
+            f"From {small['rows']:,} to {large['rows']:,} rows each further 10,000,000 rows take "
+            f"{seconds - counting:.2f} s more to apply to (target: <= {PER_TEN_MILLION:.2f} s), "
+            f"and {counting:.2f} s more to count.\n"
+        )
+
+
+def _middle(run: Mapping[str, Any], figure: str) -> float:
+    return float(statistics.median(batch[figure] for batch in run["figures"]))
 
 
 def _contenders() -> str:

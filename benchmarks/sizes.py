@@ -13,7 +13,7 @@ class Streaming:
 
     tables: int
     backlog: int  # changes that Debezium is given at once
-    first_rate: float  # changes a second; a rate that any machine holds
+    first_rate: float  # changes a second, the first to be tried
     probe_seconds: float
     hold_seconds: float  # for which a rate has to be held to count
 
@@ -62,7 +62,7 @@ SIZES = {
         rounds=3,
         viewed=1_000_000,
         streaming=Streaming(
-            tables=20, backlog=300_000, first_rate=1000, probe_seconds=60, hold_seconds=300
+            tables=20, backlog=300_000, first_rate=4000, probe_seconds=60, hold_seconds=300
         ),
         buffering=Buffering(seconds=2_715, buffer_seconds=(60, 300, 900), records_a_second=50),
         measures=EVERY,
@@ -80,7 +80,7 @@ SIZES = {
         rounds=1,
         viewed=200_000,
         streaming=Streaming(
-            tables=20, backlog=300_000, first_rate=1000, probe_seconds=60, hold_seconds=300
+            tables=20, backlog=100_000, first_rate=4000, probe_seconds=45, hold_seconds=60
         ),
         buffering=Buffering(seconds=190, buffer_seconds=(10, 30, 60), records_a_second=50),
         measures=("P1", "P3", "P4"),

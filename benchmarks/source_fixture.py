@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import duckdb
 import psycopg
 from psycopg import sql
 
-from benchmarks.orders import COLUMNS, KEY, SOURCE_TYPES
-from cdclake.plan import Table
+from benchmarks.many_tables import TEXT
+from benchmarks.orders import COLUMNS
+from cdclake.plan import Column, Table
 
 _BLOCK = 1 << 20
 
 
 def create_tables(dsn: str, tables: Iterable[Table]) -> None:
-    """Each table anew, empty, with the key of `orders`."""
-    columns = sql.SQL(", ").join(
-        sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind))
-        for name, kind in SOURCE_TYPES.items()
-    )
+    """Create each table anew, empty; `TEXT` is stored out of line, uncompressed."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         for table in tables:
             name = sql.Identifier(table.schema, table.table)
+            columns = [sql.SQL(" ").join(_declared(column)) for column in table.columns]
+            keys = sql.SQL(", ").join(sql.Identifier(column.source) for column in table.key_columns)
             connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name))
             connection.execute(
                 sql.SQL("CREATE TABLE {} ({}, PRIMARY KEY ({}))").format(
-                    name, columns, sql.Identifier(KEY)
+                    name, sql.SQL(", ").join(columns), keys
                 )
             )
+
+
+def _declared(column: Column) -> Iterator[sql.Composable]:
+    yield sql.Identifier(column.source)
+    yield sql.SQL(column.type)
+    if column.name == TEXT:
+        yield sql.SQL("STORAGE EXTERNAL")
 
 
 def fill_table(dsn: str, table: Table, base: Path, scratch: Path) -> None:

@@ -4,35 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import psycopg
 from psycopg import sql
 
-from benchmarks.orders import ORDERS, PLAN
-from cdclake import naming
-from cdclake.plan import Plan, Table
+from benchmarks.many_tables import value_of
+from cdclake.plan import Table
 
 CHANGES = 100  # in a transaction, all of one table: so many inserts, updates and deletes
 INSERTS, UPDATES, DELETES = 70, 25, 5
-_ROWS = """
-INSERT INTO {table} SELECT key, 1 + key % 100000, 1 + key % 9, (key % 90000) * 0.97, 'open',
-    md5(key::text), key % 2 = 0, now(), now() FROM generate_series({first}, {last}) AS key
-"""
+_INSERT = "INSERT INTO {table} SELECT {values} FROM generate_series({first}, {last}) AS key"
+_IDS = "(SELECT {id} FROM generate_series({first}, {last}) AS key)"
 _UPDATE = (
-    "UPDATE {table} SET status = 'paid', updated_at = now() WHERE id BETWEEN {first} AND {last}"
+    "UPDATE {table} SET status = 'paid', updated_at = now() WHERE id = ANY (ARRAY" + _IDS + ")"
 )
-_DELETE = "DELETE FROM {table} WHERE id BETWEEN {first} AND {last}"
-
-
-def plan_of_many(count: int, trigger_seconds: int) -> Plan:
-    """A pipeline of so many tables, each like `ORDERS`."""
-    names = [f"orders_{number:02}" for number in range(1, count + 1)]
-    tables = tuple(
-        replace(ORDERS, table=n, name=n, topic=naming.topic_name(PLAN.name, "public", n))
-        for n in names
-    )
-    return replace(PLAN, tables=tables, trigger_seconds=trigger_seconds)
+_DELETE = "DELETE FROM {table} WHERE id = ANY (ARRAY" + _IDS + ")"
 
 
 @dataclass(slots=True)
@@ -58,7 +45,7 @@ class Traffic:
         """So many rows into each table."""
         with psycopg.connect(self._dsn, autocommit=True) as connection:
             for table, keys in zip(self._tables, self._keys, strict=True):
-                _execute(connection, _ROWS, table, keys.following, keys.following + rows - 1)
+                _execute(connection, _INSERT, table, keys.following, keys.following + rows - 1)
                 keys.following += rows
 
     def write(self, changes: int) -> None:
@@ -86,7 +73,7 @@ class Traffic:
         table, keys = self._tables[number], self._keys[number]
         middle = keys.first + (keys.following - keys.first) // 2
         with connection.pipeline(), connection.transaction():
-            _execute(connection, _ROWS, table, keys.following, keys.following + INSERTS - 1)
+            _execute(connection, _INSERT, table, keys.following, keys.following + INSERTS - 1)
             _execute(connection, _UPDATE, table, middle, middle + UPDATES - 1)
             _execute(connection, _DELETE, table, keys.first, keys.first + DELETES - 1)
         keys.following += INSERTS
@@ -96,5 +83,12 @@ class Traffic:
 def _execute(
     connection: psycopg.Connection, statement: str, table: Table, first: int, last: int
 ) -> None:
-    name = sql.Identifier(table.schema, table.table)
-    connection.execute(sql.SQL(statement).format(table=name, first=first, last=last))
+    [key] = table.key_columns
+    query = sql.SQL(statement).format(
+        table=sql.Identifier(table.schema, table.table),
+        values=sql.SQL(", ").join(sql.SQL(value_of(column)) for column in table.columns),
+        id=sql.SQL(value_of(key)),
+        first=first,
+        last=last,
+    )
+    connection.execute(query)

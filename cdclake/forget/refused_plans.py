@@ -25,12 +25,6 @@ def _reasons(plan: Plan, table: Table) -> Iterator[tuple[str, str]]:
             "a poll finds its rows, whose reading the erasure cannot order",
             "capture the table from the log: remove its `capture: poll`",
         )
-    copies = [copy.name for copy in plan.copies if copy.table == table.name]
-    if copies:
-        yield (
-            f"it has the Hudi copy {copies[0]}, whose older files stay",
-            "remove the copy from the file, delete its folder and all versions of its objects",
-        )
     sinks = [each.name for each in plan.connectors]
     if sinks:
         yield (

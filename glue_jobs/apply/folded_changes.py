@@ -18,6 +18,7 @@ from cdclake import naming
 from cdclake.debezium.position import HISTORY_LENGTH
 from cdclake.iceberg.latest_row import NEWEST_FACTS
 from cdclake.jobs.apply.state_values import to_state
+from cdclake.jobs.iceberg.row_selection import RowNumbers
 from cdclake.plan import Table
 
 Rows = npt.NDArray[np.int64]
@@ -43,11 +44,12 @@ def fold(changes: pa.Table, table: Table, carried: Sequence[str], floor: str) ->
     keys = {c.name: to_state(columns[c.name], c.column_type) for c in table.key_columns}
     codes, count = group_codes(list(keys.values()))
     newest = _last_rows(codes, count, np.arange(len(changes)))
-    taken = pa.array(newest)
-    folded = {name: values.take(taken) for name, values in keys.items()}
-    folded[naming.POSITION] = columns[naming.POSITION].take(taken)
-    folded |= {fact: columns[fact].take(taken) for fact in NEWEST_FACTS}
+    latest = RowNumbers(newest, len(changes))
+    folded = {name: latest.take(values) for name, values in keys.items()}
+    folded[naming.POSITION] = latest.take(columns[naming.POSITION])
+    folded |= {fact: latest.take(columns[fact]) for fact in NEWEST_FACTS}
     is_delete = pc.equal(folded[naming.OP], "d")
+    has_deletes = pc.any(is_delete).as_py()
     folded[naming.DELETED] = _is_deleted(is_delete, folded[naming.POSITION], floor)
     positions: dict[str, pa.Array] = {}
     for column in table.value_columns:
@@ -58,8 +60,9 @@ def fold(changes: pa.Table, table: Table, carried: Sequence[str], floor: str) ->
             held = columns[column.name].take(rows)
             positions[column.name] = columns[naming.POSITION].take(rows)
         else:
-            held = columns[column.name].take(taken)
-            held = pc.if_else(is_delete, pa.scalar(None, held.type), held)
+            held = latest.take(columns[column.name])
+            if has_deletes:
+                held = pc.if_else(is_delete, pa.scalar(None, held.type), held)
         folded[column.name] = to_state(held, column.column_type)
     lacking = _grouped_any(codes, count, _lacks_values(columns, table))
     return FoldedChanges(folded, positions, pa.array(lacking))

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from cdclake import naming
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed, names_in_file
+from cdclake.jobs.iceberg.row_selection import filtered
 from cdclake.jobs.iceberg.table_handle import TableHandle
 
 # Of one update: its rows are held in a task.
@@ -69,7 +70,7 @@ class PendingChanges:
         for block in file.iter_batches(use_threads=False):
             at = block.column(names[naming.INGESTED_AT])
             wanted = pc.and_(pc.greater(at, low), pc.less_equal(at, high))
-            parts.append(pa.Table.from_batches([block]).filter(wanted))
+            parts.append(filtered(pa.Table.from_batches([block]), wanted))
         rows = pa.concat_tables(parts)
         return pa.table({name: rows.column(in_file) for name, in_file in names.items()})
 

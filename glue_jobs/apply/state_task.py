@@ -31,6 +31,7 @@ from cdclake.jobs.apply.stored_rows import read_key_columns, read_places
 from cdclake.jobs.iceberg.data_file import Delta, LiveFile, path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.parquet_file import arrow_schema
+from cdclake.jobs.iceberg.row_selection import RowNumbers, filtered
 from cdclake.plan import Table
 
 log = logging.getLogger("cdclake.state")
@@ -102,7 +103,7 @@ def _above(changes: pa.Table, target: StateTarget) -> pa.Table:
     if target.floor and target.table.deletes != "soft":
         at = changes.column(naming.POSITION).combine_chunks()
         is_change = pc.and_(is_change, pc.greater_equal(history_parts(at), target.floor))
-    return changes.filter(is_change)
+    return filtered(changes, is_change)
 
 
 @dataclass(slots=True)
@@ -215,11 +216,11 @@ class _Work:
 
 
 def _taken(folded: FoldedChanges, keys: Numbers) -> FoldedChanges:
-    rows = pa.array(keys)
+    rows = RowNumbers(keys, len(folded))
     return FoldedChanges(
-        {name: values.take(rows) for name, values in folded.columns.items()},
-        {name: values.take(rows) for name, values in folded.value_positions.items()},
-        folded.lacking.take(rows),
+        {name: rows.take(values) for name, values in folded.columns.items()},
+        {name: rows.take(values) for name, values in folded.value_positions.items()},
+        rows.take(folded.lacking),
     )
 
 

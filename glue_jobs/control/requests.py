@@ -76,6 +76,12 @@ def request_resync(
     return request.id
 
 
+def last_erasure(control: ObjectStore, table: str) -> str:
+    """Return the id of the table's last erasure that has ended; "" if there is none."""
+    stored = control.read(outcome_name(table, FORGET))
+    return "" if stored is None else str(stored.content["id"])
+
+
 def pending_forget(control: ObjectStore, table: str) -> str | None:
     """Return the id of the table's pending erasure; a command may have died that waited for it."""
     stored = control.read(request_name(table, FORGET))

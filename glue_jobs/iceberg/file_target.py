@@ -34,6 +34,7 @@ from cdclake.jobs.iceberg.partition_values import (
     partition_of,
     partitions,
 )
+from cdclake.jobs.iceberg.row_selection import RowNumbers
 
 Rows = npt.NDArray[np.int64]
 _DELETE_COLUMNS = (
@@ -64,7 +65,7 @@ class FileTarget:
     def write_partitions(self, rows: pa.Table) -> list[tuple[str, pa.Table]]:
         """Write one file for each partition of the rows; return descriptions and their rows."""
         parts = [
-            (partition, rows.take(numbers))
+            (partition, RowNumbers(numbers, rows.num_rows).take(rows))
             for partition, numbers in partitions(rows, self.partition_by)
         ]
         return [(self._write(part, partition), part) for partition, part in parts]

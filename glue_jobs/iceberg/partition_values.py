@@ -15,6 +15,7 @@ from typing import Any
 
 import mmh3
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -136,7 +137,7 @@ def partition_of(rows: pa.Table, fields: Sequence[PartitionField]) -> dict[int, 
 
 def partitions(
     rows: pa.Table, fields: Sequence[PartitionField]
-) -> list[tuple[dict[int, Any], pa.Array]]:
+) -> list[tuple[dict[int, Any], npt.NDArray[np.int64]]]:
     """Return each partition of the rows with the numbers of its rows."""
     values = [transformed(rows.column(f.source).combine_chunks(), f.transform) for f in fields]
     codes = np.zeros(rows.num_rows, np.int64)
@@ -152,7 +153,7 @@ def partitions(
                 f.field_id: in_json(array[int(group[0])].as_py(), array.type)
                 for f, array in zip(fields, values, strict=True)
             },
-            pa.array(group),
+            group,
         )
         for group in groups
         if len(group)

@@ -19,13 +19,15 @@ class CopyStamp:
 
     `through` is a time of ingestion in microseconds since 1970, or Iceberg's sequence number for a
     changelog that Firehose writes: the copy has all changes up to it. `floor` is the greatest
-    truncate, or snapshot of the source, that the state had applied.
+    truncate, or snapshot of the source, that the state had applied. `erasure` is the id of the
+    table's last erasure before: the copy was written as a whole after it.
     """
 
     through: int
     floor: str
     columns: str  # digest of names and types
     layout: str
+    erasure: str = ""  # as in copies of before erasures reached them
 
     def to_json(self) -> str:
         """Return the stamp as one line of JSON."""
@@ -37,13 +39,13 @@ class CopyStamp:
         return CopyStamp(**json.loads(text))
 
 
-def stamp_of(copy: HudiCopy, table: Table, applied: AppliedThrough) -> CopyStamp:
+def stamp_of(copy: HudiCopy, table: Table, applied: AppliedThrough, erasure: str) -> CopyStamp:
     """Return the stamp of a copy that equals a state, applied so far."""
     through = applied.ingested if table.delivery == "stream" else applied.sequence
     columns = {column.name: column.column_type.state for column in table.columns}
     columns["deletes"] = table.deletes
     layout = copy.layout(record_key(table))
-    return CopyStamp(through, applied.floor, columns_digest(columns), layout)
+    return CopyStamp(through, applied.floor, columns_digest(columns), layout, erasure)
 
 
 def record_key(table: Table) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
 from cdclake.hudi_copy import HudiCopy
+from cdclake.jobs.control.requests import last_erasure
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.publish.copied_rows import StateSnapshot
@@ -27,11 +29,12 @@ def publish(job: TableJob, copy: HudiCopy) -> int:
     result. The catalog is compared in every run, since the last one may have died before it.
     """
     with job.leases.hold(copy.name):
+        erasure = last_erasure(job.control, copy.table)  # before the state, which it has left
         source = StateSnapshot.open(job.lake, job.plan.table(copy.table))
         if source is None:
             return 0
         writer = _writer(job, copy, source)
-        written = _write(writer, source)
+        written = _write(writer, source, erasure)
         reach("after_hudi_commit")
         if writer.newest() is not None:
             folders = partition_folders(writer.storage, writer.folder) if copy.partition_by else []
@@ -51,8 +54,9 @@ def _writer(job: TableJob, copy: HudiCopy, source: StateSnapshot) -> HudiWriter:
     )
 
 
-def _write(writer: HudiWriter, source: StateSnapshot) -> int:
-    copy, stamp = writer.copy, stamp_of(writer.copy, source.table, source.applied)
+def _write(writer: HudiWriter, source: StateSnapshot, erasure: str) -> int:
+    copy = writer.copy
+    stamp = stamp_of(copy, source.table, source.applied, erasure)
     known = writer.newest()
     if known is None:
         with persisted(source.whole()) as rows:
@@ -69,7 +73,8 @@ def _write(writer: HudiWriter, source: StateSnapshot) -> int:
             f"the copy is {known.stamp.layout}; the pipeline file has {stamp.layout}",
             "give the copy another `name:`; the old one can then be dropped",
         )
-    is_whole = known.failed or known.stamp.columns != stamp.columns
+    before = replace(known.stamp, through=stamp.through, floor=stamp.floor)
+    is_whole = known.failed or before != stamp
     changed = None if is_whole else source.since(known.stamp)
     if changed is not None:
         with persisted(changed) as rows:

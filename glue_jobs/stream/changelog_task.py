@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from cdclake import naming
 from cdclake.erasures import ErasedKeys
 from cdclake.jobs.iceberg.file_target import FileTarget
+from cdclake.jobs.iceberg.row_selection import filtered
 from cdclake.jobs.iceberg.task_failures import failure_text
 from cdclake.jobs.runtime.python_worker import forget_zip_importers
 from cdclake.jobs.stream.avro_values import without_refusal
@@ -243,4 +244,4 @@ def _wanted(records: pa.RecordBatch, target: TableTarget, partition: int) -> pa.
     wanted = pc.invert(is_left_out)
     if partition in target.taken:
         wanted = pc.and_(wanted, pc.greater_equal(offsets, target.taken[partition]))
-    return records if pc.all(wanted).as_py() else records.filter(wanted)
+    return filtered(records, wanted)

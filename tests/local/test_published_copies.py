@@ -12,6 +12,10 @@ import pytest
 
 from cdclake import naming
 from cdclake.jobs.control.leases import LEASE_DURATION_S
+from cdclake.jobs.erasure.content_search import search_content
+from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
+from cdclake.jobs.erasure.stored_objects import object_versions
+from cdclake.local.forget.table_locations import copy_folder_of
 from cdclake.local.lake.lake import aws_environment, open_lake
 from cdclake.local.lake.spark_jobs import start_job
 from cdclake.local.process.home import Home
@@ -125,3 +129,48 @@ def test_without_a_change_the_schedule_starts_no_spark(lake: RunningLake) -> Non
     ended = subprocess.run([sys.executable, *words], capture_output=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert b"orders_hudi: nothing has changed" in ended.stdout
+
+
+def objects_of(lake: RunningLake, copy: str) -> dict[str, bytes]:
+    """The content of every version of every object of the copy."""
+    opened = open_lake(Home(lake.home))
+    client = opened.client("s3")
+    folder = copy_folder_of(opened, copy)
+    found = {}
+    for version in object_versions(client, opened.bucket, folder):
+        if not version.is_marker:
+            place = {"Bucket": opened.bucket, "Key": version.key, **version.identity}
+            found[f"{version.key} {version.version}"] = client.get_object(**place)["Body"].read()
+    return found
+
+
+def test_erased_rows_leave_every_file_of_the_copies(lake: RunningLake) -> None:
+    with lake.connect() as connection:
+        connection.execute("update orders set note = 'note of Ada Lovelace' where order_id = 70")
+        connection.execute("update order_items set sku = 'sku-of-ada' where order_id = 70")
+    lake.assert_equal()
+    lake.run("job", "publish_hudi")
+    sought = SoughtValues([SoughtValue("note", "note of Ada Lovelace")])
+    before = objects_of(lake, "orders_hudi")
+    assert any(list(search_content(name, content, sought)) for name, content in before.items())
+    with lake.connect() as connection:  # the copies have not seen it
+        connection.execute("delete from order_items where order_id = 70")
+        connection.execute("delete from orders where order_id = 70")
+    lake.assert_equal()
+    lines = [line for (line,) in lake.sql("select distinct line_no from order_items_changes where order_id = 70")]
+    keys = lake.home.parent / "items.txt"
+    keys.write_text("".join(f"70\t{line}\n" for line in lines))
+    report = lake.run("forget", "order_items", "--keys", str(keys), "--yes", "--grace", "3s")
+    assert (report["erased"]["copies"], report["stored"]) == (["items_hudi"], [])
+    report = lake.run("forget", "orders", "70", "--yes", "--grace", "3s")
+    assert (report["erased"]["copies"], report["stored"]) == (["orders_hudi"], [])
+    after = objects_of(lake, "orders_hudi")
+    assert not any(list(search_content(name, content, sought)) for name, content in after.items())
+    assert not any(b"sku-of-ada" in content for content in objects_of(lake, "items_hudi").values())
+    assert equal(lake)
+    with lake.connect() as connection:
+        connection.execute("update orders set note = 'later' where order_id between 80 and 89")
+    lake.assert_equal()
+    report = lake.run("job", "publish_hudi", "--table", "orders_hudi")
+    assert [each["rows_applied"] for each in report["tables"]] == [10]
+    assert equal(lake)

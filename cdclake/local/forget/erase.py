@@ -14,7 +14,9 @@ from cdclake import naming
 from cdclake.activity import step
 from cdclake.control_objects import FORGET, outcome_name
 from cdclake.erasures import KeyHash
+from cdclake.errors import ComponentFailed
 from cdclake.forget.erasure_report import places_left
+from cdclake.hudi_copy import HudiCopy
 from cdclake.jobs.apply.key_index import INDEX_FOLDER
 from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.requests import Answer
@@ -25,11 +27,11 @@ from cdclake.local.forget.erased_values import erased_values, sought_values
 from cdclake.local.forget.erasure_position import erasure_position
 from cdclake.local.forget.leftovers import leftovers
 from cdclake.local.forget.log_redaction import redact_logs
-from cdclake.local.forget.table_locations import reachable
+from cdclake.local.forget.table_locations import has_copy, reachable, reachable_of_copy
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.source_credentials import keep_salt
-from cdclake.local.lake.spark_jobs import STREAM
+from cdclake.local.lake.spark_jobs import STREAM, run_job
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.trace.row_key import RowKey
@@ -56,12 +58,16 @@ class Erasure:
         outcome = local_operations(self.lake).forget(self.table, hashes)
         removed = self._removed(outcome)
         self._restart_stream()
+        removed += self._removed_from_copies()
         with step("wait for queries that have begun"):
             time.sleep(self.grace.total_seconds())
         with step("delete the objects that had the rows"):
             deleted = delete_objects(self.lake.client("s3"), self.lake.bucket, removed)
         return {**self._proved(values), "position": position, "deleted_objects": deleted} | {
-            "erased": {name: outcome[name] for name in ("events", "keys", "records", "derived")}
+            "erased": {
+                **{name: outcome[name] for name in ("events", "keys", "records", "derived")},
+                "copies": [copy.name for copy in self._copies()],
+            }
         }
 
     def _register(self) -> str:
@@ -87,6 +93,31 @@ class Erasure:
             prefix, kept = reachable(self.lake, name)
             found += removed_objects(client, self.lake.bucket, prefix, kept, before)
         return found
+
+    def _copies(self) -> list[HudiCopy]:
+        """Return the table's copies that were written."""
+        of_table = (copy for copy in self.lake.plan.copies if copy.table == self.table.name)
+        return [copy for copy in of_table if has_copy(self.lake, copy.name)]
+
+    def _removed_from_copies(self) -> list[ObjectVersion]:
+        """Have the copies written as a whole, and return the objects that they had before."""
+        names = [copy.name for copy in self._copies()]
+        if not names:
+            return []
+        report = run_job(self.lake, naming.PUBLISH_JOB, names)
+        if not report["ok"]:
+            reasons = [each["error"] for each in report["tables"] if each["error"]]
+            raise ComponentFailed(
+                f"the rows are still in a copy, which could not be written: {reasons[0]}",
+                "repair the copy, then run the command again",
+            )
+        before, client = self._erased_at(), self.lake.client("s3")
+        places = (reachable_of_copy(self.lake, name) for name in names)
+        return [
+            version
+            for prefix, kept in places
+            for version in removed_objects(client, self.lake.bucket, prefix, kept, before)
+        ]
 
     def _erased_at(self) -> datetime:
         """Return a time, by S3's clock, after all old files and before any newer one."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlparse
 
 from cdclake.jobs.erasure.reachable_files import reachable_files
+from cdclake.jobs.publish.hudi_timeline import copy_folder
 from cdclake.local.lake.lake import LocalLake
 
 _METADATA = "metadata_location"  # parameter of an Iceberg table in Glue
+_HUDIS_OWN = "/.hoodie"  # its timeline, and the marks of its partitions's folders
 
 
 def iceberg_folders(lake: LocalLake) -> Mapping[str, str]:
@@ -19,6 +21,25 @@ def iceberg_folders(lake: LocalLake) -> Mapping[str, str]:
         for name, entry in _entries(lake).items()
         if (metadata := entry.get("Parameters", {}).get(_METADATA))
     }
+
+
+def copy_folder_of(lake: LocalLake, name: str) -> str:
+    """Return the prefix of the objects of a Hudi copy."""
+    return f"{_key(copy_folder(lake.warehouse_uri, lake.plan.lake_database, name))}/"
+
+
+def reachable_of_copy(lake: LocalLake, name: str) -> tuple[str, set[str]]:
+    """Return the prefix of a copy's objects, and the locations of Hudi's own files among them.
+
+    A copy that was written as a whole has no older file with rows.
+    """
+    folder = copy_folder_of(lake, name)
+    return folder, {location for location in _locations(lake, folder) if _HUDIS_OWN in location}
+
+
+def has_copy(lake: LocalLake, name: str) -> bool:
+    """Check whether a copy was written."""
+    return any(True for _ in _locations(lake, copy_folder_of(lake, name)))
 
 
 def reachable(lake: LocalLake, name: str) -> tuple[str, set[str]]:
@@ -33,13 +54,15 @@ def reachable(lake: LocalLake, name: str) -> tuple[str, set[str]]:
         folder = _key(metadata.rpartition("/metadata/")[0])
         return f"{folder}/", reachable_files(lambda location: _read(client, location), metadata)
     current = entry["StorageDescriptor"]["Location"].rstrip("/")
-    pages = client.get_paginator("list_objects_v2").paginate(
-        Bucket=lake.bucket, Prefix=f"{_key(current)}/"
-    )
-    found = {
-        f"s3://{lake.bucket}/{each['Key']}" for page in pages for each in page.get("Contents", ())
-    }
+    found = set(_locations(lake, f"{_key(current)}/"))
     return f"{_key(current.rpartition('/')[0])}/", found
+
+
+def _locations(lake: LocalLake, prefix: str) -> Iterator[str]:
+    """Yield the locations of the objects below a prefix."""
+    pages = lake.client("s3").get_paginator("list_objects_v2")
+    for page in pages.paginate(Bucket=lake.bucket, Prefix=prefix):
+        yield from (f"s3://{lake.bucket}/{each['Key']}" for each in page.get("Contents", ()))
 
 
 def _entries(lake: LocalLake) -> dict[str, dict[str, Any]]:

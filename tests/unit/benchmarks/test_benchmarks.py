@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from benchmarks.changelog import LOG_COST, judged_costs
+from benchmarks.changelog import LOG_COST, fitted, judged_costs
 from benchmarks.dataset import DataSet
 from benchmarks.expected import differences, same_rows
 from benchmarks.history import INSERTS_ONLY, History
@@ -158,11 +158,19 @@ def test_the_page_says_what_is_met_and_what_is_not_measured():
 
 
 def test_the_page_says_what_growth_costs():
-    runs = [Run("ours", {"rows": rows}, None, [FIGURES]) for rows in (1_000_000, 10_000_000)]
-    targets = {"small": Bound("<=", 1.3)}
-    measure = Measure(ours=2.9, peers={"small": 2.0}, targets=targets, runs=runs).as_json()
-    text = page({"machine": {}, "versions": {}, "measures": {"P2": {**MEASURED, **measure}}})
-    assert "Each further 10,000,000 rows take 1.00 s more." in text
+    def sized(rows: int, seconds: float, counting: float) -> Run:
+        figures = {**FIGURES, "seconds": seconds, "counting": counting}
+        return Run("ours", {"rows": rows}, None, [figures])
+
+    runs = [sized(1_000_000, 0.5, 0.1), sized(11_000_000, 0.9, 0.4), sized(111_000_000, 5.0, 4.2)]
+    bounds = {"small": Bound("<=", 1.3)}
+    measure = Measure(ours=0.9, peers={"small": 0.5}, targets=bounds, runs=runs)
+    kept = {**MEASURED, **measure.as_json()}
+    text = page({"machine": {}, "versions": {}, "measures": {"P2": kept}})
+    of_ten = "rows each further 10,000,000 rows take"
+    assert f"From 1,000,000 to 11,000,000 {of_ten} 0.10 s more to apply to" in text
+    assert f"From 11,000,000 to 111,000,000 {of_ten} 0.03 s more to apply to" in text
+    assert "and 0.38 s more to count." in text
 
 
 def test_the_page_says_who_spent_the_cpu_where_that_was_measured():
@@ -220,3 +228,23 @@ def test_costs_follow_from_batches_of_different_sizes() -> None:
         LOG_COST,
     )
     assert not slower["met"]
+
+
+def test_the_formula_follows_from_batches_of_different_sizes() -> None:
+    def run(tables: int, changes: int, cpu: float) -> dict[str, Any]:
+        return {"tables": tables, "changes": changes, "cpu_seconds": [cpu]}
+
+    def runs(last: float) -> list[dict[str, Any]]:
+        return [run(1, 0, 1.1), run(1, 100_000, 2.1), run(21, 0, 3.1), run(21, 100_000, last)]
+
+    exact, other = fitted(runs(4.1)), fitted(runs(4.5))
+    assert (exact.batch, exact.table, exact.change) == pytest.approx((1.0, 0.1, 1e-5))
+    assert exact.error == pytest.approx(0)
+    assert exact.of(10, 50_000) == pytest.approx(2.5)
+    assert other.error == pytest.approx(0.1)
+    text = page({"machine": {}, "versions": {}, "measures": {"N1": _cost(runs(4.1))}})
+    assert "| 1.00 | 0.100 | 10.0 | 0.00 | 1; 21 | 0; 100,000 |" in text
+
+
+def _cost(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"measured": MEASURED["measured"], "ours": {}, "target": {}, "runs": runs}

@@ -172,15 +172,16 @@ def test_a_stamp_differs_by_whatever_the_copy_depends_on() -> None:
     applied = AppliedThrough(ingested=7, floor="f", sequence=3)
     table, copy = table_of(("id", "bigint")), copy_of(partition_by=None)
     stamps = {
-        stamp_of(copy, table, applied),
-        stamp_of(copy, table, AppliedThrough(ingested=8, floor="f")),
-        stamp_of(copy, table, AppliedThrough(ingested=7, floor="g")),
-        stamp_of(copy, table_of(("id", "bigint"), deletes="soft"), applied),
-        stamp_of(copy, table_of(("id", "integer")), applied),
-        stamp_of(copy_of(), table, applied),
-        stamp_of(copy_of(type="cow"), table, applied),
+        stamp_of(copy, table, applied, ""),
+        stamp_of(copy, table, applied, "an erasure"),
+        stamp_of(copy, table, AppliedThrough(ingested=8, floor="f"), ""),
+        stamp_of(copy, table, AppliedThrough(ingested=7, floor="g"), ""),
+        stamp_of(copy, table_of(("id", "bigint"), deletes="soft"), applied, ""),
+        stamp_of(copy, table_of(("id", "integer")), applied, ""),
+        stamp_of(copy_of(), table, applied, ""),
+        stamp_of(copy_of(type="cow"), table, applied, ""),
     }
-    assert len(stamps) == 7
+    assert len(stamps) == 8
     firehose = table_of(("id", "bigint"), delivery="firehose", apply="scheduled")
-    assert stamp_of(copy, firehose, applied).through == 3
-    assert CopyStamp.from_json(stamp_of(copy, table, applied).to_json()) in stamps
+    assert stamp_of(copy, firehose, applied, "").through == 3
+    assert CopyStamp.from_json(stamp_of(copy, table, applied, "").to_json()) in stamps
