@@ -14,8 +14,8 @@ from pathlib import Path
 from cdclake import naming
 from cdclake.control_objects import DerivedProgress, derived_name
 from cdclake.errors import CdcError
-from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.control.requests import last_erasure
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.publish.copy_stamp import stamp_of
 from cdclake.jobs.publish.hudi_timeline import copy_folder, newest_stamped
 from cdclake.jobs.reader.point_in_time import NOW
@@ -99,9 +99,7 @@ def _is_published(lake: LocalLake, name: str) -> bool:
         return False
     loaded = lake_reader(lake).load([table], quarantine=False)
     applied = applied_at(loaded[table.name], NOW)
-    return known.stamp == stamp_of(
-        copy, table, applied, last_erasure(lake.control, table.name)
-    )
+    return known.stamp == stamp_of(copy, table, applied, last_erasure(lake.control, table.name))
 
 
 def _behind(lake: LocalLake) -> list[str]:

@@ -157,7 +157,12 @@ def test_erased_rows_leave_every_file_of_the_copies(lake: RunningLake) -> None:
         connection.execute("delete from order_items where order_id = 70")
         connection.execute("delete from orders where order_id = 70")
     lake.assert_equal()
-    lines = [line for (line,) in lake.sql("select distinct line_no from order_items_changes where order_id = 70")]
+    lines = [
+        line
+        for (line,) in lake.sql(
+            "select distinct line_no from order_items_changes where order_id = 70"
+        )
+    ]
     keys = lake.home.parent / "items.txt"
     keys.write_text("".join(f"70\t{line}\n" for line in lines))
     report = lake.run("forget", "order_items", "--keys", str(keys), "--yes", "--grace", "3s")

@@ -83,7 +83,14 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
         "shared": ["city"], "remaining": places_left(TABLE),
     }  # fmt: skip
     text = "\n".join(erasure_lines(report))
-    for part in ("2 keys", "mails, mails_hudi", "9 objects", "connect.log", "city", "s3://lake/a: JSON (mail)"):
+    for part in (
+        "2 keys",
+        "mails, mails_hudi",
+        "9 objects",
+        "connect.log",
+        "city",
+        "s3://lake/a: JSON (mail)",
+    ):
         assert part in text
     assert f"Kafka's topic {TABLE.topic}" in text and "searched everything" not in text
     clean = "\n".join(erasure_lines({**report, "stored": []}))

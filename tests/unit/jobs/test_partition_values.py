@@ -94,9 +94,9 @@ FIELDS = (
 def test_rows_are_divided_by_partition() -> None:
     rows = pa.table({"a": [1, 2, 3, 4, 1], "b": ["x", None, "x", "y", "x"]})
     divided = partitions(rows, FIELDS)
-    assert sorted(n for _, numbers in divided for n in numbers.to_pylist()) == [0, 1, 2, 3, 4]
+    assert sorted(n for _, numbers in divided for n in numbers.tolist()) == [0, 1, 2, 3, 4]
     for partition, numbers in divided:
-        part = rows.take(numbers)
+        part = rows.take(pa.array(numbers))
         assert partition_of(part, FIELDS) == partition
         assert {partition[1001]} == {*part.column("b").to_pylist()}
     [(partition, numbers)] = partitions(rows, ())
