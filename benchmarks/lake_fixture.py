@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -25,11 +25,13 @@ from cdclake.local import lifecycle
 from cdclake.local.components import aws
 from cdclake.local.demo.freshness import Appended, ages, first_visible
 from cdclake.local.demo.interrupts import uninterrupted
-from cdclake.local.lake import stack
+from cdclake.local.lake import spark_jobs, stack
 from cdclake.local.lake.lake import LocalLake, open_lake
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.topics import end_offsets
+from cdclake.local.process import supervisor_client
 from cdclake.local.process.home import Home
+from cdclake.local.process.process_spec import Observed, Spec
 from cdclake.local.process.supervisor_client import SUPERVISOR, Component
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.verify import verify_lake
@@ -75,6 +77,27 @@ def far_aws() -> Iterator[None]:
 
     with mock.patch.object(aws, "component", far):
         yield
+
+
+@contextmanager
+def both_compilers() -> Iterator[None]:
+    """Java's programs that start within the block use both of its compilers, as they do on AWS."""
+    ensure, first_alone = supervisor_client.ensure, "-XX:TieredStopAtLevel=1"
+
+    def ensure_with_both(home: Home, wanted: Sequence[Component]) -> Observed:
+        return ensure(
+            home, [replace(each, spec=_without(each.spec, first_alone)) for each in wanted]
+        )
+
+    with (
+        mock.patch.object(supervisor_client, "ensure", ensure_with_both),
+        mock.patch.object(spark_jobs, "_compilers", lambda job: []),
+    ):
+        yield
+
+
+def _without(spec: Spec, option: str) -> Spec:
+    return replace(spec, argv=tuple(word for word in spec.argv if word != option))
 
 
 def cpu_of_parts(home: Home) -> dict[str, float]:

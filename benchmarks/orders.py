@@ -37,7 +37,13 @@ ORDERS = Table(
     key=(KEY,),
     columns=tuple(Column(source=name, name=name, type=kind) for name, kind in SOURCE_TYPES.items()),
 )
-PLAN = Plan(name="bench", source_database="bench", lake_database=DATABASE, tables=(ORDERS,))
+PLAN = Plan(
+    name="bench",
+    source_database="bench",
+    lake_database=DATABASE,
+    tables=(ORDERS,),
+    schedules={"maintain": "cron(0 3 * * ? *)"},  # as by default
+)
 
 COLUMNS = tuple(SOURCE_TYPES)
 

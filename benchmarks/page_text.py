@@ -54,7 +54,8 @@ WORDS = {
         "PostgreSQL included."
     ),
     "P6": (
-        "The lake as `cdclake up` runs it, a trigger of 2 s, transactions of 100 changes (70 % "
+        "The lake as `cdclake up` runs it, but with both of Java's compilers, as on AWS; a trigger "
+        "of 2 s, transactions of 100 changes (70 % "
         "inserts, 25 % updates, 5 % deletes) over all tables in turn: twelve narrow, four of 49 "
         "columns, four with a text of 2,560 bytes that updates do not send; ten of the twenty have "
         "a UUID as key. Writer, PostgreSQL, Debezium, Kafka and Spark share the machine. A rate is "

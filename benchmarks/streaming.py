@@ -19,6 +19,7 @@ from benchmarks.contenders import OURS
 from benchmarks.lake_fixture import (
     ages_between,
     await_arrival,
+    both_compilers,
     cpu_of_parts,
     difference,
     far_aws,
@@ -158,7 +159,7 @@ def _far_runs(given: Streaming, folder: Path, rate: float) -> list[Mapping[str, 
 def _stand(given: Streaming, folder: Path) -> Iterator[Stand]:
     """A lake that streams tables with their first rows; gone when the block ends."""
     plan = plan_of_many(given.tables, TRIGGER_SECONDS)
-    with source_of(folder / "home", plan) as (home, dsn):
+    with both_compilers(), source_of(folder / "home", plan) as (home, dsn):
         create_tables(dsn, plan.tables)
         traffic = Traffic(dsn, plan.tables)
         traffic.open(_OPENING)
