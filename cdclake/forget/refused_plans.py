@@ -20,10 +20,10 @@ def _reasons(plan: Plan, table: Table) -> Iterator[tuple[str, str]]:
             "Firehose delivers it, and keeps events in its error prefixes and buffers",
             "deliver the table by the stream: remove its `delivery: firehose`",
         )
-    if table.delivery == "poll":
+    if table.is_query:
         yield (
-            "a poll finds its rows, whose reading the erasure cannot order",
-            "capture the table from the log: remove its `capture: poll`",
+            "its rows are the result of a query, whose keys PostgreSQL has no types of",
+            "erase the rows that the query reads, and remove the table from the file",
         )
     sinks = [each.name for each in plan.connectors]
     if sinks:

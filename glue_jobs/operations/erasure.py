@@ -1,4 +1,4 @@
-"""Erasure of rows by the stream, the changelog's only writer, between two batches.
+"""Erasure of rows by the changelog's only writer: the stream between two batches, or a poll.
 
 The rows leave the changelog, the state, the quarantine and the derived tables, and every snapshot
 with them expires. Files stay for queries that have planned them; `forget` deletes them later, by
@@ -8,8 +8,9 @@ the time of this outcome. Each step may run again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -17,6 +18,7 @@ from pyspark.sql import DataFrame
 from cdclake import naming
 from cdclake.control_objects import ForgetRequest, derived_name
 from cdclake.derived_table import DerivedTable
+from cdclake.erasures import ErasedKeys
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.control.store import ObjectStore
@@ -24,6 +26,7 @@ from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.derived.file_copy import write_files
 from cdclake.jobs.derived.refresh import write_whole
 from cdclake.jobs.derived.source_snapshot import open_source
+from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.maintenance.complete_removal import (
     keep_current_snapshot,
@@ -36,13 +39,71 @@ from cdclake.jobs.operations.erased_records import (
     erased_state_keys,
 )
 from cdclake.jobs.stream.table_stream import TableStream
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 
 Json = dict[str, Any]
 
 # S3 gives the times of objects in seconds: what is older than the outcome by more than one second
 # was written before the leases were released.
 CLOCK_MARGIN_S = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableErasure:
+    """Erasure of a table's rows; the caller holds the leases of all that is named in `names`."""
+
+    lake: LakeTables
+    plan: Plan
+    table: Table
+    erased: ErasedKeys
+    renew_stamps: Callable[[], None]
+    derived: Sequence[DerivedTable]
+
+    @property
+    def names(self) -> list[str]:
+        """The tables that are written: state, changelog, quarantine and derived tables."""
+        return [self.table.name, *self.others]
+
+    @property
+    def others(self) -> list[str]:
+        """The tables that are written but for the state."""
+        return [self.table.changes, naming.QUARANTINE, *(each.name for each in self.derived)]
+
+    def run(self) -> Json:
+        """Erase the rows, and return how many events, keys and records there were."""
+        lake, table = self.lake, self.table
+        with ExitStack() as held:
+            events = held.enter_context(persisted(erased_events(lake, table, self.erased)))
+            found = erased_state_keys(lake, table, events, self.erased)
+            keys = held.enter_context(persisted(found))
+            refused = erased_records(lake, table, self.plan, self.erased)
+            records = held.enter_context(persisted(refused))
+            withheld = records.where(is_withheld("reason")).count()
+            counts = {"events": events.count(), "keys": keys.count(), "records": records.count()}
+            if counts["keys"]:  # before the changelog: a run that is repeated finds the keys there
+                _delete(lake, table.name, keys, _of_key(table, naming.POSITION, "<", LIMIT))
+            if counts["events"]:
+                same = _of_key(table, naming.POSITION, "=", naming.POSITION)
+                _delete(lake, table.changes, events.distinct(), same)
+            if counts["records"]:
+                places = records.select("topic", "partition", "offset").distinct()
+                same = "t.topic = e.topic AND t.partition = e.partition AND t.offset = e.offset"
+                named = f"t.`table` = {SPARK.text(table.name)}"
+                _delete(lake, naming.QUARANTINE, places, f"{same} AND {named}")
+        self._leave_nothing()
+        return {**counts, "withheld": withheld, "derived": [each.name for each in self.derived]}
+
+    def _leave_nothing(self) -> None:
+        """Remove the deleted rows from files and snapshots, and write derived tables again."""
+        names = (self.table.changes, self.table.name, naming.QUARANTINE)
+        for name in names:
+            rewrite_without_deleted(self.lake, name)
+        self.renew_stamps()
+        for name in names:
+            keep_current_snapshot(self.lake, name)
+        for each in self.derived:
+            _write_again(self.lake, self.plan, each)
+        time.sleep(CLOCK_MARGIN_S)
 
 
 def erase_rows(
@@ -53,58 +114,32 @@ def erase_rows(
     It has to wait for a batch that drops the events of the request's keys, and for the leases of
     the tables: another job may have files in flight.
     """
-    known = stream.erased.positions if stream.erased is not None else {}
-    if not known.keys() >= {*request.hashes}:
+    if stream.erased is None or not stream.erased.positions.keys() >= {*request.hashes}:
         return None
-    table = stream.table
-    derived = list(_derived(stream, control))
-    names = [table.name, table.changes, naming.QUARANTINE, *(each.name for each in derived)]
+    erasure = TableErasure(
+        lake=stream.lake,
+        plan=stream.plan,
+        table=stream.table,
+        erased=stream.erased,
+        renew_stamps=stream.renew_stamps,
+        derived=derived_of(stream.plan, stream.table, control),
+    )
     with ExitStack() as held:
-        if not all(held.enter_context(stream.leases.try_hold(name)) for name in names):
+        if not all(held.enter_context(stream.leases.try_hold(name)) for name in erasure.names):
             return None
-        counts = _erase(stream, mine)
-        for each in derived:
-            _write_again(stream, each)
-        time.sleep(CLOCK_MARGIN_S)
-    return {**counts, "derived": [each.name for each in derived]}
+        found = erasure.run()
+        stream.load_again()
+    mine.quarantined = max(0, mine.quarantined - (found["records"] - found["withheld"]))
+    return found
 
 
-def _derived(stream: TableStream, control: ObjectStore) -> Iterator[DerivedTable]:
-    """Yield the derived tables that exist and read the table."""
-    for derived in stream.plan.derived:
-        if stream.table.name in derived.sources and control.read(derived_name(derived.name)):
-            yield derived
-
-
-def _erase(stream: TableStream, mine: TableProgress) -> Json:
-    lake, table, erased = stream.lake, stream.table, stream.erased
-    assert erased is not None
-    with ExitStack() as held:
-        events = held.enter_context(persisted(erased_events(lake, table, erased)))
-        found = erased_state_keys(lake, table, events, erased)
-        keys = held.enter_context(persisted(found))
-        records = held.enter_context(persisted(erased_records(lake, table, stream.plan, erased)))
-        withheld = records.where(is_withheld("reason")).count()
-        counts = {"events": events.count(), "keys": keys.count(), "records": records.count()}
-        if counts["keys"]:  # before the changelog: a run that is repeated finds the keys there
-            _delete(stream, table.name, keys, _of_key(table, naming.POSITION, "<", LIMIT))
-        if counts["events"]:
-            same = _of_key(table, naming.POSITION, "=", naming.POSITION)
-            _delete(stream, table.changes, events.distinct(), same)
-        if counts["records"]:
-            places = records.select("topic", "partition", "offset").distinct()
-            same = "t.topic = e.topic AND t.partition = e.partition AND t.offset = e.offset"
-            named = f"t.`table` = {SPARK.text(table.name)}"
-            _delete(stream, naming.QUARANTINE, places, f"{same} AND {named}")
-    names = (table.changes, table.name, naming.QUARANTINE)
-    for name in names:
-        rewrite_without_deleted(lake, name)
-    stream.renew_stamps()
-    for name in names:
-        keep_current_snapshot(lake, name)
-    stream.load_again()
-    mine.quarantined = max(0, mine.quarantined - (counts["records"] - withheld))
-    return counts
+def derived_of(plan: Plan, table: Table, control: ObjectStore) -> list[DerivedTable]:
+    """Return the derived tables that exist and read the table."""
+    return [
+        derived
+        for derived in plan.derived
+        if table.name in derived.sources and control.read(derived_name(derived.name))
+    ]
 
 
 def _of_key(table: Table, left: str, comparison: str, right: str) -> str:
@@ -112,19 +147,18 @@ def _of_key(table: Table, left: str, comparison: str, right: str) -> str:
     return " AND ".join([*keys, f"t.{left} {comparison} e.{right}"])
 
 
-def _delete(stream: TableStream, name: str, found: DataFrame, condition: str) -> None:
-    stream.lake.spark.sql(
-        f"MERGE INTO {stream.lake.qualified(name)} AS t USING {{found}} AS e"
+def _delete(lake: LakeTables, name: str, found: DataFrame, condition: str) -> None:
+    lake.spark.sql(
+        f"MERGE INTO {lake.qualified(name)} AS t USING {{found}} AS e"
         f" ON {condition} WHEN MATCHED THEN DELETE",
         found=found,
     )
 
 
-def _write_again(stream: TableStream, derived: DerivedTable) -> None:
+def _write_again(lake: LakeTables, plan: Plan, derived: DerivedTable) -> None:
     """Replace a derived table by its query's result, which has no erased row."""
-    lake = stream.lake
     for name in derived.sources:
-        open_source(lake, stream.plan.table(name))
+        open_source(lake, plan.table(name))
     if derived.format == "iceberg":
         write_whole(lake, derived)
         keep_current_snapshot(lake, derived.name)

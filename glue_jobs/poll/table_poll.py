@@ -43,6 +43,7 @@ from cdclake.jobs.poll.polled_snapshot import (
     SourceLogin,
     polled_snapshot,
 )
+from cdclake.jobs.poll.requested_erasure import answer_request
 from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.runtime.source import deployed_dsn
 from cdclake.jobs.stream.append import POLL_PARTITION, append_changes
@@ -59,7 +60,9 @@ log = logging.getLogger("cdclake.poll")
 
 
 def poll_table(job: TableJob, table: Table) -> int:
-    """Poll the table under its lease; return the number of rows appended.
+    """Poll the table under its lease, after an erasure if one is requested.
+
+    Returns the number of rows appended.
 
     If that fails, the reason is kept for `status` until a poll succeeds.
     """
@@ -68,6 +71,7 @@ def poll_table(job: TableJob, table: Table) -> int:
         with deployed_dsn(job.arguments) as dsn, job.leases.hold(table.name):
             salt = job.arguments.get("mask_salt")
             login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
+            answer_request(job, table, login.salt)
             appended = TablePoll(job.lake, job.plan, job.control, table).run(login)
     except Exception as error:
         job.control.write(failed, {"error": hold_reason(table.name, error) or str(error)})

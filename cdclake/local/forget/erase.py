@@ -19,7 +19,7 @@ from cdclake.forget.erasure_report import places_left
 from cdclake.hudi_copy import HudiCopy
 from cdclake.jobs.apply.key_index import INDEX_FOLDER
 from cdclake.jobs.control.erasure_register import register_erasure
-from cdclake.jobs.control.requests import Answer
+from cdclake.jobs.control.requests import Answer, read_outcome, request_forget
 from cdclake.jobs.erasure.removed_objects import delete_objects, removed_objects
 from cdclake.jobs.erasure.sought_values import SoughtValues
 from cdclake.jobs.erasure.stored_objects import ObjectVersion
@@ -53,11 +53,11 @@ class Erasure:
     def run(self) -> dict[str, Any]:
         """Erase the rows everywhere, and return the report; it is `ok` if nothing is left."""
         values = erased_values(lake_reader(self.lake), self.table, self.keys)
-        position = self._register()
-        hashes = self._hashes()
-        outcome = local_operations(self.lake).forget(self.table, hashes)
+        keep_salt(self.lake.plan, self.lake.mask_salt)
+        is_polled = self.table.delivery == "poll"
+        position, outcome = (None, self._by_poll()) if is_polled else self._by_stream()
         removed = self._removed(outcome)
-        self._restart_stream()
+        self._drop_indexes()
         removed += self._removed_from_copies()
         with step("wait for queries that have begun"):
             time.sleep(self.grace.total_seconds())
@@ -70,10 +70,27 @@ class Erasure:
             }
         }
 
+    def _by_stream(self) -> tuple[str, Answer]:
+        """Have the stream erase the rows, and return the erasure's position and its outcome."""
+        local_operations(self.lake).backend.check_running()
+        position = self._register()
+        return position, local_operations(self.lake).forget(self.table, self._hashes())
+
+    def _by_poll(self) -> Answer:
+        """Have a poll of the table erase the rows, and return the outcome."""
+        request = request_forget(self.lake.control, self.table.name, self._hashes())
+        report = run_job(self.lake, naming.POLL_JOB, [self.table.name])
+        outcome = read_outcome(self.lake.control, self.table.name, FORGET, request)
+        if outcome is None:
+            [line] = report["tables"]
+            raise ComponentFailed(
+                f"the poll that erases rows of {self.table.name} failed: {line['error']}",
+                "repair what failed, then run the command again",
+            )
+        return outcome
+
     def _register(self) -> str:
         """Register the keys with the position of the erasure, and return it."""
-        local_operations(self.lake).backend.check_running()
-        keep_salt(self.lake.plan, self.lake.mask_salt)
         position = erasure_position(self.lake)
         hashed = KeyHash.of(self.table.name, self.lake.mask_salt)
         register_erasure(self.lake.control, hashed, self._hashes(), position)
@@ -127,12 +144,15 @@ class Erasure:
         written: datetime = head["LastModified"]
         return written - _SHORTER_BY
 
-    def _restart_stream(self) -> None:
-        """Start the stream again: its memory, spilled rows and key indexes have the old rows."""
-        with step("restart the stream"), self.lake.home.changing():
-            stack.stop_component(self.lake.home, STREAM)
+    def _drop_indexes(self) -> None:
+        """Remove the key indexes of old files; the stream, whose memory has them, starts again."""
+        streams = bool(self.lake.plan.tables)
+        with step("restart the stream" if streams else "remove indexes"), self.lake.home.changing():
+            if streams:
+                stack.stop_component(self.lake.home, STREAM)
             shutil.rmtree(self.lake.home.data("spark") / INDEX_FOLDER, ignore_errors=True)
-            run_stream(self.lake, _STREAM_TIMEOUT_S)
+            if streams:
+                run_stream(self.lake, _STREAM_TIMEOUT_S)
 
     def _proved(self, values: set[tuple[str, str]]) -> dict[str, Any]:
         """Overwrite the values in logs, search everything for them, and report what is left."""

@@ -33,7 +33,7 @@ def plan(table: Table, **more: Any) -> Plan:
     ("refused", "reason"),
     [
         (plan(replace(TABLE, delivery="firehose")), "error prefixes"),
-        (plan(POLLED), "poll"),
+        (plan(replace(POLLED, polling=replace(POLLED.poll, query="SELECT 1"))), "query"),
         (plan(replace(TABLE, maintenance="glue")), "older snapshots"),
     ],
 )
@@ -41,6 +41,10 @@ def test_copies_that_it_cannot_erase_are_refused(refused: Plan, reason: str) -> 
     with pytest.raises(InputError, match=reason) as error:
         check_erasable(refused, refused.tables[0])
     assert error.value.remedy
+
+
+def test_a_polled_table_is_no_reason() -> None:
+    check_erasable(plan(POLLED), POLLED)
 
 
 def test_a_hudi_copy_is_no_reason() -> None:
