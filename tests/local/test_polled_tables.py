@@ -115,17 +115,20 @@ def test_polled_tables_equal_the_source_and_move_to_the_log_and_back(
 
 
 def _erases_rows(lake: RunningLake, connection: "psycopg.Connection[Any]") -> None:
-    street = "update address set address = %s, last_update = now() where address_id = 150"
-    connection.execute(street, ["221b Baker Street"])
+    row = "insert into address values (4000, %s, null, 7, 'unlisted', '{}', 0.5, now())"
+    connection.execute(row, ["221b Baker Street"])
     lake.run("job", "poll_tables", "--table", "address")
-    connection.execute("delete from address where address_id = 150")
-    report = lake.run("forget", "address", "150", "--yes", "--grace", "2s")
+    street = "update address set address = %s, last_update = now() where address_id = 4000"
+    connection.execute(street, ["Reichenbach Falls"])
+    lake.run("job", "poll_tables", "--table", "address")
+    connection.execute("delete from address where address_id = 4000")
+    report = lake.run("forget", "address", "4000", "--yes", "--grace", "2s")
     assert (report["stored"], report["position"]) == ([], None)
     assert (report["erased"]["events"], report["erased"]["keys"]) == (2, 1)
-    found = "select (select count(*) from address_changes where address_id = 150),"
-    found += " (select count(*) from address_current where address_id = 150)"
+    found = "select (select count(*) from address_changes where address_id = 4000),"
+    found += " (select count(*) from address_current where address_id = 4000)"
     assert lake.sql(found) == [[0, 0]]
-    connection.execute("insert into address values (150, 'again', null, 7, '7', '{}', 0, now())")
+    connection.execute(row, ["again"])
     lake.run("job", "poll_tables", "--table", "address")
     assert lake.sql(found) == [[1, 1]]
 
