@@ -54,17 +54,17 @@ WORDS = {
         "PostgreSQL included."
     ),
     "P6": (
-        "The lake as `cdclake up` runs it, but with both of Java's compilers, as on AWS; a trigger "
-        "of 2 s, transactions of 100 changes (70 % "
-        "inserts, 25 % updates, 5 % deletes) over all tables in turn: twelve narrow, four of 49 "
-        "columns, four with a text of 2,560 bytes that updates do not send; ten of the twenty have "
-        "a UUID as key. Writer, PostgreSQL, Debezium, Kafka and Spark share the machine. A rate is "
-        "held if for five minutes the median age of the last fifth's changes is not half a trigger "
-        "above that of the second fifth. `debezium_to_kafka` is Debezium's way through changes "
-        "that wait for it, alone. Freshness is from commit to the first snapshot that shows the "
-        "change in `_current`, to DuckDB and Spark alike; a reader's own query comes on top. Far "
-        "away, S3 answers after 30 ms and Glue after 80 ms. `goal` is the target. The figures on "
-        "top are of the subject in which ours does worst."
+        "The lake as `cdclake up` runs it, but with both of Java's compilers, as on AWS; "
+        "transactions of 100 changes (70 % inserts, 25 % updates, 5 % deletes) over all tables in "
+        "turn: twelve narrow, four of 49 columns, four with a text of 2,560 bytes that updates do "
+        "not send; ten of the twenty have a UUID as key. Writer, PostgreSQL, Debezium, Kafka and "
+        "Spark share the machine. A rate is held if for five minutes the median age of the last "
+        "fifth's changes is not half a trigger above that of the second fifth; the trigger is 10 "
+        "s, as by default. `debezium_to_kafka` is Debezium's way through changes that wait for it, "
+        "alone. Freshness is measured with a trigger of 2 s, from commit to the first snapshot "
+        "that shows the change in `_current`, to DuckDB and Spark alike; a reader's own query "
+        "comes on top. Far away, S3 answers after 30 ms and Glue after 80 ms. `goal` is the "
+        "target. The figures on top are of the subject in which ours does worst."
     ),
     "P7": (
         "Every column of every live row of `_current`, with maintenance on, beside the same table "

@@ -62,7 +62,7 @@ SIZES = {
         rounds=3,
         viewed=1_000_000,
         streaming=Streaming(
-            tables=20, backlog=300_000, first_rate=4000, probe_seconds=60, hold_seconds=300
+            tables=20, backlog=300_000, first_rate=8000, probe_seconds=60, hold_seconds=300
         ),
         buffering=Buffering(seconds=2_715, buffer_seconds=(60, 300, 900), records_a_second=50),
         measures=EVERY,
