@@ -219,8 +219,8 @@ def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
     """What growth costs, where sizes were compared: from each size to the next."""
     if name != "P2":
         return
-    runs = sorted((run for run in measure["runs"] if run["figures"]), key=lambda run: run["rows"])
-    for small, large in pairwise(runs):
+    by_rows = {run["rows"]: run for run in measure["runs"] if run["figures"]}
+    for small, large in pairwise(by_rows[rows] for rows in sorted(by_rows)):
         tens = (large["rows"] - small["rows"]) / 10_000_000
         counting = (_middle(large, "counting") - _middle(small, "counting")) / tens
         seconds = (_middle(large, "seconds") - _middle(small, "seconds")) / tens

@@ -30,15 +30,15 @@ FORGET = (
     _engine(
         "snapshots with erased rows stay",
         _ERASURE,
-        "        keep_current_snapshot(lake, name)\n    stream.load_again()",
-        "        pass\n    stream.load_again()",
+        "            keep_current_snapshot(self.lake, name)\n",
+        "            pass\n",
     ),
-    _engine("the stamps expire", _ERASURE, "    stream.renew_stamps()\n", ""),
+    _engine("the stamps expire", _ERASURE, "        self.renew_stamps()\n", ""),
     _engine(
         "an erasure does not wait for the tables' leases",
         _ERASURE,
-        "            return None\n        counts",
-        "            pass\n        counts",
+        "            return None\n        found",
+        "            pass\n        found",
     ),
     Mutation(
         "refused events of erased keys are quarantined",
