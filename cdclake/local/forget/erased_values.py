@@ -65,15 +65,21 @@ def sought_values(
 
 
 def _alike(session: Any, table: Table, column: str, texts: list[str]) -> Mapping[str, bool]:
-    """Return the texts whose beginning the tables have, and whether they have the whole text."""
+    """Return the texts whose beginning the tables have, and whether they have the whole text.
+
+    A cut bound ends with the character after that of its value, or before it, as far as the search
+    can tell: a value that differs by no more in its last compared character begins alike.
+    """
     found: dict[str, bool] = {}
+    last = CUT_CHARACTERS
     for relation in (table.changes, table.name):
         name = DUCKDB.name(column)
         rows = session.execute(
             f"SELECT v, bool_or(c = v) FROM (SELECT unnest(?::VARCHAR[]) AS v) AS s"
             f" JOIN (SELECT DISTINCT CAST({name} AS VARCHAR) AS c FROM {DUCKDB.name(relation)}"
             f" WHERE {name} IS NOT NULL) AS t"
-            f" ON left(c, {CUT_CHARACTERS}) = left(v, {CUT_CHARACTERS}) GROUP BY v",
+            f" ON left(c, {last - 1}) = left(v, {last - 1})"
+            f" AND abs(ord(c[{last}]) - ord(v[{last}])) <= 1 GROUP BY v",
             [texts],
         ).fetchall()
         for text, is_whole in rows:
