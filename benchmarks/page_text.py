@@ -30,10 +30,7 @@ WORDS = {
         "for everybody; the mean of Zipf keys and uniform ones. 70 % inserts, 25 % updates, 5 % "
         "deletes."
     ),
-    "P2": (
-        "Ours alone, on a table of a tenth of the rows, on that of P1 and on one of ten times as "
-        "many; uniform keys."
-    ),
+    "P2": "Ours alone, on tables of different sizes.",
     "P3": (
         "Ours and a bare append of the same rows in turn, in one session. `log` is `<t>_changes` "
         "with its fence and stamp, `long_log` the same with many files in it already, `table` is "
