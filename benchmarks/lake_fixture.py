@@ -65,7 +65,7 @@ def stream(home: Home, plan: Plan) -> LocalLake:
 
 @contextmanager
 def far_aws() -> Iterator[None]:
-    """Lakes that start within the block have S3 30 ms and Glue 80 ms away."""
+    """Put S3 30 ms and Glue 80 ms away from lakes that start within the block."""
     near = aws.component
 
     def far(home: Home, port: int) -> Component:
@@ -81,7 +81,7 @@ def far_aws() -> Iterator[None]:
 
 @contextmanager
 def both_compilers() -> Iterator[None]:
-    """Java's programs that start within the block use both of its compilers, as they do on AWS."""
+    """Let Java's programs that start within the block use both of its compilers, as on AWS."""
     ensure, first_alone = supervisor_client.ensure, "-XX:TieredStopAtLevel=1"
 
     def ensure_with_both(home: Home, wanted: Sequence[Component]) -> Observed:
@@ -101,7 +101,7 @@ def _without(spec: Spec, option: str) -> Spec:
 
 
 def cpu_of_parts(home: Home) -> dict[str, float]:
-    """CPU seconds so far of each part of the lake, and of its writer, which is this process.
+    """Return the CPU seconds so far of each part of the lake, and of its writer: this process.
 
     The stream's Java is a part, and the rest of it, which is Python, another one.
     """

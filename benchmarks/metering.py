@@ -96,7 +96,7 @@ def cpu_seconds(root: int | None = None) -> float:
 
 
 def cpu_by_program(root: int) -> dict[str, float]:
-    """User and system time so far of a process and all below it, by the programs' names."""
+    """Sum user and system time so far of a process and all below it, by the programs' names."""
     spent: defaultdict[str, float] = defaultdict(float)
     for process in _tree(root):
         with suppress(psutil.NoSuchProcess):

@@ -189,7 +189,7 @@ def _who_spent(measure: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _spent(measure: Mapping[str, Any], by: str) -> Mapping[tuple[str, str], list[Any]]:
-    """By contender and subject the batches' CPU seconds, of the runs that have them."""
+    """Return the CPU seconds by contender and subject, of the runs that have them."""
     return {
         (run["contender"], _subject(run)): [batch[by] for batch in run["figures"]]
         for run in measure["runs"]
@@ -216,7 +216,7 @@ def _one_batch(acts: Mapping[str, Any], commit: str) -> Iterator[str]:
 
 
 def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
-    """What growth costs, where sizes were compared: from each size to the next."""
+    """Tell what growth costs, where sizes were compared: from each size to the next."""
     if name != "P2":
         return
     by_rows = {run["rows"]: run for run in measure["runs"] if run["figures"]}

@@ -98,7 +98,7 @@ class Stand:
     traffic: Traffic
 
     def freshness(self, rate: float, seconds: float) -> Mapping[str, Any]:
-        """What so many changes a second take; `seconds` is the 95th percentile of their age."""
+        """Measure so many changes a second; `seconds` is the 95th percentile of their age."""
         before = cpu_of_parts(self.home)
         with metered() as meter:
             started = time.time()

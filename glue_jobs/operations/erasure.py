@@ -69,8 +69,11 @@ class TableErasure:
         """The tables that are written but for the state."""
         return [self.table.changes, naming.QUARANTINE, *(each.name for each in self.derived)]
 
-    def run(self) -> Json:
-        """Erase the rows, and return how many events, keys and records there were."""
+    def run(self) -> tuple[Json, int]:
+        """Erase the rows; return how many there were, and how many records count as refused.
+
+        Records that a rule withholds do not.
+        """
         lake, table = self.lake, self.table
         with ExitStack() as held:
             events = held.enter_context(persisted(erased_events(lake, table, self.erased)))
@@ -78,7 +81,7 @@ class TableErasure:
             keys = held.enter_context(persisted(found))
             refused = erased_records(lake, table, self.plan, self.erased)
             records = held.enter_context(persisted(refused))
-            withheld = records.where(is_withheld("reason")).count()
+            refused_records = records.where(f"NOT {is_withheld('reason')}").count()
             counts = {"events": events.count(), "keys": keys.count(), "records": records.count()}
             if counts["keys"]:  # before the changelog: a run that is repeated finds the keys there
                 _delete(lake, table.name, keys, _of_key(table, naming.POSITION, "<", LIMIT))
@@ -91,7 +94,8 @@ class TableErasure:
                 named = f"t.`table` = {SPARK.text(table.name)}"
                 _delete(lake, naming.QUARANTINE, places, f"{same} AND {named}")
         self._leave_nothing()
-        return {**counts, "withheld": withheld, "derived": [each.name for each in self.derived]}
+        derived = [each.name for each in self.derived]
+        return {**counts, "derived": derived}, refused_records
 
     def _leave_nothing(self) -> None:
         """Remove the deleted rows from files and snapshots, and write derived tables again."""
@@ -127,10 +131,10 @@ def erase_rows(
     with ExitStack() as held:
         if not all(held.enter_context(stream.leases.try_hold(name)) for name in erasure.names):
             return None
-        found = erasure.run()
+        counts, refused = erasure.run()
         stream.load_again()
-    mine.quarantined = max(0, mine.quarantined - (found["records"] - found["withheld"]))
-    return found
+    mine.quarantined = max(0, mine.quarantined - refused)
+    return counts
 
 
 def derived_of(plan: Plan, table: Table, control: ObjectStore) -> list[DerivedTable]:

@@ -62,7 +62,8 @@ def _erase(job: TableJob, table: Table, request: ForgetRequest, salt: str) -> Js
     with ExitStack() as held:
         for name in erasure.others:
             held.enter_context(job.leases.hold(name))
-        return erasure.run()
+        counts, _ = erasure.run()
+        return counts
 
 
 def _renew_stamps(job: TableJob, table: Table) -> None:

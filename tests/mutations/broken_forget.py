@@ -37,8 +37,8 @@ FORGET = (
     _engine(
         "an erasure does not wait for the tables' leases",
         _ERASURE,
-        "            return None\n        found",
-        "            pass\n        found",
+        "            return None\n        counts",
+        "            pass\n        counts",
     ),
     Mutation(
         "refused events of erased keys are quarantined",
