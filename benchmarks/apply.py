@@ -33,7 +33,7 @@ def measure_apply(size: Size, work: Path) -> Measure:
 def measure_growth(size: Size, work: Path) -> Measure:
     """P2: ours on the table of P1, on a tenth of its rows, and on ten times as many.
 
-    Uniform keys, of which each batch has some in every file.
+    The keys are uniform, so each batch changes every file.
     """
     runs = [
         _runs([OURS], replace(size, rows=rows, keys=("uniform",)), work, in_folder)

@@ -216,7 +216,7 @@ def _one_batch(acts: Mapping[str, Any], commit: str) -> Iterator[str]:
 
 
 def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
-    """Tell what growth costs, where sizes were compared: from each size to the next."""
+    """Give the cost of growth, where sizes were compared: from each size to the next."""
     if name != "P2":
         return
     by_rows = {run["rows"]: run for run in measure["runs"] if run["figures"]}

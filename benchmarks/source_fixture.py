@@ -17,7 +17,7 @@ _BLOCK = 1 << 20
 
 
 def create_tables(dsn: str, tables: Iterable[Table]) -> None:
-    """Create each table anew, empty; `TEXT` is stored out of line, uncompressed."""
+    """Create each table, empty; `TEXT` is stored out of line, uncompressed."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         for table in tables:
             name = sql.Identifier(table.schema, table.table)
