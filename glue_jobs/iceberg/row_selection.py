@@ -13,7 +13,7 @@ Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 
 
 class RowNumbers:
-    """Row numbers of columns with `count` rows, in the order in which they are wanted."""
+    """Row numbers of columns with `count` rows, in the wanted order."""
 
     def __init__(self, numbers: npt.NDArray[np.int64], count: int) -> None:
         self._numbers = pa.array(numbers)

@@ -62,9 +62,8 @@ log = logging.getLogger("cdclake.poll")
 def poll_table(job: TableJob, table: Table) -> int:
     """Poll the table under its lease, after an erasure if one is requested.
 
-    Returns the number of rows appended.
-
-    If that fails, the reason is kept for `status` until a poll succeeds.
+    Returns the number of rows appended. The reason of a failed poll is kept for `status` until a
+    poll succeeds.
     """
     failed = poll_error_name(table.name)
     try:

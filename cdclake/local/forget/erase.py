@@ -16,7 +16,6 @@ from cdclake.control_objects import FORGET, outcome_name
 from cdclake.erasures import KeyHash
 from cdclake.errors import ComponentFailed
 from cdclake.forget.erasure_report import places_left
-from cdclake.hudi_copy import HudiCopy
 from cdclake.jobs.apply.key_index import INDEX_FOLDER
 from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.requests import Answer, read_outcome, request_forget
@@ -58,7 +57,8 @@ class Erasure:
         position, outcome = (None, self._by_poll()) if is_polled else self._by_stream()
         removed = self._removed(outcome)
         self._drop_indexes()
-        removed += self._removed_from_copies()
+        copies = self._copies()
+        removed += self._removed_from(copies)
         with step("wait for queries that have begun"):
             time.sleep(self.grace.total_seconds())
         with step("delete the objects that had the rows"):
@@ -66,7 +66,7 @@ class Erasure:
         return {**self._proved(values), "position": position, "deleted_objects": deleted} | {
             "erased": {
                 **{name: outcome[name] for name in ("events", "keys", "records", "derived")},
-                "copies": [copy.name for copy in self._copies()],
+                "copies": copies,
             }
         }
 
@@ -111,17 +111,16 @@ class Erasure:
             found += removed_objects(client, self.lake.bucket, prefix, kept, before)
         return found
 
-    def _copies(self) -> list[HudiCopy]:
-        """Return the table's copies that were written."""
-        of_table = (copy for copy in self.lake.plan.copies if copy.table == self.table.name)
-        return [copy for copy in of_table if has_copy(self.lake, copy.name)]
+    def _copies(self) -> list[str]:
+        """Return the names of the table's copies that were written."""
+        names = (copy.name for copy in self.lake.plan.copies if copy.table == self.table.name)
+        return [name for name in names if has_copy(self.lake, name)]
 
-    def _removed_from_copies(self) -> list[ObjectVersion]:
+    def _removed_from(self, copies: list[str]) -> list[ObjectVersion]:
         """Have the copies written as a whole, and return the objects that they had before."""
-        names = [copy.name for copy in self._copies()]
-        if not names:
+        if not copies:
             return []
-        report = run_job(self.lake, naming.PUBLISH_JOB, names)
+        report = run_job(self.lake, naming.PUBLISH_JOB, copies)
         if not report["ok"]:
             reasons = [each["error"] for each in report["tables"] if each["error"]]
             raise ComponentFailed(
@@ -129,7 +128,7 @@ class Erasure:
                 "repair the copy, then run the command again",
             )
         before, client = self._erased_at(), self.lake.client("s3")
-        places = (reachable_of_copy(self.lake, name) for name in names)
+        places = (reachable_of_copy(self.lake, name) for name in copies)
         return [
             version
             for prefix, kept in places

@@ -67,8 +67,8 @@ def sought_values(
 def _alike(session: Any, table: Table, column: str, texts: list[str]) -> Mapping[str, bool]:
     """Return the texts whose beginning the tables have, and whether they have the whole text.
 
-    A cut bound ends with the character after that of its value, or before it, as far as the search
-    can tell: a value that differs by no more in its last compared character begins alike.
+    Iceberg raises the last character of a cut maximum, and a bound does not say whether it is one:
+    values also count as alike if their last compared characters are neighbours.
     """
     found: dict[str, bool] = {}
     last = CUT_CHARACTERS
