@@ -8,9 +8,9 @@ the time of this outcome. Each step may run again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -21,13 +21,16 @@ from cdclake.derived_table import DerivedTable
 from cdclake.erasures import ErasedKeys
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.limit_condition import is_withheld
+from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.derived.file_copy import write_files
 from cdclake.jobs.derived.refresh import write_whole
 from cdclake.jobs.derived.source_snapshot import open_source
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.maintenance.complete_removal import (
     keep_current_snapshot,
     rewrite_without_deleted,
@@ -38,6 +41,7 @@ from cdclake.jobs.operations.erased_records import (
     erased_records,
     erased_state_keys,
 )
+from cdclake.jobs.stream.append import commit_files
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Plan, Table
 
@@ -56,7 +60,6 @@ class TableErasure:
     plan: Plan
     table: Table
     erased: ErasedKeys
-    renew_stamps: Callable[[], None]
     derived: Sequence[DerivedTable]
 
     @property
@@ -102,7 +105,7 @@ class TableErasure:
         names = (self.table.changes, self.table.name, naming.QUARANTINE)
         for name in names:
             rewrite_without_deleted(self.lake, name)
-        self.renew_stamps()
+        _renew_stamps(self.lake, self.table)
         for name in names:
             keep_current_snapshot(self.lake, name)
         for each in self.derived:
@@ -125,7 +128,6 @@ def erase_rows(
         plan=stream.plan,
         table=stream.table,
         erased=stream.erased,
-        renew_stamps=stream.renew_stamps,
         derived=derived_of(stream.plan, stream.table, control),
     )
     with ExitStack() as held:
@@ -133,6 +135,7 @@ def erase_rows(
             return None
         counts, refused = erasure.run()
         stream.load_again()
+        stream.read_changelog()
     mine.quarantined = max(0, mine.quarantined - refused)
     return counts
 
@@ -144,6 +147,24 @@ def derived_of(plan: Plan, table: Table, control: ObjectStore) -> list[DerivedTa
         for derived in plan.derived
         if table.name in derived.sources and control.read(derived_name(derived.name))
     ]
+
+
+def _renew_stamps(lake: LakeTables, table: Table) -> None:
+    """Commit the stamps of changelog and state again: no older snapshot is needed for them."""
+    changelog = TableHandle(lake, table.changes)
+    stamped = changelog.stamped()
+    if stamped.stamp is not None:
+        stamp = ChangesStamp.from_json(stamped.stamp)
+        commit_files(
+            [],
+            changelog,
+            read_from=stamped.snapshot_id,
+            follows=stamp.ingested_through,
+            stamp=replace(stamp, ingested_through=moment_after(stamp)),
+        )
+    if lake.stamped(table.name).stamp is not None:
+        update = StateUpdate(lake, table, changelog=changelog)
+        update.commit_stamp(update.applied())
 
 
 def _of_key(table: Table, left: str, comparison: str, right: str) -> str:

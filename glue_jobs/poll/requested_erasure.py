@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
-from dataclasses import replace
 
 from cdclake.control_objects import (
     FORGET,
@@ -20,11 +19,7 @@ from cdclake.control_objects import (
     request_name,
 )
 from cdclake.erasures import ErasedKeys, KeyHash
-from cdclake.jobs.apply.state_update import StateUpdate
-from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
-from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.operations.erasure import Json, TableErasure, derived_of
-from cdclake.jobs.stream.append import commit_files
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Table
 
@@ -56,7 +51,6 @@ def _erase(job: TableJob, table: Table, request: ForgetRequest, salt: str) -> Js
         plan=job.plan,
         table=table,
         erased=ErasedKeys(KeyHash.of(table.name, salt), positions),
-        renew_stamps=lambda: _renew_stamps(job, table),
         derived=derived_of(job.plan, table, job.control),
     )
     with ExitStack() as held:
@@ -64,21 +58,3 @@ def _erase(job: TableJob, table: Table, request: ForgetRequest, salt: str) -> Js
             held.enter_context(job.leases.hold(name))
         counts, _ = erasure.run()
         return counts
-
-
-def _renew_stamps(job: TableJob, table: Table) -> None:
-    """Commit the stamps of changelog and state again: no older snapshot is needed for them."""
-    changelog = TableHandle(job.lake, table.changes)
-    stamped = changelog.stamped()
-    if stamped.stamp is not None:
-        stamp = ChangesStamp.from_json(stamped.stamp)
-        commit_files(
-            [],
-            changelog,
-            read_from=stamped.snapshot_id,
-            follows=stamp.ingested_through,
-            stamp=replace(stamp, ingested_through=moment_after(stamp)),
-        )
-    update = StateUpdate(job.lake, table, changelog=changelog)
-    if job.lake.stamped(table.name).stamp is not None:
-        update.commit_stamp(update.applied())

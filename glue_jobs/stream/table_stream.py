@@ -233,16 +233,6 @@ class TableStream:
             )
         return ChangelogState(stamped, ChangesStamp(), moment_after(ChangesStamp()))
 
-    def renew_stamps(self) -> None:
-        """Commit the stamps of changelog and state again: no older snapshot is needed for them."""
-        self.load_again()
-        changelog = self.read_changelog()
-        if changelog.stamped.snapshot_id is not None:
-            stamp = replace(changelog.stamp, ingested_through=changelog.ingested_at)
-            self._commit([], changelog, stamp)
-        if self.lake.stamped(self.table.name).stamp is not None:
-            self.update.commit_stamp(self.update.applied())
-
     def load_again(self) -> None:
         """Load changelog and state again before their next use, after commits by statements."""
         self.update.forget()

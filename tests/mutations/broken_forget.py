@@ -33,7 +33,7 @@ FORGET = (
         "            keep_current_snapshot(self.lake, name)\n",
         "            pass\n",
     ),
-    _engine("the stamps expire", _ERASURE, "        self.renew_stamps()\n", ""),
+    _engine("the stamps expire", _ERASURE, "        _renew_stamps(self.lake, self.table)\n", ""),
     _engine(
         "an erasure does not wait for the tables' leases",
         _ERASURE,
