@@ -70,9 +70,10 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.local.process": {"psutil"},
     "cdclake.local.puts": {"botocore"},
     "cdclake.local.reader": {"duckdb"},
-    "cdclake.local.trace": {"duckdb", "psycopg"},
+    "cdclake.local.trace": {"psycopg"},
     "cdclake.stacks": {"aws_cdk", "cdk_nag", "constructs"},
     "cdclake.stacks.constructs": {"aws_cdk", "constructs"},
+    "cdclake.trace": {"duckdb"},
 }
 # A room -> the only other rooms of its package that it may import.
 CLOSED: Mapping[str, set[str]] = {

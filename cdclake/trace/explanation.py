@@ -38,6 +38,13 @@ def explain(facts: TraceFacts) -> list[TraceFinding]:
 def _never_seen(facts: TraceFacts) -> TraceFinding:
     """Return why no part of the lake has an event of the row."""
     table, source, flow = facts.table, facts.source, facts.flow
+    if facts.is_deployed:
+        return TraceFinding(
+            "not_in_lake",
+            "the deployment's lake has no event with this key; its source and its Kafka, which are"
+            " in its network, are not asked",
+            f"if the source has the row, run `cdclake verify --table {table.name}`",
+        )
     if source.has_row is None:
         return TraceFinding(
             "source_unknown",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,11 +14,15 @@ from cdclake.trace.explanation import TraceFinding, explain
 from cdclake.trace.trace_facts import Row, TracedEvent, TraceFacts
 
 _MAX_VALUE_CHARACTERS = 60
+_COMMAND = re.compile(r"`(cdclake [^`]+)`")
 
 
-def trace_report(facts: TraceFacts) -> dict[str, Any]:
-    """Return the object of `trace --json`."""
-    findings = explain(facts)
+def trace_report(facts: TraceFacts, options: str = "") -> dict[str, Any]:
+    """Return the object of `trace --json`; `options` are those that remedies need for this lake."""
+    findings = [
+        replace(found, remedy=_COMMAND.sub(rf"`\1{options}`", found.remedy))
+        for found in explain(facts)
+    ]
     return {
         "ok": True,
         "table": facts.table.name,
@@ -32,7 +38,7 @@ def trace_report(facts: TraceFacts) -> dict[str, Any]:
             for place, (low, first, end) in sorted(facts.flow.searched.items())
         ],
         "readers": {
-            "source": {"has_row": facts.source.has_row},
+            **({} if facts.is_deployed else {"source": {"has_row": facts.source.has_row}}),
             naming.current_name(facts.table.name): facts.current_row,
             facts.table.name: facts.state_row,
         },

@@ -33,8 +33,8 @@ from cdclake.local.lake.source_credentials import keep_salt
 from cdclake.local.lake.spark_jobs import STREAM, run_job
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.reader.duck import lake_reader
-from cdclake.local.trace.row_key import RowKey
 from cdclake.plan import Table
+from cdclake.trace.row_key import RowKey
 
 _STREAM_TIMEOUT_S = 300.0
 _SHORTER_BY = timedelta(seconds=1)  # S3 gives times in seconds

@@ -24,11 +24,12 @@ from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.table_loads import tables_replacing, unfinished_loads
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.trace.kafka_events import Searched, kafka_events
-from cdclake.local.trace.lake_row import read_lake_row
-from cdclake.local.trace.row_key import RowKey, key_by_source, key_by_text
+from cdclake.local.trace.source_key import key_by_source
 from cdclake.local.trace.source_row import source_facts
 from cdclake.plan import Table
+from cdclake.trace.lake_row import read_lake_row
 from cdclake.trace.merged_events import merged_events
+from cdclake.trace.row_key import RowKey, key_by_text
 from cdclake.trace.trace_facts import FlowFacts, SourceFacts, TracedEvent, TraceFacts
 
 _CONNECT_WAIT_S = 2.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cdclake.errors import InputError
-from cdclake.local.trace.row_key import RowKey, key_by_text
 from cdclake.plan import Column, Table
+from cdclake.trace.row_key import RowKey, key_by_text
 
 TABLE = Table(
     schema="public",
