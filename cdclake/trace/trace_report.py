@@ -64,6 +64,9 @@ def _events(facts: TraceFacts) -> Iterator[dict[str, Any]]:
             "operation": naming.OPERATIONS.get(event.op or "", "unknown"),
             "position": event.position,
             "tx_id": event.tx_id,
+            "topic": event.topic,
+            "partition": event.partition,
+            "offset": event.offset,
             "before": before,
             "after": after,
             "unsent": list(event.unsent),
@@ -133,7 +136,10 @@ def timeline(report: Mapping[str, Any]) -> Iterator[str]:
     for number, event in enumerate(report["events"]):
         yield ""
         yield f"{number + 1}. {_heading(event)}"
-        yield from (_hop_line(hop, report) for hop in report["hops"] if hop["event"] == number)
+        hops = [hop for hop in report["hops"] if hop["event"] == number]
+        yield from (_hop_line(hop, report) for hop in hops)
+        if event["offset"] is not None and all(hop["hop"] != "kafka" for hop in hops):
+            yield f"   {'time unknown':>29}  {_kafka_place(event)}"
         yield from _changed(event)
     yield ""
     yield "now"
@@ -153,14 +159,20 @@ def _hop_line(hop: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     when = hop["at"] if seconds is None else f"{seconds:+.3f} s"
     names = {
         "source": f"committed in {report['source']}, LSN {hop.get('lsn')}",
-        "kafka": f"Kafka: {hop.get('topic')}, partition {hop.get('partition')}, offset"
-        f" {hop.get('offset')}",
+        "kafka": _kafka_place(hop),
         "quarantine": f"{naming.QUARANTINE}: {hop.get('reason')}",
         "changelog": f"{naming.changes_name(report['table'])}: read by the batch",
         "visible": f"{naming.changes_name(report['table'])}: committed, readers see it",
         "state": f"{report['table']}: applied",
     }
     return f"   {when:>29}  {names[hop['hop']]}"
+
+
+def _kafka_place(found: Mapping[str, Any]) -> str:
+    return (
+        f"Kafka: {found.get('topic')}, partition {found.get('partition')}, offset"
+        f" {found.get('offset')}"
+    )
 
 
 def _changed(event: Mapping[str, Any]) -> Iterator[str]:
