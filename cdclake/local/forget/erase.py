@@ -79,8 +79,9 @@ class Erasure:
     def _by_poll(self) -> Answer:
         """Have a poll of the table erase the rows, and return the outcome."""
         request = request_forget(self.lake.control, self.table.name, self._hashes())
-        report = run_job(self.lake, naming.POLL_JOB, [self.table.name])
-        outcome = read_outcome(self.lake.control, self.table.name, FORGET, request)
+        poll = naming.POLL_JOB
+        report = run_job(self.lake, poll, [self.table.name])
+        outcome = read_outcome(self.lake.control, self.table.name, FORGET, request, by=poll)
         if outcome is None:
             [line] = report["tables"]
             raise ComponentFailed(
