@@ -89,8 +89,13 @@ function eventItem(event, hops) {
       ["at", (hop) => hop.at],
       ["after", (hop) => hop.seconds === null ? "" : seconds(hop.seconds), true],
       ["place", place],
-    ], hops),
+    ], hops.some((hop) => hop.hop === "kafka") ? hops : [...hops, ...inKafka(event)]),
     values(event.before ?? {}, event.after ?? {}));
+}
+
+// The place of an event whose time in Kafka is unknown.
+function inKafka(event) {
+  return event.offset === null ? [] : [{ ...event, hop: "kafka", at: "unknown", seconds: null }];
 }
 
 function values(before, after) {
