@@ -76,7 +76,8 @@ def _columns(query: Query) -> Mapping[str, Any]:
 
 def _trace(query: Query) -> Mapping[str, Any]:
     event = {"operation": "update", "tx_id": 7, "before": {"note": "a"}, "after": {"note": HOSTILE},
-             "reason": None, "topic": "shop.public.orders", "partition": 0, "offset": 17}  # fmt: skip
+             "reason": None, "topic": "shop.public.orders", "partition": 0,
+             "offset": 17}  # fmt: skip
     hop = {"event": 0, "hop": "source", "at": "2026-11-26T20:00:00", "seconds": None, "lsn": "0/1"}
     return {
         "ok": True, "table": query["table"][0], "key": query["key"], "situation": "applied",
