@@ -73,7 +73,6 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.local.trace": {"psycopg"},
     "cdclake.stacks": {"aws_cdk", "cdk_nag", "constructs"},
     "cdclake.stacks.constructs": {"aws_cdk", "constructs"},
-    "cdclake.trace": {"duckdb"},
 }
 # A room -> the only other rooms of its package that it may import.
 CLOSED: Mapping[str, set[str]] = {

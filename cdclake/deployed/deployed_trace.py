@@ -16,8 +16,8 @@ from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.jobs.control.poll_state import read_poll, read_poll_error
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.reader.lake_row import read_lake_row
 from cdclake.plan import Table
-from cdclake.trace.lake_row import read_lake_row
 from cdclake.trace.merged_events import merged_events
 from cdclake.trace.row_key import key_by_text
 from cdclake.trace.trace_facts import FlowFacts, SourceFacts, TraceFacts
