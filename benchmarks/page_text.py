@@ -57,7 +57,7 @@ WORDS = {
         "not send; ten of the twenty have a UUID as key. Writer, PostgreSQL, Debezium, Kafka and "
         "Spark share the machine. A rate is held if for five minutes the median age of the last "
         "fifth's changes is not half a trigger above that of the second fifth; the trigger is 10 "
-        "s, as by default (at commit aa079b05 it was 2 s, and the next rate to be tried 9,000). "
+        "s, as by default. "
         "`debezium_to_kafka` is Debezium's way through changes that wait for it, alone. "
         "Freshness is measured with a trigger of 2 s, from commit to the first snapshot "
         "that shows the change in `_current`, to DuckDB and Spark alike; a reader's own query "

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_UP = ("running", "scheduled")  # a deployment may start its stream by a schedule
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 # By metric of a table: the key of `status`, and the help text.
@@ -50,7 +51,7 @@ class Sample(NamedTuple):
 
 HELP: Mapping[str, str] = {
     "cdclake_healthy": "1 if `cdclake status` finds nothing that needs attention.",
-    "cdclake_component_up": "1 if the component is running.",
+    "cdclake_component_up": "1 if the component is running, or waits for its schedule.",
     **{name: text for name, (_, text) in _OF_TABLE.items()},
     "cdclake_table_stopped": "1 if the table is stopped.",
     "cdclake_table_verified_timestamp_seconds": "Time of the table's last comparison.",
@@ -58,6 +59,9 @@ HELP: Mapping[str, str] = {
     "cdclake_slot_wal_bytes": "WAL that the replication slot retains.",
     "cdclake_slot_wal_limit_bytes": "Limit of that WAL; PostgreSQL drops the slot beyond it.",
     "cdclake_job_exit_code": "Exit code of the last run of a scheduled job.",
+    "cdclake_lag_events": "Unread records of the topic with the most, of a deployment.",
+    "cdclake_freshness_seconds": "Age of the newest heartbeat in a deployment's lake.",
+    "cdclake_alarm_on": "1: the deployment's alarm is on.",
 }
 
 
@@ -65,7 +69,7 @@ def samples(status: Mapping[str, Any]) -> Iterator[Sample]:
     """Yield the samples of the object that `status` prints."""
     yield Sample("cdclake_healthy", float(bool(status["ok"])), {})
     for part in status["components"]:
-        running = float(part["state"] == "running")
+        running = float(part["state"] in _UP)
         yield Sample("cdclake_component_up", running, {"component": part["name"]})
     for table in status["tables"]:
         yield from _of_table(table)
@@ -76,6 +80,16 @@ def samples(status: Mapping[str, Any]) -> Iterator[Sample]:
     for job in status.get("schedules", ()):
         if job["exit_code"] is not None:
             yield Sample("cdclake_job_exit_code", float(job["exit_code"]), {"job": job["job"]})
+    yield from _of_deployment(status)
+
+
+def _of_deployment(status: Mapping[str, Any]) -> Iterator[Sample]:
+    """Yield the samples that only the status of a deployment has."""
+    for name, key in (("lag_events", "lag_events"), ("freshness_seconds", "freshness_s")):
+        if status.get(key) is not None:
+            yield Sample(f"cdclake_{name}", float(status[key]), {})
+    for alarm in status.get("alarms", ()):
+        yield Sample("cdclake_alarm_on", 1.0, {"alarm": alarm})
 
 
 def _of_table(table: Mapping[str, Any]) -> Iterator[Sample]:

@@ -70,7 +70,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.local.process": {"psutil"},
     "cdclake.local.puts": {"botocore"},
     "cdclake.local.reader": {"duckdb"},
-    "cdclake.local.trace": {"duckdb", "psycopg"},
+    "cdclake.local.trace": {"psycopg"},
     "cdclake.stacks": {"aws_cdk", "cdk_nag", "constructs"},
     "cdclake.stacks.constructs": {"aws_cdk", "constructs"},
 }

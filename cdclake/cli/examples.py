@@ -19,7 +19,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "ui": ("ui", "ui --target aws --file pipelines/shop.yaml --environment prod"),
     "metrics": ("metrics", "metrics --serve 9188"),
     "logs": ("logs connect",),
-    "trace": ("trace orders 42", "trace public.orders 42 --json"),
+    "trace": (
+        "trace orders 42",
+        "trace orders 42 --target aws --file pipelines/shop.yaml --environment prod",
+    ),
     "peek": ("peek orders", "peek orders --last 3"),
     "quarantine": (
         "quarantine orders --limit 5",

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.status import local_status
-
-if TYPE_CHECKING:
-    from cdclake.prometheus_text import Sample
+from cdclake.cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_file,
+)
 
 
 def metrics(
@@ -23,41 +31,51 @@ def metrics(
             help="Serve them at http://127.0.0.1:PORT/metrics until interrupted.",
         ),
     ] = None,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Print the local lake's metrics in Prometheus's text format, or serve them.
+    """Print the lake's metrics in Prometheus's text format, or serve them.
 
     They are the figures of `status`, read again for each scrape; one that is not known is left out.
     """
+    read = _status_of(target, file, environment)
     if serve is not None:
-        _serve(serve, json_output)
+        _serve(read, serve, json_output)
         return
-    from cdclake.prometheus_text import prometheus_text
+    from cdclake.prometheus_text import prometheus_text, samples
 
-    found = _samples()
+    found = list(samples(read()))
     answer = {"ok": True, "metrics": [sample.to_json() for sample in found]}
     emit(answer, json_output, lambda: say(prometheus_text(found).rstrip()))
 
 
-def _samples() -> list[Sample]:
-    """Read the samples; raise NotRunning if there is no lake."""
-    from cdclake.prometheus_text import samples
+def _status_of(
+    target: Target, file: Path | None, environment: str | None
+) -> Callable[[], dict[str, Any]]:
+    """Return what reads the object of `status`; it raises NotRunning if there is no lake."""
+    if target is Target.LOCAL:
+        check_local(file, environment)
+        return local_status
+    from cdclake.deployed.deployed_lake import DeployedLake
+    from cdclake.deployed.deployed_status import deployed_status
 
-    return list(samples(local_status()))
+    return partial(deployed_status, DeployedLake(deployed_file(file), environment))
 
 
-def _serve(port: int, json_output: bool) -> None:
+def _serve(read: Callable[[], dict[str, Any]], port: int, json_output: bool) -> None:
     from cdclake.errors import NotRunning
     from cdclake.local.metrics_server import PATH, metrics_server
-    from cdclake.prometheus_text import Sample, prometheus_text
+    from cdclake.prometheus_text import Sample, prometheus_text, samples
 
     def page() -> str:
         try:
-            return prometheus_text(_samples())
+            return prometheus_text(list(samples(read())))
         except NotRunning:  # the endpoint outlives a restart of the lake
             return prometheus_text([Sample("cdclake_healthy", 0.0, {})])
 
-    _samples()  # a missing lake is reported now
+    read()  # a missing lake is reported now
     with metrics_server(port, page) as server:
         url = f"http://127.0.0.1:{port}{PATH}"
         emit({"ok": True, "url": url}, json_output, lambda: say(f"metrics at {url}"))

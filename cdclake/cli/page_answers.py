@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cdclake.cli.cost import cost_answer
 from cdclake.cli.snapshots import snapshots_answer
 from cdclake.cli.status import local_status
-from cdclake.cli.target import Target, lake_reader_of, quarantine_of
+from cdclake.cli.target import Target, deployment_options, lake_reader_of, quarantine_of
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,11 +64,13 @@ def local_answers() -> dict[str, Answer]:
 
 
 def deployed_answers(file: Path, environment: str | None) -> dict[str, Answer]:
-    """Return the answers about a deployment; the story of a key is only local."""
+    """Return the answers about a deployment; its source and its Kafka are not asked."""
     from cdclake.config.column_lines import Lines
     from cdclake.deployed.deployed_lake import DeployedLake
     from cdclake.deployed.deployed_status import deployed_status
+    from cdclake.deployed.deployed_trace import trace_deployed_row
     from cdclake.deployed.job_runs import newest_runs
+    from cdclake.trace.trace_report import trace_report
     from cdclake.ui.overview import Overview
 
     lake, lines = DeployedLake(file, environment), Lines(str(file))
@@ -79,9 +81,14 @@ def deployed_answers(file: Path, environment: str | None) -> dict[str, Answer]:
         declared = lake.plan.table(_one(query, "table"))
         return _table_answer(declared, str(file), partial(lines.of, declared))
 
+    def trace(query: Query) -> dict[str, Any]:
+        facts = trace_deployed_row(lake, _one(query, "table"), _many(query, "key"))
+        return trace_report(facts, deployment_options(file, environment))
+
     return {
         "overview": lambda _: overview.answer(),
         "table": table,
+        "trace": trace,
         "snapshots": partial(_snapshots, Target.AWS, file, environment),
         "quarantine": partial(_quarantine, Target.AWS, file, environment),
         "jobs": lambda _: {"ok": True, "jobs": newest_runs(lake)},

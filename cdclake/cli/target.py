@@ -57,6 +57,12 @@ def deployed_file(file: Path | None) -> Path:
     return file
 
 
+def deployment_options(file: Path | None, environment: str | None) -> str:
+    """Return the options that a command needs for this deployment."""
+    given = "" if environment is None else f" --environment {environment}"
+    return f" --target aws --file {file}{given}"
+
+
 def deployed_job(file: Path | None, environment: str | None, name: str) -> DeployedJob:
     """Return the deployment's job; InputError if no file is given."""
     from cdclake.deployed.aws_jobs import DeployedJob
@@ -90,8 +96,7 @@ def quarantine_of(
     from cdclake.local.quarantined_events import Quarantine
 
     if target is Target.AWS:
-        given = "" if environment is None else f" --environment {environment}"
-        options = f" --target aws --file {file}{given}"
+        options = deployment_options(file, environment)
         with lake_reader_of(target, file, environment) as reader:
             yield Quarantine(reader.plan, reader, str(file), "deploy it", options)
         return

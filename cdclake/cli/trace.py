@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_file,
+    deployment_options,
+)
+from cdclake.errors import InputError
 
 
 def trace(
@@ -19,30 +30,59 @@ def trace(
         bool,
         typer.Option("--stored", help="Search every stored file for the row's values, too."),
     ] = False,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
     """Explain what the lake shows of one row, with its way through each part.
 
     The answer is one word and its reasons; then every event of the row, with its transaction, its
     place in Kafka, and the time that each hop took. Values are those of the lake, so masked columns
-    are masked. Write `--` before a key that begins with a minus sign.
+    are masked. Write `--` before a key that begins with a minus sign. With --target aws only the
+    lake is asked, not the deployment's source and Kafka.
 
     With --stored all files of the lake are decoded and searched for every value that the row has or
     had, and the places outside of the lake are listed that may have them, and until when.
     """
-    from cdclake.local.lake.lake import open_lake
-    from cdclake.local.process.home import Home
-    from cdclake.local.trace.gather import trace_row
-    from cdclake.local.trace.stored_row import stored_row
     from cdclake.trace.stored_report import stored_lines
-    from cdclake.trace.trace_report import timeline, trace_report
+    from cdclake.trace.trace_report import timeline
 
-    lake = open_lake(Home.from_environment())
-    facts = trace_row(lake, table, key)
-    report = trace_report(facts) | (stored_row(lake, facts) if stored else {})
+    if target is Target.AWS:
+        report = _deployed_report(deployed_file(file), environment, table, key, stored)
+    else:
+        check_local(file, environment)
+        report = _local_report(table, key, stored)
 
     def render() -> None:
         for line in (*timeline(report), *(stored_lines(report) if stored else ())):
             say(line)
 
     emit(report, json_output, render)
+
+
+def _local_report(table: str, key: list[str], stored: bool) -> dict[str, Any]:
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
+    from cdclake.local.trace.gather import trace_row
+    from cdclake.local.trace.stored_row import stored_row
+    from cdclake.trace.trace_report import trace_report
+
+    lake = open_lake(Home.from_environment())
+    facts = trace_row(lake, table, key)
+    return trace_report(facts) | (stored_row(lake, facts) if stored else {})
+
+
+def _deployed_report(
+    file: Path, environment: str | None, table: str, key: list[str], stored: bool
+) -> dict[str, Any]:
+    from cdclake.deployed.deployed_lake import DeployedLake
+    from cdclake.deployed.deployed_trace import trace_deployed_row
+    from cdclake.trace.trace_report import trace_report
+
+    if stored:
+        raise InputError(
+            "--stored applies to the local lake only", "run the command again without it"
+        )
+    facts = trace_deployed_row(DeployedLake(file, environment), table, key)
+    return trace_report(facts, deployment_options(file, environment))

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from cdclake import naming
 from cdclake.debezium.refusals import is_withheld
+from cdclake.plan import Table
 from cdclake.trace.trace_facts import FlowFacts, TracedEvent, TraceFacts
 
 _MAX_LISTED = 3
@@ -38,6 +39,13 @@ def explain(facts: TraceFacts) -> list[TraceFinding]:
 def _never_seen(facts: TraceFacts) -> TraceFinding:
     """Return why no part of the lake has an event of the row."""
     table, source, flow = facts.table, facts.source, facts.flow
+    if facts.is_deployed:
+        return TraceFinding(
+            "not_in_lake",
+            "the deployment's lake has no event with this key; its source and its Kafka, which are"
+            " in its network, are not asked",
+            f"if the source has the row, run `cdclake verify --table {table.name}`",
+        )
     if source.has_row is None:
         return TraceFinding(
             "source_unknown",
@@ -54,24 +62,29 @@ def _never_seen(facts: TraceFacts) -> TraceFinding:
         return TraceFinding(
             "no_such_row", "neither the source nor the lake has, or had, a row with this key"
         )
-    if flow.polled is not None and flow.last_error is not None:
+    if flow.polled is not None:
+        return _not_polled(table, flow)
+    return _not_captured(facts)
+
+
+def _not_polled(table: Table, flow: FlowFacts) -> TraceFinding:
+    """Return why no poll has found a row that the source has."""
+    if flow.last_error is not None:
         return TraceFinding(
             "not_polled",
             f"the source has the row, and the last poll of the table failed: {flow.last_error}",
             "fix the cause, then wait for the next poll, or run `cdclake job poll_tables`",
         )
-    if flow.polled is False:
+    if not flow.polled:
         return TraceFinding(
             "not_polled", "the source has the row, and no poll has read the table yet",
             "wait for the next poll, or run `cdclake job poll_tables`",
         )  # fmt: skip
-    if flow.polled:
-        return TraceFinding(
-            "not_polled", f"the source has the row, and the polls have not found it: they read rows"
-            f" by {table.poll.by!r}",
-            f"check that {table.poll.by!r} changes with every write; `cdclake verify` compares",
-        )  # fmt: skip
-    return _not_captured(facts)
+    return TraceFinding(
+        "not_polled", "the source has the row, and the polls have not found it: they read rows"
+        f" by {table.poll.by!r}",
+        f"check that {table.poll.by!r} changes with every write; `cdclake verify` compares",
+    )  # fmt: skip
 
 
 def _not_captured(facts: TraceFacts) -> TraceFinding:

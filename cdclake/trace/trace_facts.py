@@ -117,6 +117,7 @@ class TraceFacts:
     state: StateFacts | None = None
     state_row: Row | None = None  # of `<t>`, with tombstones and soft deletes
     current_row: Row | None = None  # of `<t>_current`
+    is_deployed: bool = False  # only the lake is asked: a deployment's source and Kafka are private
     erased_at: str = ""  # position before which its events are refused; "": it was not erased
 
     @property

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,11 +14,15 @@ from cdclake.trace.explanation import TraceFinding, explain
 from cdclake.trace.trace_facts import Row, TracedEvent, TraceFacts
 
 _MAX_VALUE_CHARACTERS = 60
+_COMMAND = re.compile(r"`(cdclake [^`]+)`")
 
 
-def trace_report(facts: TraceFacts) -> dict[str, Any]:
-    """Return the object of `trace --json`."""
-    findings = explain(facts)
+def trace_report(facts: TraceFacts, options: str = "") -> dict[str, Any]:
+    """Return the object of `trace --json`; `options` are those that remedies need for this lake."""
+    findings = [
+        replace(found, remedy=_COMMAND.sub(rf"`\1{options}`", found.remedy))
+        for found in explain(facts)
+    ]
     return {
         "ok": True,
         "table": facts.table.name,
@@ -32,7 +38,7 @@ def trace_report(facts: TraceFacts) -> dict[str, Any]:
             for place, (low, first, end) in sorted(facts.flow.searched.items())
         ],
         "readers": {
-            "source": {"has_row": facts.source.has_row},
+            **({} if facts.is_deployed else {"source": {"has_row": facts.source.has_row}}),
             naming.current_name(facts.table.name): facts.current_row,
             facts.table.name: facts.state_row,
         },
@@ -58,6 +64,9 @@ def _events(facts: TraceFacts) -> Iterator[dict[str, Any]]:
             "operation": naming.OPERATIONS.get(event.op or "", "unknown"),
             "position": event.position,
             "tx_id": event.tx_id,
+            "topic": event.topic,
+            "partition": event.partition,
+            "offset": event.offset,
             "before": before,
             "after": after,
             "unsent": list(event.unsent),
@@ -127,7 +136,10 @@ def timeline(report: Mapping[str, Any]) -> Iterator[str]:
     for number, event in enumerate(report["events"]):
         yield ""
         yield f"{number + 1}. {_heading(event)}"
-        yield from (_hop_line(hop, report) for hop in report["hops"] if hop["event"] == number)
+        hops = [hop for hop in report["hops"] if hop["event"] == number]
+        yield from (_hop_line(hop, report) for hop in hops)
+        if event["offset"] is not None and all(hop["hop"] != "kafka" for hop in hops):
+            yield f"   {'time unknown':>29}  {_kafka_place(event)}"
         yield from _changed(event)
     yield ""
     yield "now"
@@ -147,14 +159,20 @@ def _hop_line(hop: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     when = hop["at"] if seconds is None else f"{seconds:+.3f} s"
     names = {
         "source": f"committed in {report['source']}, LSN {hop.get('lsn')}",
-        "kafka": f"Kafka: {hop.get('topic')}, partition {hop.get('partition')}, offset"
-        f" {hop.get('offset')}",
+        "kafka": _kafka_place(hop),
         "quarantine": f"{naming.QUARANTINE}: {hop.get('reason')}",
         "changelog": f"{naming.changes_name(report['table'])}: read by the batch",
         "visible": f"{naming.changes_name(report['table'])}: committed, readers see it",
         "state": f"{report['table']}: applied",
     }
     return f"   {when:>29}  {names[hop['hop']]}"
+
+
+def _kafka_place(found: Mapping[str, Any]) -> str:
+    return (
+        f"Kafka: {found.get('topic')}, partition {found.get('partition')}, offset"
+        f" {found.get('offset')}"
+    )
 
 
 def _changed(event: Mapping[str, Any]) -> Iterator[str]:

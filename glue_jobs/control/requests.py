@@ -106,16 +106,25 @@ def take_resumes(control: ObjectStore, progress: Progress) -> None:
         control.delete(resume_name(table))
 
 
-def read_outcome(control: ObjectStore, table: str, verb: str, request: str) -> Answer | None:
-    """Return the outcome of the request, None if it is pending; ComponentFailed if it failed."""
+def read_outcome(
+    control: ObjectStore,
+    table: str,
+    verb: str,
+    request: str,
+    by: str = naming.STREAM_COMPONENT,
+) -> Answer | None:
+    """Return the outcome of the request, None if it is pending.
+
+    Raise ComponentFailed, which names the component that has answered, if the request failed.
+    """
     stored = control.read(outcome_name(table, verb))
     if stored is None or stored.content["id"] != request:
         return None
     if "error" in stored.content:
         raise ComponentFailed(
             f"{verb} of {table} failed: {stored.content['error']}",
-            f"fix the cause (see the stream's log), then run `cdclake {verb}` again",
-            component=naming.STREAM_COMPONENT,
+            f"fix the cause (see the log of {by}), then run `cdclake {verb}` again",
+            component=by,
         )
     return stored.content
 

@@ -44,11 +44,11 @@ _EVENT = {
 class PlantedLake:
     """Answers of a lake; `status` may be replaced at any time."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: str = "local") -> None:
         self.status: dict[str, Any] | None = status(table("orders"), table("customers"))
         self.answers_now = threading.Event()
         self.answers_now.set()
-        self._overview = Overview(self._read, {"target": "local", "refresh_s": 1})
+        self._overview = Overview(self._read, {"target": target, "refresh_s": 1})
 
     def _read(self) -> Mapping[str, Any]:
         self.answers_now.wait()
@@ -76,7 +76,8 @@ def _columns(query: Query) -> Mapping[str, Any]:
 
 def _trace(query: Query) -> Mapping[str, Any]:
     event = {"operation": "update", "tx_id": 7, "before": {"note": "a"}, "after": {"note": HOSTILE},
-             "reason": None}  # fmt: skip
+             "reason": None, "topic": "shop.public.orders", "partition": 0,
+             "offset": 17}  # fmt: skip
     hop = {"event": 0, "hop": "source", "at": "2026-11-26T20:00:00", "seconds": None, "lsn": "0/1"}
     return {
         "ok": True, "table": query["table"][0], "key": query["key"], "situation": "applied",

@@ -75,8 +75,8 @@ def test_a_dead_component_is_a_fault_of_its_hop(page: Page) -> None:
     fault = "return [...document.querySelectorAll('.flow .fault')].map((li) => li.dataset.hop)"
     assert browser.run(fault) == []
     lake.status = DOWN
-    text = browser.wait(lambda _: browser.run(fault) == ["kafka"], FAULT_S)
-    assert "down: kafka; run `cdclake up`" in text
+    browser.wait(lambda text: "down: kafka; run `cdclake up`" in text, FAULT_S)
+    assert browser.run(fault) == ["kafka"]
 
 
 def test_a_lake_that_is_gone_is_shown(page: Page) -> None:
@@ -167,6 +167,16 @@ def test_a_key_is_asked_for_by_the_keyboard(page: Page) -> None:
     browser.run("document.querySelector('textarea').focus()")
     browser.press("4", "2", "Tab", "Enter")
     browser.wait(lambda text: "orders 42: applied" in text)
+
+
+def test_a_key_of_a_deployment_is_shown_from_the_lake_alone(browser: Chrome) -> None:
+    with served(PlantedLake(target="aws").answers()) as url:
+        browser.open(url)
+        browser.wait(lambda text: "orders" in text and "Components" in text)
+        _go(browser, "#/key/orders/7")
+        text = browser.wait(lambda text: "orders 7: applied" in text)
+    assert "Of a deployment only the lake is asked, not its source and its Kafka." in text
+    assert "shop.public.orders, partition 0, offset 17" in text  # its time in Kafka is unknown
 
 
 @pytest.mark.parametrize("address", PAGES)

@@ -265,6 +265,7 @@ FILES = (
 )
 
 
+@pytest.mark.slow  # by default tests/spark/test_derived.py follows the same sources
 def test_derived_tables_follow_their_sources(lake: RunningLake, tmp_path: Path) -> None:
     file = tmp_path / "derived.yaml"
     file.write_text(SHOP.read_text() + DERIVED)

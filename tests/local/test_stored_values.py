@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from cdclake.jobs.reader.lake_row import read_lake_row
 from cdclake.local.reader.duck import lake_reader
-from cdclake.local.trace.lake_row import read_lake_row
-from cdclake.local.trace.row_key import key_by_text
 from cdclake.local.trace.stored_row import stored_row
+from cdclake.trace.row_key import key_by_text
 from cdclake.trace.trace_facts import FlowFacts, SourceFacts, TraceFacts
 from tests.local.source_database import free_port
 from tests.stored_lake.stored import ARCHIVES, StoredLake, stored_lake

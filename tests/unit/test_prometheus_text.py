@@ -26,6 +26,7 @@ STATUS: dict[str, Any] = {
     "schedules": [{"job": "verify_tables", "exit_code": 1}, {"job": "new", "exit_code": None}],
     "slot": {"wal_bytes": 10, "limit_bytes": 20},
 }
+OF_DEPLOYMENTS = ("cdclake_lag_events", "cdclake_freshness_seconds", "cdclake_alarm_on")
 _LINE = re.compile(r'[a-z_]+(\{[a-z_]+="(?:[^"\\\n]|\\["\\n])*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+')
 
 
@@ -51,9 +52,19 @@ def test_samples_are_the_figures_of_status() -> None:
         assert expected in lines
 
 
+def test_a_deployment_adds_its_alarms_and_the_figures_of_its_stream() -> None:
+    stream = {"name": "stream", "state": "scheduled"}
+    about = {"components": [stream], "lag_events": 7.0, "freshness_s": 3.5, "alarms": ["lag"]}
+    lines = prometheus_text(list(samples({**STATUS, **about}))).splitlines()
+    assert 'cdclake_component_up{component="stream"} 1.0' in lines  # its schedule starts it
+    assert "cdclake_lag_events 7.0" in lines
+    assert "cdclake_freshness_seconds 3.5" in lines
+    assert 'cdclake_alarm_on{alarm="lag"} 1.0' in lines
+
+
 def test_an_unknown_figure_is_left_out() -> None:
     names = {sample.name for sample in samples(STATUS)}
-    assert names == HELP.keys() - {"cdclake_table_lag_events"}
+    assert names == HELP.keys() - {"cdclake_table_lag_events", *OF_DEPLOYMENTS}
     unknown = {**dict.fromkeys(TABLE), "table": "t", "state": "unknown"}
     bare = {"ok": False, "components": [], "tables": [unknown], "slot": None}
     assert [sample.name for sample in samples(bare)] == ["cdclake_healthy"]

@@ -33,8 +33,8 @@ from cdclake.local.lake.source_credentials import keep_salt
 from cdclake.local.lake.spark_jobs import STREAM, run_job
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.reader.duck import lake_reader
-from cdclake.local.trace.row_key import RowKey
 from cdclake.plan import Table
+from cdclake.trace.row_key import RowKey
 
 _STREAM_TIMEOUT_S = 300.0
 _SHORTER_BY = timedelta(seconds=1)  # S3 gives times in seconds
@@ -79,8 +79,9 @@ class Erasure:
     def _by_poll(self) -> Answer:
         """Have a poll of the table erase the rows, and return the outcome."""
         request = request_forget(self.lake.control, self.table.name, self._hashes())
-        report = run_job(self.lake, naming.POLL_JOB, [self.table.name])
-        outcome = read_outcome(self.lake.control, self.table.name, FORGET, request)
+        poll = naming.POLL_JOB
+        report = run_job(self.lake, poll, [self.table.name])
+        outcome = read_outcome(self.lake.control, self.table.name, FORGET, request, by=poll)
         if outcome is None:
             [line] = report["tables"]
             raise ComponentFailed(

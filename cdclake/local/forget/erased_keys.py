@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import connect
 from cdclake.local.lake.lake import LocalLake
-from cdclake.local.trace.row_key import RowKey, key_by_source
+from cdclake.local.trace.source_key import key_by_source
 from cdclake.local.trace.source_row import has_row
 from cdclake.plan import Table
+from cdclake.trace.row_key import RowKey
 
 _MAX_SHOWN = 5
 

@@ -12,8 +12,8 @@ from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.erasure.sought_values import CUT_CHARACTERS, SoughtValue
 from cdclake.jobs.reader.duck import Reader
-from cdclake.local.trace.row_key import RowKey
 from cdclake.plan import Column, Table
+from cdclake.trace.row_key import RowKey
 
 _DUCK_TYPES = {"string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT"}
 

@@ -15,6 +15,7 @@ from cdclake.jobs.control.erasure_register import ErasureRegister
 from cdclake.jobs.control.poll_state import read_poll, read_poll_error
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.reader.lake_row import read_lake_row
 from cdclake.jobs.runtime.source import connect
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
@@ -24,11 +25,11 @@ from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.table_loads import tables_replacing, unfinished_loads
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.trace.kafka_events import Searched, kafka_events
-from cdclake.local.trace.lake_row import read_lake_row
-from cdclake.local.trace.row_key import RowKey, key_by_source, key_by_text
+from cdclake.local.trace.source_key import key_by_source
 from cdclake.local.trace.source_row import source_facts
 from cdclake.plan import Table
 from cdclake.trace.merged_events import merged_events
+from cdclake.trace.row_key import RowKey, key_by_text
 from cdclake.trace.trace_facts import FlowFacts, SourceFacts, TracedEvent, TraceFacts
 
 _CONNECT_WAIT_S = 2.0

@@ -13,7 +13,7 @@ from cdclake.jobs.stream.avro_values import AvroValues
 from cdclake.jobs.stream.schema_registry import registry_of
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topic_records import TopicRecord, read_records, records_at, retained
-from cdclake.local.trace.row_key import RowKey
+from cdclake.trace.row_key import RowKey
 from cdclake.trace.trace_facts import MAX_EVENTS, TracedEvent
 
 Searched = dict[int, tuple[int, int, int]]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cdclake.jobs.runtime.source import Connection
-from cdclake.local.trace.row_key import RowKey
 from cdclake.plan import Plan
 from cdclake.postgres import poll_queries
 from cdclake.postgres.quoting import identifier
+from cdclake.trace.row_key import RowKey
 from cdclake.trace.trace_facts import SourceFacts
 
 _MEMBERS = """

@@ -3,8 +3,7 @@
 import { ask } from "/api.js";
 import { bytes, el, mark, number, plain, seconds, table, when } from "/dom.js";
 
-const ONLY_LOCAL = "Of a deployment, Kafka and the source are not asked: query its tables with "
-  + "`cdclake sql --target aws`.";
+const NOT_ASKED = "Of a deployment only the lake is asked, not its source and its Kafka.";
 
 export async function quarantinePage(lake, name) {
   const heading = el("h1", {}, name ? `Quarantine of ${name}` : "Quarantine");
@@ -34,8 +33,8 @@ function reason(each) {
 // The form of a key; a page for a key has the address that the form leads to.
 export async function keyPage(lake, name, key) {
   const heading = el("h1", {}, "The story of one key");
-  if (lake.target === "aws") return [heading, el("p", { class: "quiet" }, ONLY_LOCAL)];
-  const shown = [heading, form(lake, name, key)];
+  const about = lake.target === "aws" ? [el("p", { class: "quiet" }, NOT_ASKED)] : [];
+  const shown = [heading, ...about, form(lake, name, key)];
   if (!name || key.length === 0) return shown;
   return [...shown, ...story(await ask("trace",
     [["table", name], ...key.map((value) => ["key", value])]))];
@@ -90,8 +89,13 @@ function eventItem(event, hops) {
       ["at", (hop) => hop.at],
       ["after", (hop) => hop.seconds === null ? "" : seconds(hop.seconds), true],
       ["place", place],
-    ], hops),
+    ], hops.some((hop) => hop.hop === "kafka") ? hops : [...hops, ...inKafka(event)]),
     values(event.before ?? {}, event.after ?? {}));
+}
+
+// The place of an event whose time in Kafka is unknown.
+function inKafka(event) {
+  return event.offset === null ? [] : [{ ...event, hop: "kafka", at: "unknown", seconds: null }];
 }
 
 function values(before, after) {

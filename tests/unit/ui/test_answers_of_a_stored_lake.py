@@ -12,11 +12,14 @@ import boto3
 import pytest
 
 from cdclake import naming
+from cdclake.cli import main
 from cdclake.cli.page_answers import deployed_answers, local_answers
 from cdclake.config.deployment import load_deployment
 from cdclake.errors import InputError
 from cdclake.local.lake import lake as lake_module
+from cdclake.local.reader.duck import lake_reader
 from cdclake.local.reader.table_figures import table_figures
+from cdclake.trace.trace_report import timeline
 from tests.stored_lake.stored import ARCHIVES, FOLDER, StoredLake, stored_lake
 
 Answers = Mapping[str, Any]
@@ -94,3 +97,43 @@ def test_the_quarantine_has_bytes_and_a_repair(answers: Answers) -> None:
     assert json.loads(json.dumps(events)) == events
     with pytest.raises(InputError, match="nothing"):
         answers["quarantine"]({"table": ["nothing"]})
+
+
+def test_a_row_of_a_deployment_is_traced_by_its_lake(
+    answers: Answers, deployment: Path, stored: StoredLake
+) -> None:
+    trace = deployed_answers(deployment, "dev")["trace"]
+    reader = lake_reader(stored.lake)
+    with reader.open([reader.plan.table("orders")]) as session:
+        query = "SELECT order_id, note FROM orders_current ORDER BY order_id LIMIT 1"
+        [(order, note)] = session.execute(query).fetchall()
+    found = trace({"table": ["public.orders"], "key": [str(order)]})
+    assert found["situation"] == "applied"
+    assert found["readers"].keys() == {"orders", "orders_current"}  # the source is not asked
+    assert found["readers"]["orders_current"]["note"] == note
+    assert {"source", "changelog"} <= {hop["hop"] for hop in found["hops"]}
+    newest, lines = found["events"][-1], list(timeline(found))
+    assert newest["topic"] == "stored.public.orders"
+    assert lines[0] == f"orders {order}: applied"
+    place = f"{newest['topic']}, partition {newest['partition']}, offset {newest['offset']}"
+    assert any(line.endswith(f"time unknown  Kafka: {place}") for line in lines)
+
+
+def test_a_row_that_a_deployments_lake_lacks_is_not_said_to_be_missing_in_the_source(
+    answers: Answers, deployment: Path
+) -> None:
+    found = deployed_answers(deployment, "dev")["trace"]({"table": ["orders"], "key": ["-5"]})
+    [finding] = found["findings"]
+    assert finding["code"] == "not_in_lake"
+    options = f"--target aws --file {deployment} --environment dev"
+    assert f"`cdclake verify --table orders {options}`" in finding["remedy"]
+
+
+def test_stored_values_of_a_deployment_are_refused(
+    deployment: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--target", "aws", "--file", str(deployment), "--environment", "dev"]
+    with pytest.raises(SystemExit) as caught:
+        main.main(["trace", "orders", "1", "--stored", *where])
+    assert caught.value.code == 2
+    assert "--stored applies to the local lake only" in capsys.readouterr().err

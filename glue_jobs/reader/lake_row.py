@@ -19,8 +19,8 @@ from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.point_in_time import NOW
 from cdclake.jobs.reader.relations import applied_at
-from cdclake.local.trace.row_key import RowKey
 from cdclake.plan import Column, Table
+from cdclake.trace.row_key import RowKey
 from cdclake.trace.trace_facts import MAX_EVENTS, Row, StateFacts, TracedEvent
 
 _FACTS = (

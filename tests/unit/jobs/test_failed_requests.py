@@ -1,4 +1,4 @@
-"""A request that cannot be parsed is answered and removed; it must not fail the batch of all."""
+"""Requests that fail, or cannot be parsed: each is answered, and none fails the batch of all."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ from typing import Any
 
 import pytest
 
-from cdclake.control_objects import REPLAY, RESYNC, outcome_name, request_name
+from cdclake.control_objects import (
+    FORGET,
+    REPLAY,
+    RESYNC,
+    failed_result,
+    outcome_content,
+    outcome_name,
+    request_name,
+)
+from cdclake.errors import ComponentFailed
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.requests import read_outcome
 from cdclake.jobs.operations.executor import OperationExecutor
 from tests.spark.events import MemoryStore, plan_of
 
@@ -35,3 +45,15 @@ def test_malformed_request_is_answered_and_removed(
     stored = control.read(outcome_name(table, verb))
     assert stored.content == {"id": content.get("id", ""), "error": reason}
     assert control.read(request_name(table, verb)) is None
+
+
+@pytest.mark.parametrize("answered_by", ["stream", "poll_tables"])
+def test_a_failed_request_names_the_component_whose_log_tells_why(answered_by: str) -> None:
+    control: Any = MemoryStore()
+    failed = outcome_content("r1", failed_result(ValueError("no such column")))
+    control.write(outcome_name("orders", FORGET), failed)
+    with pytest.raises(ComponentFailed, match="no such column") as caught:
+        read_outcome(control, "orders", FORGET, "r1", by=answered_by)
+    assert caught.value.component == answered_by
+    assert f"see the log of {answered_by}" in caught.value.remedy
+    assert read_outcome(control, "orders", FORGET, "another") is None

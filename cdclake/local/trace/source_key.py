@@ -1,57 +1,23 @@
-"""A key as the user writes it, and in the form of the changelog."""
+"""A key that the source itself converts to the form of the changelog."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import psycopg
 
-from cdclake.debezium.record_key import key_in, record_key
 from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import Connection
 from cdclake.plan import Table
 from cdclake.postgres.event_values import SESSION, log_value
 from cdclake.postgres.quoting import identifier, qualified
+from cdclake.trace.row_key import RowKey, check_words
 
 _TYPES = """
 SELECT attname::text, format_type(atttypid, atttypmod), format_type(atttypid, -1)
 FROM pg_attribute
 WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
 """
-
-
-@dataclass(frozen=True, slots=True)
-class RowKey:
-    """Key of one row; `values` are those of the changelog, by column."""
-
-    table: Table
-    words: tuple[str, ...]
-    values: Mapping[str, Any]
-
-    def matches(self, key: bytes | None, value: bytes | None) -> bool:
-        """Check whether a record is of this row; one without a key has it in the row."""
-        return record_key(self.table, key, value) == self.parts
-
-    def is_in(self, fields: Mapping[str, Any] | None) -> bool:
-        """Check whether the fields of a key or of a row are those of this row."""
-        return key_in(self.table, fields) == self.parts
-
-    @property
-    def parts(self) -> list[Any]:
-        """Values in the order of the key's columns."""
-        return [self.values[name] for name in self.table.key]
-
-
-def check_words(table: Table, words: Sequence[str]) -> None:
-    """Raise InputError unless there is one word per column of the key."""
-    if len(words) != len(table.key):
-        columns = "one column" if len(table.key) == 1 else f"{len(table.key)} columns"
-        raise InputError(
-            f"the key of {table.name} has {columns}, not {len(words)}",
-            f"write `cdclake trace {table.name} {' '.join(name.upper() for name in table.key)}`",
-        )
 
 
 def key_by_source(connection: Connection, table: Table, words: Sequence[str]) -> RowKey:
@@ -107,22 +73,3 @@ def _types(connection: Connection, table: Table) -> dict[str, tuple[str, str]]:
         return types
     found = connection.execute(_TYPES, (qualified(table.schema, table.table),)).fetchall()
     return types | {name: (exact, plain) for name, exact, plain in found}
-
-
-def key_by_text(table: Table, words: Sequence[str]) -> RowKey:
-    """Return the key without the source: only text and whole numbers have one spelling."""
-    check_words(table, words)
-    values: dict[str, Any] = {}
-    for column, word in zip(table.key_columns, words, strict=True):
-        kind = column.column_type
-        if kind.conversion.value != "none" or kind.log not in ("string", "int", "bigint"):
-            raise InputError(
-                f"the source does not answer, and only it converts a {column.type}, the type of the"
-                f" key column {column.name!r}",
-                "start the source, and run the command again",
-            )
-        try:
-            values[column.name] = word if kind.log == "string" else int(word)
-        except ValueError:
-            raise InputError(f"{word!r} is no {column.type}", "write a whole number") from None
-    return RowKey(table, tuple(words), values)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cdclake.errors import InputError
-from cdclake.local.trace.row_key import RowKey, key_by_text
 from cdclake.plan import Column, Table
+from cdclake.trace.row_key import RowKey, key_by_text
 
 TABLE = Table(
     schema="public",
@@ -62,3 +62,5 @@ def test_a_key_that_only_the_source_converts_is_refused_without_it() -> None:
     )
     with pytest.raises(InputError, match="only it converts a date"):
         key_by_text(dated, ("2026-01-01",))
+    with pytest.raises(InputError, match="is not asked for a deployment"):
+        key_by_text(dated, ("2026-01-01",), is_deployed=True)
