@@ -90,11 +90,12 @@ def take(
     try:
         ours = Ours(spark, warehouse)
         ours.load(spark.read.parquet(batches[0]).limit(0))
+        quarantine = TableHandle(ours.lake, naming.QUARANTINE)  # held between batches, as by the stream
         figures: dict[str, list[Mapping[str, Any]]] = {OURS: [], BARE: []}
         for batch in batches:
             records = records_of(spark.read.parquet(batch), refuse=refuse).cache()
             records.count()
-            figures[OURS].append(_read(ours.lake, records, refuse, f"{written}/ours"))
+            figures[OURS].append(_read(quarantine, ours.lake, records, refuse, f"{written}/ours"))
             figures[BARE].append(_parse(records, f"{written}/{BARE}"))
             records.unpersist()
         return figures
@@ -102,11 +103,12 @@ def take(
         spark.stop()
 
 
-def _read(lake: LakeTables, records: DataFrame, refuse: bool, folder: str) -> Mapping[str, Any]:
+def _read(
+    quarantine: TableHandle, lake: LakeTables, records: DataFrame, refuse: bool, folder: str
+) -> Mapping[str, Any]:
     decoder = EventDecoder(ORDERS, PLAN)
     with metered() as meter:
-        target = TableHandle(lake, naming.QUARANTINE).target()
-        accepted, offsets, files = decode_in_tasks(records, target)
+        accepted, offsets, files = decode_in_tasks(records, quarantine.target())
         refused = quarantine_files(files, offsets, lake, ORDERS) if files else 0
     assert (refused > 0) == refuse, f"{refused} of {refused + accepted} records are refused"
     rows = decoder.decode(records).where(F.col(REFUSAL).isNull())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +18,9 @@ _DAY = (
     r"|(0[13578]|1[02])-(29|30|31)|(0[469]|11)-(29|30))"
 )
 _INSTANT = rf"^[1-9][0-9]{{3}}-{_DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{{1,9}})?Z$"
+_SHORTEST_INSTANT = len("2000-01-01T00:00:00Z")
+_TIME_AT = 10  # place of the T in an instant
+_YEAR_1000_US = -30_610_224_000_000_000  # microseconds since 1970
 _BASE64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 
 Proof = Callable[[pa.Array], pa.Array]
@@ -35,11 +39,43 @@ def representable(kind: ColumnType) -> Proof | None:
         case Conversion.TIMESTAMP:
             return lambda values: _between(values, *TIMESTAMP_RANGE_US)
         case Conversion.TIMESTAMPTZ:
-            return _matches(_INSTANT)
+            return _is_instant
         case Conversion.BINARY:
             return _matches(_BASE64)
         case _:
             return None
+
+
+def _is_instant(values: pa.Array) -> pa.Array:
+    """Prove instants: by one cast of them all, which is faster than a pattern and nearly always
+    succeeds, or each by the pattern.
+    """
+    if _are_instants(values.drop_null() if values.null_count else values):
+        return pc.true_unless_null(values)
+    return pc.match_substring_regex(values, _INSTANT)
+
+
+def _are_instants(values: pa.StringArray) -> bool:
+    """Return whether Arrow reads all values, none of them NULL, as instants in the usual form.
+
+    It reads other forms as well: those are told from it by their length and by two characters.
+    """
+    if not len(values):
+        return True
+    _, ends, content = values.buffers()
+    bounds = np.frombuffer(ends, np.int32)[values.offset :][: len(values) + 1]
+    starts, ends = bounds[:-1], bounds[1:]
+    if (ends - starts).min() < _SHORTEST_INSTANT:
+        return False
+    characters = np.frombuffer(content, np.uint8)
+    is_usual = (characters[starts + _TIME_AT] == ord("T")) & (characters[ends - 1] == ord("Z"))
+    if not is_usual.all():
+        return False
+    try:
+        times = values.cast(pa.timestamp("us", "UTC"))
+    except pa.ArrowInvalid:
+        return False
+    return bool(pc.min(times.cast(pa.int64())).as_py() >= _YEAR_1000_US)
 
 
 def _decimal_pattern(state: str) -> str:

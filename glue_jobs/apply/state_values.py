@@ -76,9 +76,11 @@ def _checked(
 def _cast(usual: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_decimal(target):
         return usual.cast(target)
-    # Arrow reads up to nine digits of a second, and would refuse those after the sixth.
-    micros = pc.replace_substring_regex(usual, r"([.][0-9]{6})[0-9]*Z$", r"\1Z")
-    return micros.cast(target)
+    try:
+        return usual.cast(target)
+    except pa.ArrowInvalid:  # for a digit of a second after the sixth
+        micros = pc.replace_substring_regex(usual, r"([.][0-9]{6})[0-9]*Z$", r"\1Z")
+        return micros.cast(target)
 
 
 def _decimal(scale: int) -> Callable[[str], Decimal]:

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec.structs import astuple
 
 from cdclake.debezium.changelog_rows import Place
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE
@@ -53,6 +52,7 @@ class BlockDecoder:
         self._nothing = self._schema.empty_table()
         self._whole = table.replica_identity == "full"
         self._columns = [ColumnDecoder(column, table, plan) for column in table.columns]
+        self._fields = [attrgetter(field_name(index)) for index in range(len(table.columns))]
         self._rules = RuleProofs(table)
         self._keys = [
             (attrgetter(field_name(index)), table.columns.index(column))
@@ -91,9 +91,9 @@ class BlockDecoder:
         facts = _Facts(events)
         images, proved = self._images(parsed, facts)
         proved &= facts.proved
-        values = list(zip(*map(astuple, images), strict=True))  # of each column
+        values = [list(map(of_row, images)) for of_row in self._fields]
         for of_key, place in self._keys:
-            found = tuple(map(of_key, keys))
+            found = list(map(of_key, keys))
             if found != values[place]:
                 same = (one == other for one, other in zip(found, values[place], strict=True))
                 proved &= np.fromiter(same, bool, len(keys))
@@ -201,7 +201,10 @@ class _Facts:
 
     def _epochs(self, texts: list[str]) -> Numbers:
         numbers = {text: int(text) if _EPOCH(text) else -1 for text in set(texts)}
-        epochs = np.array([numbers[text] for text in texts], np.int64)
+        if len(numbers) == 1:
+            epochs = np.full(len(texts), *numbers.values(), np.int64)
+        else:
+            epochs = np.array([numbers[text] for text in texts], np.int64)
         self.proved = self.proved & (epochs >= 0)
         return np.maximum(epochs, 0)
 

@@ -28,7 +28,7 @@ def parse_events(
     events, failed = _parsed(structs.decode_value, values)
     event_keys, failed_keys = _parsed(structs.decode_key, keys)
     failed |= failed_keys
-    if not all(map(bytes.isascii, filter(None, values))):
+    if not b"".join(filter(None, values)).isascii():
         failed.update(i for i, value in enumerate(values) if value and not _is_utf8(value))
     if not failed:
         return ParsedEvents(structs, events, event_keys, range(len(events)))
@@ -38,17 +38,18 @@ def parse_events(
 
 
 def _parsed(
-    decode: Callable[[bytes], Any], records: Sequence[bytes | None]
+    decode: Callable[[bytes | None], Any], records: Sequence[bytes | None]
 ) -> tuple[list[Any], set[int]]:
     """Return each record's struct, and the places of those that have none."""
     found: list[Any] = []
     failed: set[int] = set()
-    rest = map(decode, [record or b"" for record in records])  # which is no JSON
+    rest = map(decode, records)
     while True:
         try:
             found.extend(rest)  # when it fails, it has the structs before, and `rest` those after
             return found, failed
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        # A record without a value is no buffer, which is a TypeError.
+        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
             failed.add(len(found))
             found.append(None)
 

@@ -37,6 +37,7 @@ _LOOKED_AT = (
     naming.OP, naming.POSITION, naming.COMMITTED_AT, naming.OFFSET, naming.UNAVAILABLE,
     naming.EPOCH, naming.LSN, naming.PREV_COMMIT_LSN, naming.PHASE, REFUSAL, ABSENT, MISFITS,
 )  # fmt: skip
+_OF_ROWS = (naming.POSITION, naming.EPOCH, naming.PREV_COMMIT_LSN, ABSENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +92,7 @@ def summarize(rows: pa.Table, partition: int, identity: Sequence[str]) -> Partit
     # Only these columns are copied, and only if some events are refused.
     rows = rows.select([*_LOOKED_AT, *(name for name in identity if name not in _LOOKED_AT)])
     kept = without_refused(rows)
-    with_row = rows.filter(_has_row(rows))
+    with_row = rows.select(_OF_ROWS).filter(_has_row(rows))
     lowest, highest = _range(kept[naming.LSN])
     lowest_epoch, epoch = _range(kept[naming.EPOCH])
     read_at, read_until = _range(_micros(_of_operation(kept, "r", naming.COMMITTED_AT)))
@@ -178,7 +179,8 @@ def _micros(times: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _has_repeats(kept: pa.Table, identity: Sequence[str]) -> bool:
     """Return whether an event occurs twice; nearly all blocks show by their LSNs that none does."""
-    if len(np.unique(kept[naming.LSN].to_numpy())) == kept.num_rows:
+    lsns = kept[naming.LSN].to_numpy()
+    if (np.diff(lsns) > 0).all() or len(np.unique(lsns)) == kept.num_rows:
         return False
     distinct = kept.group_by(list(identity), use_threads=False).aggregate([])
     return bool(distinct.num_rows < kept.num_rows)
