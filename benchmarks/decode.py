@@ -90,7 +90,9 @@ def take(
     try:
         ours = Ours(spark, warehouse)
         ours.load(spark.read.parquet(batches[0]).limit(0))
-        quarantine = TableHandle(ours.lake, naming.QUARANTINE)  # held between batches, as by the stream
+        quarantine = TableHandle(
+            ours.lake, naming.QUARANTINE
+        )  # held between batches, as by the stream
         figures: dict[str, list[Mapping[str, Any]]] = {OURS: [], BARE: []}
         for batch in batches:
             records = records_of(spark.read.parquet(batch), refuse=refuse).cache()

@@ -12,7 +12,7 @@ import typer
 
 from cdclake.activity import listening
 from cdclake.cli.progress_display import ProgressDisplay
-from cdclake.errors import CdcError
+from cdclake.errors import CdcError, InputError
 
 SOURCE_DSN_KEY = "CDCLAKE_SOURCE_DSN"  # environment variable of `init` and `up`
 LOCAL_SOURCE = "local"  # instead of a DSN: the running lake's own
@@ -60,9 +60,13 @@ def say_progress(text: str) -> None:
 
 
 def ask_to_continue(question: str) -> None:
-    """Ask on the terminal whether to continue, below the steps so far; abort without a yes."""
+    """Ask on the terminal whether to continue, below the steps so far.
+
+    Raise InputError for any answer but yes.
+    """
     close_progress()
-    typer.confirm(question, abort=True)
+    if not typer.confirm(question):
+        raise InputError("nothing was changed", "answer y to continue, or add --yes")
 
 
 def say_all(lines: Iterable[str]) -> None:

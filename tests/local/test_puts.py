@@ -193,6 +193,7 @@ def test_a_column_is_added_and_a_type_is_not_changed(puts: Puts) -> None:
     puts.answer = puts.lake.run("up", str(puts.file))
 
 
+@pytest.mark.slow
 def test_acknowledged_records_outlive_kills(puts: Puts) -> None:
     before = puts.verified()["clicks"]["rows"]["clicks"]
     puts.put(*(b'{"id": %d}' % number for number in range(100, 150)))

@@ -195,6 +195,7 @@ def test_what_is_no_line_of_the_format_is_kept_under_the_error_prefix(site: Site
     assert "Lambda.ProcessingFailedStatus" in logs["last_error"]
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_outlives_kills_of_firehose_and_aws(site: Site) -> None:
     site.ask([request(b"/killed/%d" % page, 404) for page in range(50)])
     site.send(site.direct, site.shards)

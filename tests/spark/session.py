@@ -34,7 +34,7 @@ def _settings(warehouse: str, jars: str) -> dict[str, str]:
         # What a whole suite compiles stays: Spark's default of 1 GB was full before its end.
         "spark.driver.memory": "4g",
         # A broadcast of a few rows holds a whole page until two collections have passed: pages of
-        # Spark's own choice, 64 MB of this heap, filled it faster than G1 came to collect twice.
+        # Spark's own choice, 64 MB of this heap, filled it faster than it was collected twice.
         "spark.buffer.pageSize": "1m",
         # Nor does anybody look at the plans of a thousand queries, which Spark would keep.
         "spark.sql.ui.retainedExecutions": "10",
@@ -42,10 +42,12 @@ def _settings(warehouse: str, jars: str) -> dict[str, str]:
         "spark.ui.retainedStages": "10",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        # Short queries, each new to the JVM: a second compiler would cost more than it gives.
+        # Short queries, each new to the JVM: a second compiler would cost more than it gives, as
+        # would a collector that works next to them.
         # Without memory it ends and says so: with a thread lost, a test would wait for its timeout.
         "spark.driver.extraJavaOptions": (
             "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+            " -XX:+UseParallelGC"
             " -XX:+ExitOnOutOfMemoryError"
         ),
         "spark.ui.enabled": "false",

@@ -2,7 +2,8 @@
 
 Those that do not touch each other's rows run in one table, all their batches of one number at once;
 and once more in one batch, the last event first. All of it by row deltas, and again (slow) in a
-partitioned state and by the MERGE of format version 3.
+partitioned state and by the MERGE of format version 3. Of the cases that need a table alone, CI has
+one of each kind.
 """
 
 import base64
@@ -18,13 +19,23 @@ from tests.spark.packed import Packed, Seen, can_be_cut_anew, in_one_batch, writ
 pytestmark = pytest.mark.spark
 
 CUTS = {"as-written": written, "in-one-batch": in_one_batch}
+QUICKEST_ALONE = ("D8-a-truncate-and-a-creation", "S5-two-epochs-in-a-tables-first-batch")
 Chosen = tuple[Case, str, str]
+
+
+def is_slow(case: Case, way: str) -> bool:
+    return way != "delta" or (case.alone and case.id not in QUICKEST_ALONE)
+
+
 CASES = [
-    pytest.param(case, cut, way, id=f"{case.id}-{cut}-{way}", marks=marks)
-    for way, marks in (("delta", ()), ("parts", pytest.mark.slow), ("merge", pytest.mark.slow))
+    pytest.param(
+        case, cut, way, id=f"{case.id}-{cut}-{way}",
+        marks=pytest.mark.slow if is_slow(case, way) else (),
+    )
+    for way in ("delta", "parts", "merge")
     for case in cases()
     for cut in (CUTS if can_be_cut_anew(case) else ["as-written"])
-]
+]  # fmt: skip
 
 
 class Outcomes:

@@ -114,7 +114,8 @@ def test_long_chain_takes_the_newest_value(spark: SparkSession) -> None:
     assert row["cdc_toast_missing"] is None  # the NULL was sent
 
 
-@pytest.mark.parametrize("before, after", [(2, 1), pytest.param(150, 50, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("before, after", [(2, 1), (150, 50)])
 def test_chain_survives_a_collapse_in_its_middle(
     spark: SparkSession, ingest_at: IngestAt, before: int, after: int
 ) -> None:

@@ -34,6 +34,7 @@ def equal(table: PublishedTable) -> bool:
     return table.rows() == table.rust() == table.expected()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 @in_hudi_jvm
 def test_a_copy_follows_its_table(spark: SparkSession, kind: HudiType) -> None:

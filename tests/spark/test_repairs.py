@@ -197,6 +197,7 @@ def test_a_large_value_unchanged_while_its_row_was_read_stays(engine: Engine) ->
     assert engine.state() == {1: ("2", "LARGE"), 2: ("b", None)}
 
 
+@pytest.mark.slow
 def test_a_change_that_comes_after_the_sweep_brings_its_row_back_whole(engine: Engine) -> None:
     """Kafka promises no order between the topic of the rows and that of the reading's end."""
     e = engine.event

@@ -114,6 +114,7 @@ def test_the_newest_stamp_and_what_follows_it_stay(spark: SparkSession) -> None:
     assert engine.state() == {1: ("30", None)}
 
 
+@pytest.mark.slow
 def test_tags_go_when_they_are_old(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_expiration, "KEEP_HOURLY_FOR", timedelta(seconds=6))
     engine = Engine(spark)

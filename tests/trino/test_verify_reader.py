@@ -24,6 +24,7 @@ from tests.unit.verify.lakes import make_plan
 from tests.unit.verify.small_reader import SmallReader
 
 
+@pytest.mark.slow
 def test_verify_reports_rows_that_lack_values_as_incomplete(engine: Trino) -> None:
     names = max((list(group.values[0]) for group in groups()), key=lambda each: len(lacking(each)))
     names = [name for name in names if name not in FORMER.keys() | LISTED_ONLY]

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from cdclake.activity import Advance, Step, step
-from cdclake.cli.output import say, say_progress, showing_progress
+from cdclake.cli.output import ask_to_continue, say, say_progress, showing_progress
 from cdclake.cli.progress_display import (
     LineWriter,
     PanelWriter,
@@ -22,6 +22,7 @@ from cdclake.cli.progress_display import (
     json_line,
     text_line,
 )
+from cdclake.errors import InputError
 from tests.source_tree import PROJECT
 
 SHOWN = """
@@ -187,6 +188,13 @@ def test_a_question_is_asked_after_the_steps_are_removed() -> None:
     before, _, after = drawn.partition("Go on? [y/N]: ")
     assert "compare the file" in before and before.rstrip("\r").endswith("\x1b[2K")
     assert "compare the file" not in after
+
+
+def test_another_answer_than_yes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    with pytest.raises(InputError, match="nothing was changed") as caught:
+        ask_to_continue("Go on?")
+    assert "--yes" in caught.value.remedy
 
 
 def test_lines_of_a_show_are_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
