@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -21,6 +22,7 @@ from cdclake.errors import InputError
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.reader import duck
 from cdclake.local.lake import lake as lake_module
+from cdclake.local.reader import table_figures as figures_module
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.reader.table_figures import table_figures
 from cdclake.trace.trace_report import timeline
@@ -52,6 +54,24 @@ def test_figures_have_files_and_percentiles(stored: StoredLake) -> None:
         assert found["files"] > 0
         assert 0 < found["freshness_p50_s"] <= found["freshness_p95_s"]
     assert figures == table_figures(stored.lake)  # the second time from the cache
+
+
+def test_figures_are_read_again_when_events_have_more_columns(
+    stored: StoredLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table_figures(stored.lake)
+    read: list[str] = []
+    monkeypatch.setattr(
+        figures_module, "_read", lambda _, tables: read.extend(t.name for t in tables) or {}
+    )
+    table_figures(stored.lake)
+    assert read == []
+    plan = stored.lake.plan
+    whole = [replace(table, replica_identity="full") for table in plan.tables]
+    other = {t.name for t, before in zip(whole, plan.tables, strict=True)
+             if t.may_be_unsent != before.may_be_unsent}  # fmt: skip
+    table_figures(replace(stored.lake, plan=replace(plan, tables=tuple(whole))))
+    assert set(read) == other != set()
 
 
 def test_a_changelog_that_cannot_be_read_fails_no_query_of_the_state(
