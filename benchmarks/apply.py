@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
@@ -14,6 +16,7 @@ from benchmarks.dataset import DataSet
 from benchmarks.history import Keys
 from benchmarks.results import Bound, Measure, Run, median_of
 from benchmarks.sizes import Size
+from benchmarks.steps import Steps
 from benchmarks.storage import Storage, far_away, in_folder
 
 TARGETS = {
@@ -24,19 +27,19 @@ TARGETS = {
 }
 
 
-def measure_apply(size: Size, work: Path) -> Measure:
+def measure_apply(size: Size, work: Path, steps: Steps) -> Measure:
     """P1: every contender, with Zipf keys and with uniform ones."""
-    runs = _runs([OURS, *TARGETS], size, work, in_folder)
+    runs = _runs([OURS, *TARGETS], size, work, in_folder, steps)
     return _beside_peers(runs, TARGETS)
 
 
-def measure_growth(size: Size, work: Path) -> Measure:
+def measure_growth(size: Size, work: Path, steps: Steps) -> Measure:
     """P2: ours on the table of P1, on a tenth of its rows, and on ten times as many.
 
     The keys are uniform, so each batch changes every file.
     """
     runs = [
-        _runs([OURS], replace(size, rows=rows, keys=("uniform",)), work, in_folder)
+        _runs([OURS], replace(size, rows=rows, keys=("uniform",)), work, in_folder, steps)
         for rows in (size.rows // 10, size.rows, size.rows * 10)
     ]
     small, whole, large = (median_of(of_rows, OURS) for of_rows in runs)
@@ -49,10 +52,10 @@ def measure_growth(size: Size, work: Path) -> Measure:
     )
 
 
-def measure_far(size: Size, work: Path) -> Measure:
+def measure_far(size: Size, work: Path, steps: Steps) -> Measure:
     """P9: as P1, with S3 and Glue some way off, for those who have tables there."""
     targets = {"plain_merge": Bound(">=", 4)}
-    return _beside_peers(_runs([OURS, *targets], size, work, far_away), targets)
+    return _beside_peers(_runs([OURS, *targets], size, work, far_away, steps), targets)
 
 
 def changes(size: Size, keys: Keys, work: Path) -> DataSet:
@@ -72,13 +75,18 @@ def _runs(
     size: Size,
     work: Path,
     storage: Callable[[Path], AbstractContextManager[Storage]],
+    steps: Steps,
 ) -> list[Run]:
     arena = Arena(work, storage)
-    runs = []
-    for keys in size.keys:
-        data = changes(size, keys, work).make()
-        runs += [arena.run(contender, data) for contender in contenders]
-    return runs
+
+    def taken(keys: Keys, contender: str) -> dict[str, Any]:
+        return asdict(arena.run(contender, changes(size, keys, work).make()))
+
+    return [
+        Run(**steps.take(f"{contender}, {keys}, {size.rows:,}", partial(taken, keys, contender)))
+        for keys in size.keys
+        for contender in contenders
+    ]
 
 
 def _beside_peers(runs: list[Run], targets: dict[str, Bound]) -> Measure:

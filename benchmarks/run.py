@@ -1,15 +1,19 @@
-"""`python -m benchmarks.run [SIZE] [MEASURE ...]`: measure, print a line each, write the JSON.
+"""`python -m benchmarks.run [SIZE] [MEASURE ...] [--minutes N]`: measure, and write the JSON.
 
 Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but of the full size: a
 measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
 is there; `buffering` and `views` have a file each. Measures may be hours apart, and on another
-machine of the kind, so each says which commit was measured, when, and by what processor.
+machine of the kind, so each says which commit was measured, when, and by what processor. P1, P2, P6
+and P9 have steps, which are kept: with `--minutes` no further step begins after that time, and the
+same command goes on, also after an interrupt.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +34,7 @@ from benchmarks.machine import machine, versions
 from benchmarks.results import Measure
 from benchmarks.session import PROJECT
 from benchmarks.sizes import SIZES, Size
+from benchmarks.steps import Steps, Unfinished
 from benchmarks.streaming import measure_streaming
 from benchmarks.upkeep import measure_maintenance, measure_reading
 from benchmarks.view_costs import measure_views
@@ -38,14 +43,16 @@ from cdclake.local.demo.interrupts import ending_in_order
 WORK = PROJECT / "build" / "benchmarks"
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
 MEASURES: dict[str, Callable[[Size, Path], Measure]] = {
-    "P1": measure_apply,
-    "P2": measure_growth,
     "P3": measure_append,
     "P4": measure_decode,
     "P5": measure_first_load,
-    "P6": measure_streaming,
     "P7": measure_reading,
     "P8": measure_maintenance,
+}
+STEPPED: dict[str, Callable[[Size, Path, Steps], Measure]] = {
+    "P1": measure_apply,
+    "P2": measure_growth,
+    "P6": measure_streaming,
     "P9": measure_far,
 }
 # Costs in absolute units, without a peer.
@@ -60,24 +67,43 @@ PARTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
     "buffering": measure_buffering,
     "views": measure_views,
 }
+NAMES = (*sorted((*MEASURES, *STEPPED)), *COSTS, *PARTS)
 
 
 def main() -> int:
-    """0 if every end state was right, 1 if one was wrong, 2 for a word that is no measure."""
-    name, *chosen = sys.argv[1:] or ["short"]
-    if name not in SIZES or set(chosen) - {*MEASURES, *COSTS, *PARTS}:
-        say(f"sizes are {', '.join(SIZES)}, measures {', '.join((*MEASURES, *COSTS, *PARTS))}")
-        return 2
-    size = SIZES[name]
+    """0 if every end state was right, 1 if one was wrong, 2 for a bad word, 3 if steps are left."""
+    words = _words()
+    size = SIZES[words.size]
+    until = time.monotonic() + 60 * words.minutes
     ends_right = True
-    for measure in chosen or size.measures:
+    for measure in words.measures or size.measures:
         say(f"{measure} ...")
-        with ending_in_order():
-            found, is_right = _taken(measure, size, WORK / name)
+        try:
+            with ending_in_order():
+                found, is_right = _taken(measure, size, WORK / words.size, until)
+        except Unfinished as step:
+            say(f"{measure} goes on with {step}: run the command again")
+            return 3
         say(f"{measure} {json.dumps({k: v for k, v in found.items() if k != 'runs'})}")
-        keep(_place(name, measure), measure, found)
+        keep(_place(words.size, measure), measure, found)
+        _steps(measure, WORK / words.size).end()
         ends_right = ends_right and is_right
     return 0 if ends_right else 1
+
+
+def _words() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run")
+    parser.add_argument("size", choices=SIZES, nargs="?", default="short")
+    parser.add_argument("measures", nargs="*", metavar="MEASURE", help=", ".join(NAMES))
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    words = parser.parse_args()
+    if unknown := set(words.measures) - {*NAMES}:
+        parser.error(f"{', '.join(sorted(unknown))} is no measure: choose of {', '.join(NAMES)}")
+    return words
+
+
+def _steps(measure: str, work: Path, until: float = float("inf")) -> Steps:
+    return Steps(work / "steps" / f"{measure}.json", versions()["cdclake"], until)
 
 
 def _place(size: str, measure: str) -> Path:
@@ -86,7 +112,7 @@ def _place(size: str, measure: str) -> Path:
     return RESULTS.with_name(f"{measure}.json") if measure in PARTS else RESULTS
 
 
-def _taken(measure: str, size: Size, work: Path) -> tuple[dict[str, Any], bool]:
+def _taken(measure: str, size: Size, work: Path, until: float) -> tuple[dict[str, Any], bool]:
     """The measure as it is kept, and whether every end state was right."""
     if measure in COSTS:
         return {"measured": _circumstances(), **COSTS[measure](size, work)}, True
@@ -95,7 +121,10 @@ def _taken(measure: str, size: Size, work: Path) -> tuple[dict[str, Any], bool]:
         is_right = all(run["wrong"] is None for run in part["runs"])
         return {"measured": _circumstances(), **part}, is_right
     measured = _circumstances()  # before it begins: a commit may be made meanwhile
-    taken = MEASURES[measure](size, work)
+    if measure in STEPPED:
+        taken = STEPPED[measure](size, work, _steps(measure, work, until))
+    else:
+        taken = MEASURES[measure](size, work)
     is_right = all(run.wrong is None for run in taken.runs)
     return {"measured": measured, **taken.as_json()}, is_right
 
@@ -107,7 +136,7 @@ def keep(place: Path, measure: str, found: dict[str, Any]) -> None:
     """
     kept = json.loads(place.read_text()) if place.exists() else {"versions": {}, "measures": {}}
     measures = {**kept["measures"], measure: found}
-    ordered = {name: measures[name] for name in (*MEASURES, *COSTS, *PARTS) if name in measures}
+    ordered = {name: measures[name] for name in NAMES if name in measures}
     named = {**kept["versions"], **versions()}
     whole = {"machine": machine(), "versions": named, "measures": ordered}
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from benchmarks.metering import metered
 from benchmarks.results import Bound, Measure, Run, worst_subject
 from benchmarks.sizes import Size, Streaming
 from benchmarks.source_fixture import create_tables
+from benchmarks.steps import Steps
 from benchmarks.storage import in_folder
 from benchmarks.traffic import Traffic
 from cdclake.jobs.runtime.source import write_marker
@@ -52,14 +54,18 @@ _FASTER, _SLOWER = 1.25, 0.9
 _KEPT_UP = 0.95  # of the rate that was asked for; below it the source was the limit
 
 
-def measure_streaming(size: Size, work: Path) -> Measure:
-    """P6; the figures on top are of the subject in which ours does worst."""
+def measure_streaming(size: Size, work: Path, steps: Steps) -> Measure:
+    """P6, a step for each subject; the figures on top are of that in which ours does worst."""
     arena, found = Arena(work, in_folder), []
     rate = 0.0  # still to be found
-    for subject in _GOALS:
+
+    def taken(subject: str) -> Any:
         with arena.place("streaming") as place:
             asked = {"subject": subject, "rate": rate, **asdict(size.streaming)}
-            found += place.ask("benchmarks.streaming", asked)
+            return place.ask("benchmarks.streaming", asked)
+
+    for subject in _GOALS:
+        found += steps.take(subject, partial(taken, subject))
         rate = found[0]["figures"][0]["changes_per_second"]
     return worst_subject([Run(**run) for run in found], OURS, lambda _: {GOAL: Bound("<=", 1)})
 

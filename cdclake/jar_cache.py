@@ -6,7 +6,6 @@ clone `make setup` fetches the same jars by Maven, and nothing here runs.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import os
@@ -17,12 +16,11 @@ import tarfile
 import tempfile
 import urllib.request
 import zipfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
 
+from cdclake.cache_lock import locked_cache
 from cdclake.errors import InputError
 from cdclake.jar_lock import OWN_JARS, REPOSITORY, jar_name, parse_jar_lock, parse_jar_urls
 from cdclake.places import IS_INSTALLED, JAR_LOCK, JARS, RESOURCES
@@ -48,7 +46,7 @@ def ensure_fetched(folder: Path) -> Path:
 
 def fetch_jars(folder: Path) -> None:
     """Fetch the locked jars of the profile that the folder is named after, all of them or none."""
-    with _locked_cache(folder.parent):
+    with locked_cache(folder.parent):
         if folder.is_dir():
             return  # another process was first
         try:
@@ -119,22 +117,6 @@ def _download(url: str, digest: str, folder: Path) -> None:
             "do not use what this repository serves, and report it",
         )
     jar.write_bytes(content)
-
-
-@contextmanager
-def _locked_cache(folder: Path) -> Iterator[None]:
-    """Hold the cache's lock: two commands must not fetch the same jars."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
-    except OSError as error:
-        raise InputError(
-            f"the cache {folder} cannot be used: {error.strerror}",
-            "set CDCLAKE_CACHE to a folder that you own",
-        ) from None
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def unpack_postgres(jars: Path, place: Path) -> None:

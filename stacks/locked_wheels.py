@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 
+from cdclake.cache_lock import locked_cache
 from cdclake.errors import InputError
 from cdclake.places import IS_INSTALLED
 
@@ -48,8 +49,11 @@ class LockedWheels:
 
     def fetch(self) -> None:
         """Fetch the locked wheels by hash, unless they are present."""
-        if self.are_fetched():
-            return
+        with locked_cache(self.folder.parent):
+            if not self.are_fetched():  # by another command, for which this one has waited
+                self._fetch()
+
+    def _fetch(self) -> None:
         rmtree(self.folder, ignore_errors=True)
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download"]
         command += ["--quiet", "--require-hashes", "--no-deps", "--only-binary", ":all:"]

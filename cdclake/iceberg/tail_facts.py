@@ -34,6 +34,9 @@ class TailFacts:
     needs_values: bool = False  # a changed key may lack a value that another event has
 
 
+UNKNOWN = TailFacts(events=1, needs_values=True)  # the view then fits any tail
+
+
 def tail_facts(table: Table, *, changes: str, applied: AppliedThrough, dialect: Dialect) -> str:
     """Return a SELECT of one row, the fields of `TailFacts`; it reads few columns of the tail."""
     floor = f"coalesce(max({history_part(naming.POSITION)}) FILTER (WHERE {naming.OP} = 't'), '')"

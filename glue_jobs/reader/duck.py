@@ -22,7 +22,7 @@ import duckdb
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
-from cdclake.iceberg.tail_facts import TailFacts
+from cdclake.iceberg.tail_facts import UNKNOWN, TailFacts
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
@@ -203,7 +203,7 @@ class Reader:
         schema, tail = self.plan.lake_database, TailFacts()
         applied = self._applied(session, table, loaded, moment)
         if not is_applied(loaded[table.name], loaded[table.changes], moment):
-            tail = read_tail(session, table, applied, relation(schema, table.changes))
+            tail = _tail(session, table, applied, relation(schema, table.changes))
         for name, select in views(table, applied, tail, schema=schema):
             _create_view(session, schema, name, select)
 
@@ -281,6 +281,16 @@ class Reader:
             applied = applied_at(loaded[table.name], moment)
             select = rebuilt_rows(table, loaded[table.changes], applied, schema=schema)
             _create_view(session, schema, naming.rebuilt_name(table.name), select)
+
+
+def _tail(
+    session: duckdb.DuckDBPyConnection, table: Table, applied: AppliedThrough, changes: str
+) -> TailFacts:
+    """Return what the tail contains; if it cannot be read, only queries that need it fail."""
+    try:
+        return read_tail(session, table, applied, changes)
+    except duckdb.Error:
+        return UNKNOWN
 
 
 def _create_view(session: duckdb.DuckDBPyConnection, schema: str, name: str, select: str) -> None:

@@ -1,4 +1,4 @@
-"""Figures of tables, kept by the metadata files that they were read from.
+"""Figures of tables, kept by all that they depend on, such as metadata files.
 
 A metadata file never changes, so the figures of a table without a commit are read once.
 """
@@ -17,21 +17,21 @@ _VERSION = 2  # of the figures: raise it when they are computed in another way
 
 
 class FigureCache:
-    """File of figures by name, each with the locations of the metadata that gave it."""
+    """File of figures by name, each with the texts that it depends on."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._entries: dict[str, Any] = _read(path)
         self._changed = False
 
-    def get(self, name: str, locations: Sequence[str]) -> dict[str, Any] | None:
-        """Return the figures that were read from exactly these metadata files, or None."""
+    def get(self, name: str, of: Sequence[str]) -> dict[str, Any] | None:
+        """Return the figures that were kept with exactly these texts, or None."""
         entry = self._entries.get(name)
-        return dict(entry["figures"]) if entry and entry["of"] == list(locations) else None
+        return dict(entry["figures"]) if entry and entry["of"] == list(of) else None
 
-    def put(self, name: str, locations: Sequence[str], figures: Mapping[str, Any]) -> None:
-        """Keep the figures that were read while the tables had these metadata files."""
-        self._entries[name] = {"of": list(locations), "figures": dict(figures)}
+    def put(self, name: str, of: Sequence[str], figures: Mapping[str, Any]) -> None:
+        """Keep figures, which change if one of the texts does: locations of metadata files."""
+        self._entries[name] = {"of": list(of), "figures": dict(figures)}
         self._changed = True
 
     def save(self) -> None:

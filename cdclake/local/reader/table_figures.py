@@ -46,8 +46,9 @@ def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     """
     reader = lake_reader(lake)
     made, cache = _made(lake), FigureCache(lake.home.data("figures") / _CACHE)
-    places = {t.name: [made[t.name], made[t.changes]] for t in lake.plan.all_tables
-              if {t.name, t.changes} <= made.keys()}  # fmt: skip
+    # The columns that an event may lack decide which rows are incomplete.
+    places = {t.name: [made[t.name], made[t.changes], *t.may_be_unsent]
+              for t in lake.plan.all_tables if {t.name, t.changes} <= made.keys()}  # fmt: skip
     known = {name: cache.get(name, place) for name, place in places.items()}
     unread = [t for t in lake.plan.all_tables if t.name in known and known[t.name] is None]
     read = _read_each(reader, unread)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
 import boto3
+import duckdb
 import pytest
 
 from cdclake import naming
@@ -16,7 +19,10 @@ from cdclake.cli import main
 from cdclake.cli.page_answers import deployed_answers, local_answers
 from cdclake.config.deployment import load_deployment
 from cdclake.errors import InputError
+from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.reader import duck
 from cdclake.local.lake import lake as lake_module
+from cdclake.local.reader import table_figures as figures_module
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.reader.table_figures import table_figures
 from cdclake.trace.trace_report import timeline
@@ -48,6 +54,49 @@ def test_figures_have_files_and_percentiles(stored: StoredLake) -> None:
         assert found["files"] > 0
         assert 0 < found["freshness_p50_s"] <= found["freshness_p95_s"]
     assert figures == table_figures(stored.lake)  # the second time from the cache
+
+
+def test_figures_are_read_again_when_events_have_more_columns(
+    stored: StoredLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table_figures(stored.lake)
+    read: list[str] = []
+    monkeypatch.setattr(
+        figures_module, "_read", lambda _, tables: read.extend(t.name for t in tables) or {}
+    )
+    table_figures(stored.lake)
+    assert read == []
+    plan = stored.lake.plan
+    whole = [replace(table, replica_identity="full") for table in plan.tables]
+    other = {t.name for t, before in zip(whole, plan.tables, strict=True)
+             if t.may_be_unsent != before.may_be_unsent}  # fmt: skip
+    table_figures(replace(stored.lake, plan=replace(plan, tables=tuple(whole))))
+    assert set(read) == other != set()
+
+
+def test_a_changelog_that_cannot_be_read_fails_no_query_of_the_state(
+    stored: StoredLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, table = lake_reader(stored.lake), stored.lake.plan.table("orders")
+    client, place = stored.lake.client("s3"), {"Bucket": stored.lake.bucket}
+    folder, _, _ = reader.catalog.load(table.changes).location.partition("/metadata/")
+    prefix = f"{urlparse(folder).path.lstrip('/')}/data/"
+    listed = client.list_objects_v2(**place, Prefix=prefix)["Contents"]
+    files = {e["Key"]: client.get_object(**place, Key=e["Key"])["Body"].read() for e in listed}
+    monkeypatch.setattr(duck, "is_applied", lambda *_: False)
+    monkeypatch.setattr(duck, "applied_at", lambda *_: AppliedThrough())
+    with reader.open([table]) as session:
+        [rows] = session.execute(f"SELECT count(*) FROM {table.name}").fetchall()
+    for key in files:
+        client.delete_object(**place, Key=key)
+    try:
+        with reader.open([table]) as session:
+            assert session.execute(f"SELECT count(*) FROM {table.name}").fetchall() == [rows]
+            with pytest.raises(duckdb.Error):
+                session.execute(f"SELECT count(*) FROM {naming.current_name(table.name)}")
+    finally:
+        for key, content in files.items():
+            client.put_object(**place, Key=key, Body=content)
 
 
 def test_a_table_has_its_columns_and_snapshots(answers: Answers) -> None:
