@@ -202,11 +202,12 @@ class _Facts:
     def _epochs(self, texts: list[str]) -> Numbers:
         numbers = {text: int(text) if _EPOCH(text) else -1 for text in set(texts)}
         if len(numbers) == 1:
-            epochs = np.full(len(texts), *numbers.values(), np.int64)
+            epochs = np.full(len(texts), next(iter(numbers.values())), np.int64)
         else:
             epochs = np.array([numbers[text] for text in texts], np.int64)
         self.proved = self.proved & (epochs >= 0)
-        return np.maximum(epochs, 0)
+        known: Numbers = np.maximum(epochs, 0)
+        return known
 
     def columns(self, partition: int, offsets: Numbers, unavailable: pa.Array) -> list[pa.Array]:
         """Return the columns of `FACT_COLUMNS`, in their order."""

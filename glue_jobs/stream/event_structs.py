@@ -74,8 +74,8 @@ class EventStructs:
         for other in _EXCEPTIONS:
             fields.append((other, msgspec.UnsetType, msgspec.UNSET))
         event = msgspec.defstruct("Event", fields, gc=False, rename=names)
-        self.decode_value: Callable[[bytes | None], Any] = msgspec.json.Decoder(event).decode
-        self.decode_key: Callable[[bytes | None], Any] = msgspec.json.Decoder(key).decode
+        self.decode_value: Callable[[bytes], Any] = msgspec.json.Decoder(event).decode
+        self.decode_key: Callable[[bytes], Any] = msgspec.json.Decoder(key).decode
         self._places = [table.columns.index(column) for column in table.key_columns]
         self._nothing = [msgspec.Raw(b"null") if keeps_text(c) else None for c in table.columns]
 

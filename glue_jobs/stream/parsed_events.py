@@ -38,7 +38,7 @@ def parse_events(
 
 
 def _parsed(
-    decode: Callable[[bytes | None], Any], records: Sequence[bytes | None]
+    decode: Callable[[Any], Any], records: Sequence[bytes | None]
 ) -> tuple[list[Any], set[int]]:
     """Return each record's struct, and the places of those that have none."""
     found: list[Any] = []

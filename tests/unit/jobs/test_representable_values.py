@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pytest
 
 from cdclake.debezium.types import parse_type
-from cdclake.jobs.apply.representable_values import representable
+from cdclake.jobs.apply.representable_values import Proof, representable
 
 USUAL = ["2026-11-27T10:00:00Z", "2026-11-27T10:00:00.5Z", "1000-01-01T00:00:00.123456Z"]
 UNUSUAL = [
@@ -28,9 +30,16 @@ UNUSUAL = [
 ]
 
 
-def proved(values: list[str | None]) -> list[bool | None]:
-    prove = representable(parse_type("timestamptz"))
+def proof() -> Proof:
+    kind = parse_type("timestamptz")
+    assert kind is not None
+    prove = representable(kind)
     assert prove is not None
+    return prove
+
+
+def proved(values: Sequence[str | None]) -> list[bool | None]:
+    prove = proof()
     found: list[bool | None] = prove(pa.array(values, pa.string())).to_pylist()
     return found
 
@@ -56,8 +65,7 @@ def test_more_than_six_digits_of_a_second_are_proved_by_the_pattern() -> None:
 
 
 def test_a_part_of_an_array_is_proved_by_its_own_values() -> None:
-    prove = representable(parse_type("timestamptz"))
-    assert prove is not None
+    prove = proof()
     values = pa.array(["infinity", *USUAL, "infinity"])
     assert prove(values.slice(1, len(USUAL))).to_pylist() == [True] * len(USUAL)
     assert prove(values.slice(1)).to_pylist() == [True] * len(USUAL) + [False]

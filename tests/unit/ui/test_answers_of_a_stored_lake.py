@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from cdclake.local.lake import lake as lake_module
 from cdclake.local.reader import table_figures as figures_module
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.reader.table_figures import table_figures
+from cdclake.plan import Table
 from cdclake.trace.trace_report import timeline
 from tests.stored_lake.stored import ARCHIVES, FOLDER, StoredLake, stored_lake
 
@@ -61,9 +62,12 @@ def test_figures_are_read_again_when_events_have_more_columns(
 ) -> None:
     table_figures(stored.lake)
     read: list[str] = []
-    monkeypatch.setattr(
-        figures_module, "_read", lambda _, tables: read.extend(t.name for t in tables) or {}
-    )
+
+    def note(_: object, tables: Sequence[Table]) -> dict[str, Any]:
+        read.extend(table.name for table in tables)
+        return {}
+
+    monkeypatch.setattr(figures_module, "_read", note)
     table_figures(stored.lake)
     assert read == []
     plan = stored.lake.plan
