@@ -76,7 +76,7 @@ FIRST_DAY = (
     Mutation(
         "status keeps a table's figures after a commit", _FIGURES,
         (("cdclake/local/reader/figure_cache.py",
-          'if entry and entry["of"] == list(locations) else None', "if entry else None"),),
+          'if entry and entry["of"] == list(of) else None', "if entry else None"),),
     ),
     Mutation(
         "control characters of a value reach the terminal", _FORMATS,
