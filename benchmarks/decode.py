@@ -90,9 +90,8 @@ def take(
     try:
         ours = Ours(spark, warehouse)
         ours.load(spark.read.parquet(batches[0]).limit(0))
-        quarantine = TableHandle(
-            ours.lake, naming.QUARANTINE
-        )  # held between batches, as by the stream
+        # Held between batches, as the stream does.
+        quarantine = TableHandle(ours.lake, naming.QUARANTINE)
         figures: dict[str, list[Mapping[str, Any]]] = {OURS: [], BARE: []}
         for batch in batches:
             records = records_of(spark.read.parquet(batch), refuse=refuse).cache()

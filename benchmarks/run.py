@@ -73,20 +73,21 @@ NAMES = (*sorted((*MEASURES, *STEPPED)), *COSTS, *PARTS)
 def main() -> int:
     """0 if every end state was right, 1 if one was wrong, 2 for a bad word, 3 if steps are left."""
     words = _words()
-    size = SIZES[words.size]
+    size, work, commit = SIZES[words.size], WORK / words.size, versions()["cdclake"]
     until = time.monotonic() + 60 * words.minutes
     ends_right = True
     for measure in words.measures or size.measures:
         say(f"{measure} ...")
+        steps = Steps(work / "steps" / f"{measure}.json", commit, until)
         try:
             with ending_in_order():
-                found, is_right = _taken(measure, size, WORK / words.size, until)
+                found, is_right = _taken(measure, size, work, steps)
         except Unfinished as step:
             say(f"{measure} goes on with {step}: run the command again")
             return 3
         say(f"{measure} {json.dumps({k: v for k, v in found.items() if k != 'runs'})}")
         keep(_place(words.size, measure), measure, found)
-        _steps(measure, WORK / words.size).end()
+        steps.end()
         ends_right = ends_right and is_right
     return 0 if ends_right else 1
 
@@ -102,17 +103,13 @@ def _words() -> argparse.Namespace:
     return words
 
 
-def _steps(measure: str, work: Path, until: float = float("inf")) -> Steps:
-    return Steps(work / "steps" / f"{measure}.json", versions()["cdclake"], until)
-
-
 def _place(size: str, measure: str) -> Path:
     if size != "full":
         return WORK / f"{size}.json"
     return RESULTS.with_name(f"{measure}.json") if measure in PARTS else RESULTS
 
 
-def _taken(measure: str, size: Size, work: Path, until: float) -> tuple[dict[str, Any], bool]:
+def _taken(measure: str, size: Size, work: Path, steps: Steps) -> tuple[dict[str, Any], bool]:
     """The measure as it is kept, and whether every end state was right."""
     if measure in COSTS:
         return {"measured": _circumstances(), **COSTS[measure](size, work)}, True
@@ -122,7 +119,7 @@ def _taken(measure: str, size: Size, work: Path, until: float) -> tuple[dict[str
         return {"measured": _circumstances(), **part}, is_right
     measured = _circumstances()  # before it begins: a commit may be made meanwhile
     if measure in STEPPED:
-        taken = STEPPED[measure](size, work, _steps(measure, work, until))
+        taken = STEPPED[measure](size, work, steps)
     else:
         taken = MEASURES[measure](size, work)
     is_right = all(run.wrong is None for run in taken.runs)

@@ -55,7 +55,7 @@ _KEPT_UP = 0.95  # of the rate that was asked for; below it the source was the l
 
 
 def measure_streaming(size: Size, work: Path, steps: Steps) -> Measure:
-    """P6, a step for each subject; the figures on top are of that in which ours does worst."""
+    """P6, a step for each subject; the figures on top are those of our worst subject."""
     arena, found = Arena(work, in_folder), []
     rate = 0.0  # still to be found
 

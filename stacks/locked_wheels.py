@@ -49,6 +49,8 @@ class LockedWheels:
 
     def fetch(self) -> None:
         """Fetch the locked wheels by hash, unless they are present."""
+        if self.are_fetched():  # also in a cache that cannot be written
+            return
         with locked_cache(self.folder.parent):
             if not self.are_fetched():  # by another command, for which this one has waited
                 self._fetch()

@@ -53,15 +53,16 @@ def _is_instant(values: pa.Array) -> pa.Array:
     return pc.match_substring_regex(values, _INSTANT)
 
 
-def _are_instants(values: pa.StringArray) -> bool:
+def _are_instants(values: pa.Array) -> bool:
     """Return whether Arrow reads all values, none of them NULL, as instants in the usual form.
 
-    It reads other forms as well: those are told from it by their length and by two characters.
+    Other forms that it reads differ in length or in one of two characters.
     """
     if not len(values):
         return True
-    _, ends, content = values.buffers()
-    bounds = np.frombuffer(ends, np.int32)[values.offset :][: len(values) + 1]
+    _, places, content = values.buffers()
+    width = np.int64 if pa.types.is_large_string(values.type) else np.int32
+    bounds = np.frombuffer(places, width)[values.offset :][: len(values) + 1].astype(np.int64)
     starts, ends = bounds[:-1], bounds[1:]
     if (ends - starts).min() < _SHORTEST_INSTANT:
         return False

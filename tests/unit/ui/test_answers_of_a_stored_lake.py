@@ -57,7 +57,7 @@ def test_figures_have_files_and_percentiles(stored: StoredLake) -> None:
     assert figures == table_figures(stored.lake)  # the second time from the cache
 
 
-def test_figures_are_read_again_when_events_have_more_columns(
+def test_figures_are_read_again_when_events_may_lack_other_columns(
     stored: StoredLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table_figures(stored.lake)
