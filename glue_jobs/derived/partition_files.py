@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from cdclake.derived_table import FileFormat
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.iceberg.parquet_file import columns_with_dictionary
 
 LINE = "cdc__line"  # column with a row as JSON
 WRITTEN_DDL = "path string, partition string, rows bigint"
@@ -79,5 +80,11 @@ class FileWriter:
             lines = "".join(f"{line}\n" for line in rows.column(LINE).to_pylist())
             return pa.py_buffer(gzip.compress(lines.encode(), mtime=0))
         sink = pa.BufferOutputStream()
-        pq.write_table(rows, sink, compression="gzip", coerce_timestamps="us")
+        pq.write_table(
+            rows,
+            sink,
+            compression="gzip",
+            coerce_timestamps="us",
+            use_dictionary=columns_with_dictionary(rows),
+        )
         return sink.getvalue()

@@ -98,12 +98,18 @@ def completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _repeats(values: pa.ChunkedArray) -> bool:
-    """Return whether a dictionary makes the column smaller, as its first values show.
+def columns_with_dictionary(rows: pa.Table) -> list[str]:
+    """Return the columns that a dictionary makes smaller, as their first values show.
 
-    Otherwise the writer would store each value in the dictionary, and an index for each row.
+    Otherwise the writer would store each value in the dictionary, and an index for each row. Of
+    NULLs alone it would write a dictionary page without a value, as Java's writer never does:
+    Trino 406 reads past the end of an empty one of decimals, and its process ends (SIGSEGV).
     """
-    if pa.types.is_nested(values.type):
+    return [f.name for f in rows.schema if _repeats(rows.column(f.name))]
+
+
+def _repeats(values: pa.ChunkedArray) -> bool:
+    if pa.types.is_nested(values.type) or values.null_count == len(values):
         return False
     sample = values.slice(0, _SAMPLED_VALUES)
     distinct: int = pc.count_distinct(sample, mode="all").as_py()
@@ -117,9 +123,10 @@ def encode(rows: pa.Table) -> tuple[pa.Buffer, pq.FileMetaData]:
         "compression": "zstd",
         "compression_level": _ZSTD_LEVEL,
         "store_schema": False,
-        "use_dictionary": [f.name for f in rows.schema if _repeats(rows.column(f.name))],
+        "use_dictionary": columns_with_dictionary(rows),
     }
     with pq.ParquetWriter(sink, rows.schema, **options) as writer:
-        writer.write_table(rows)
+        # One group of rows: none then lacks the values that its column has in another one.
+        writer.write_table(rows, row_group_size=max(1, rows.num_rows))
     content = sink.getvalue()
     return content, pq.read_metadata(pa.BufferReader(content))

@@ -72,7 +72,7 @@ def running_trino(folder: Path, catalog: str = "") -> Iterator[Trino]:
     log = folder / "trino.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            _command(folder, heap_mb=4 * memory, reads_files=bool(catalog)),
+            _command(folder, heap_mb=4 * memory),
             cwd=folder,  # it writes its log of requests there
             stdout=output,
             stderr=output,
@@ -97,7 +97,7 @@ def _link_plugin(folder: Path) -> None:
         (folder / jar.name).symlink_to(jar)
 
 
-def _command(folder: Path, heap_mb: int, reads_files: bool) -> list[str]:
+def _command(folder: Path, heap_mb: int) -> list[str]:
     settings = {
         "config": folder / "config.properties",
         "node.environment": "test",
@@ -106,10 +106,9 @@ def _command(folder: Path, heap_mb: int, reads_files: bool) -> list[str]:
         "catalog.config-dir": folder / "catalog",
         "plugin.dir": folder / "plugin",
     }
-    # It starts faster with C1 alone, whose code for the readers of files has crashed (SIGSEGV).
-    compiler = [] if reads_files else ["-XX:TieredStopAtLevel=1"]
     return [
-        *("java", "-Xms256m", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", *compiler),
+        # Queries of which none comes again: a second compiler would cost more than it gives.
+        *("java", "-Xms256m", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
         *("-XX:+ExitOnOutOfMemoryError", "-Djdk.attach.allowAttachSelf=true"),
         "--add-opens=java.base/java.nio=ALL-UNNAMED",
         *(f"-D{name}={value}" for name, value in settings.items()),

@@ -161,6 +161,17 @@ def test_states_are_read_as_of_a_time_and_as_of_a_snapshot(read: ReadLake) -> No
     assert read.live("orders", f" FOR TIMESTAMP AS OF {moment}") == before
 
 
+def test_a_file_is_read_that_has_no_value_of_a_decimal(read: ReadLake) -> None:
+    """A batch of deletes, which bring the key alone."""
+    with read.lake.connect() as source:
+        source.execute("DELETE FROM orders WHERE order_id % 3 = 0")
+    read.lake.assert_equal()
+    deletes = 'SELECT count(*), count(total) FROM "cdc_iceberg"."{}" WHERE cdc_op = \'d\''
+    for relation in ("orders_changes", "orders_history"):
+        [[rows, totals]] = read.engine.rows(deletes.format(relation))
+        assert rows > totals == 0
+
+
 def test_a_table_is_created_from_the_views(read: ReadLake) -> None:
     """By the text printed for Athena, without the properties that only Athena has."""
     [derived] = [each for each in read.plan.derived if each.name == "order_lines"]
