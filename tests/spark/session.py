@@ -56,8 +56,10 @@ def _settings(warehouse: str, jars: str) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",  # as the jobs have it; next, too
         "spark.sql.execution.arrow.useLargeVarTypes": "true",
-        "spark.sql.codegen.cache.maxEntries": "10000",
         "spark.sql.adaptive.enabled": "false",
+        # Nor are expressions compiled, a fifth of the CPU; in the tests of whole lakes they are.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.extensions": (
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
         ),
