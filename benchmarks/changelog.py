@@ -1,4 +1,4 @@
-"""N1, N1a, N7, N7a: micro-batches of one and of many tables, with states and changelogs only.
+"""N1, N1a, N7, N7a, N8: micro-batches of one and of many tables, with states and changelogs only.
 
 A real broker has the records of all batches; the product's own streaming query reads them. A
 batch's CPU seconds are those of its process and all below it, from one call of `foreachBatch` to
@@ -10,9 +10,11 @@ A table's cost and a change's cost follow from batches of different sizes.
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,7 +40,7 @@ from cdclake.jobs.stream.streaming_query import read_topics
 from cdclake.jobs.stream.topic_check import KafkaTopics
 from cdclake.plan import Plan
 
-MANY = 20
+MANY, HUNDREDS = 20, 300
 Apply = Literal["each_batch", "scheduled"]
 Target = Mapping[str, float]
 LOG_COST: Target = {
@@ -49,6 +51,7 @@ STATE_COST: Target = {
 }  # fmt: skip
 LOG_REQUESTS: Target = {"requests_per_table": 9.0}
 STATE_REQUESTS: Target = {"requests_per_table": 23.0}
+BATCH_OF_HUNDREDS: Target = {"seconds_per_batch": 30.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,17 @@ def measure_changelog_requests(size: Size, work: Path) -> dict[str, Any]:
 def measure_state_requests(size: Size, work: Path) -> dict[str, Any]:
     """N7: the same with the states."""
     return _judged_requests(size, work, "each_batch", STATE_REQUESTS)
+
+
+def measure_hundreds(size: Size, work: Path) -> dict[str, Any]:
+    """N8: how long a batch of 300 tables takes with the states, and its CPU seconds."""
+    run = _run(size, work, HUNDREDS, max(size.events // 10, HUNDREDS), "each_batch", in_folder)
+    ours = {
+        "seconds_per_batch": round(statistics.median(run["seconds"]), 2),
+        "cpu_seconds_per_batch": round(statistics.median(run["cpu_seconds"]), 2),
+    }
+    met = ours["seconds_per_batch"] <= BATCH_OF_HUNDREDS["seconds_per_batch"]
+    return {"ours": ours, "peers": {}, "target": BATCH_OF_HUNDREDS, "met": met, "runs": [run]}
 
 
 def _cost_runs(size: Size, work: Path, apply: Apply) -> list[dict[str, Any]]:
@@ -236,7 +250,7 @@ class _Meter:
     """The stream's function, with a look at what was spent before each batch."""
 
     process: MicroBatch
-    spent: list[tuple[float, Requests]] = field(default_factory=list)
+    spent: list[tuple[float, float, Requests]] = field(default_factory=list)
 
     def __call__(self, records: DataFrame, number: int) -> None:
         self.look()
@@ -244,12 +258,19 @@ class _Meter:
 
     def look(self) -> None:
         """Note what was spent so far."""
-        self.spent.append((cpu_seconds(), requests_so_far()))
+        self.spent.append((time.monotonic(), cpu_seconds(), requests_so_far()))
 
     def figures(self) -> list[Mapping[str, Any]]:
         """Return what each batch took, from one look to the next."""
         found: list[Mapping[str, Any]] = []
-        for (before, asked), (after, asked_then) in zip(self.spent, self.spent[1:], strict=False):
-            requests = asked_then - asked
-            found.append({"cpu_seconds": after - before, "s3": requests.s3, "glue": requests.glue})
+        for before, after in pairwise(self.spent):
+            requests = after[2] - before[2]
+            found.append(
+                {
+                    "seconds": after[0] - before[0],
+                    "cpu_seconds": after[1] - before[1],
+                    "s3": requests.s3,
+                    "glue": requests.glue,
+                }
+            )
         return found

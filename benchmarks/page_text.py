@@ -8,6 +8,7 @@ COST_TITLES = {
     "N1a": "The stream's batches, changelogs only, read from Kafka",
     "N7": "Requests to S3 and Glue, 30 ms and 80 ms away, with the states",
     "N7a": "Requests to S3 and Glue, 30 ms and 80 ms away, changelogs only",
+    "N8": "A batch of 300 tables with their states, read from Kafka",
 }
 FITTED = (
     "The CPU seconds of a batch are a + b x tables + c x changes, fitted by least squares to the "

@@ -25,6 +25,7 @@ from benchmarks.buffering import measure_buffering
 from benchmarks.changelog import (
     measure_changelog,
     measure_changelog_requests,
+    measure_hundreds,
     measure_state_requests,
     measure_states,
 )
@@ -61,6 +62,7 @@ COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
     "N1a": measure_changelog,
     "N7": measure_state_requests,
     "N7a": measure_changelog_requests,
+    "N8": measure_hundreds,
 }
 # Measures without a target, each kept in a file of its name.
 PARTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
