@@ -16,7 +16,8 @@ from cdclake import naming
 from cdclake.errors import CdcError, TableError
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.jobs.bulk_load.connector_start import ConnectorStart, deployed_start
-from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, JdbcSource, exported_snapshot
+from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, exported_snapshot
+from cdclake.jobs.bulk_load.load_source import LoadSource
 from cdclake.jobs.bulk_load.table_load import TableLoad
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
@@ -52,7 +53,7 @@ class BulkLoad:
     start: ConnectorStart | None = None  # None: the caller starts the connector
     name: str | None = None  # of the job run
 
-    def run(self, source: JdbcSource, slot: str) -> list[TableReport]:
+    def run(self, source: LoadSource, slot: str) -> list[TableReport]:
         """Load every table; return a report of each. Call it once per epoch, without a stream."""
         if self.start is None:
             return self._load_tables(source, slot)[0]
@@ -68,7 +69,7 @@ class BulkLoad:
             self.start.complete(source, lsn)
         return reports
 
-    def _load_tables(self, source: JdbcSource, slot: str) -> tuple[list[TableReport], int]:
+    def _load_tables(self, source: LoadSource, slot: str) -> tuple[list[TableReport], int]:
         """Load every table; return a report of each, and the LSN of their rows."""
         self._create_tables()
         self.leases.abandon_earlier_runs()
@@ -141,7 +142,7 @@ def run(arguments: Mapping[str, str]) -> int:
         deployed_start(spark, plan, control, arguments),
         arguments["run"],
     )
-    source = JdbcSource(spark, arguments["source"], arguments.get("mask_salt", ""))
+    source = LoadSource(spark, arguments["source"], arguments.get("mask_salt", ""))
     try:
         report = save_report(control, arguments["run"], bulk.run(source, arguments["slot"]))
     except CdcError as error:
