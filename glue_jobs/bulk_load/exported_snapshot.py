@@ -53,7 +53,7 @@ class ExportedSnapshot:
 
     def chunks(self, table: Table) -> list[str]:
         """Return conditions that divide the table's rows (`bulk_read.chunks`)."""
-        return bulk_read.chunks(int(first_value(self.locks, bulk_read.blocks(table))))
+        return bulk_read.chunks(first_value(self.locks, bulk_read.blocks(table)))
 
     def count(self, table: Table) -> int:
         """Count the table's rows."""
@@ -61,7 +61,7 @@ class ExportedSnapshot:
 
     def has_unique_keys(self, table: Table) -> bool:
         """Return whether a unique index in the source enforces unique keys."""
-        return int(first_value(self.locks, bulk_read.unique_indexes(table))) > 0
+        return first_value(self.locks, bulk_read.unique_indexes(table)) > 0
 
     def check(self) -> None:
         """Raise ComponentFailed if tables may have been rewritten since the snapshot was taken."""
@@ -84,7 +84,7 @@ def exported_snapshot(
             execute(locks, bulk_read.lock_against_rewrites(table))
         exporter = connected(source, **_REPLICATION)
         try:
-            version = int(first_value(locks, _VERSION))
+            version = first_value(locks, _VERSION)
             lsn, name = _create_slot(exporter, slot, version)
             yield ExportedSnapshot(source, name, lsn, time.time_ns() // 1000, locks)
         finally:

@@ -91,11 +91,12 @@ def execute(connection: Any, statement: str) -> None:
         raise refusal(error) from None
 
 
-def first_value(connection: Any, query: str) -> Any:
+def first_value(connection: Any, query: str) -> int:
+    """Return the whole number that a SELECT returns; raise ComponentFailed if it is refused."""
     try:
         answer = connection.createStatement().executeQuery(query)
         answer.next()
-        return answer.getLong(1)
+        return int(answer.getLong(1))
     except Py4JJavaError as error:
         raise refusal(error) from None
 

@@ -37,12 +37,16 @@ class SourceReader:
 
         Raises SourceRefused with the database's reason, also while the batches are read.
         """
-        with self._conninfo() as conninfo, _refusals(), dbapi.connect(conninfo) as connection:
-            with connection.cursor() as cursor:
-                for statement in (*import_snapshot(self.snapshot), *_SAME_ORDER):
-                    cursor.execute(statement)
-                cursor.execute(query)
-                yield iter(cursor.fetch_record_batch())
+        with (
+            self._conninfo() as conninfo,
+            _refusals(),
+            dbapi.connect(conninfo) as connection,
+            connection.cursor() as cursor,
+        ):
+            for statement in (*import_snapshot(self.snapshot), *_SAME_ORDER):
+                cursor.execute(statement)
+            cursor.execute(query)
+            yield iter(cursor.fetch_record_batch())
 
     def number(self, query: str) -> int:
         """Return the only value of a SELECT."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,18 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.plan import Plan, Table
 from cdclake.postgres import bulk_read
 from cdclake.postgres.event_values import is_json
+from tests.recorded.recording import FOLDER
+from tests.recorded.script import Statement, steps
 
 _slots = count(1)
+
+
+def statements(script: str, *, before_stream: bool = False) -> list[str]:
+    """The recorded script's statements, or those before the connector's snapshot."""
+    found = list(steps((FOLDER / f"{script}.sql").read_text()))
+    if before_stream:
+        found = list(takewhile(lambda step: isinstance(step, Statement), found))
+    return [step.sql for step in found if isinstance(step, Statement)]
 
 
 @dataclass
