@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,12 +19,14 @@ from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_sch
 from cdclake.jobs.bulk_load.connector_start import ConnectorStart, deployed_start
 from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, exported_snapshot
 from cdclake.jobs.bulk_load.load_source import LoadSource
+from cdclake.jobs.bulk_load.source_reader import SourceRefused
 from cdclake.jobs.bulk_load.table_load import TableLoad
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.table_jobs.table_reports import (
@@ -101,7 +104,7 @@ class BulkLoad:
         try:
             with self.leases.hold(table.name):
                 loaded = loading.run()
-        except (Py4JJavaError, PySparkException) as error:
+        except (Py4JJavaError, PySparkException, SourceRefused) as error:
             log.exception("loading %s failed", table.name)
             raise TableError(
                 table.name,
@@ -122,10 +125,17 @@ class BulkLoad:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of the innermost cause; for a failed query it is PostgreSQL's."""
+    """Return PostgreSQL's reason, or the first line of the innermost cause."""
+    refused = re.findall(rf"(?m)^[\w.]*{SourceRefused.__name__}: (.+)$", str(error))
+    if refused:
+        return str(refused[-1])
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
     return (causes or lines or [type(error).__name__])[-1 if causes else 0]
+
+
+def _content(uri: str) -> str:
+    return str(ObjectStorage().read(uri).to_pybytes(), "utf-8")
 
 
 def run(arguments: Mapping[str, str]) -> int:
@@ -142,7 +152,12 @@ def run(arguments: Mapping[str, str]) -> int:
         deployed_start(spark, plan, control, arguments),
         arguments["run"],
     )
-    source = LoadSource(spark, arguments["source"], arguments.get("mask_salt", ""))
+    source = LoadSource(
+        spark,
+        arguments["source"],
+        arguments.get("mask_salt", ""),
+        _content(arguments["authorities"]) if "authorities" in arguments else "",
+    )
     try:
         report = save_report(control, arguments["run"], bulk.run(source, arguments["slot"]))
     except CdcError as error:

@@ -31,8 +31,8 @@ class LoadSource:
     ) -> None:
         """Resolve the references to secrets in `address` (`SourceAddress` as JSON) and the salt.
 
-        `mask_salt` is empty if no column has `mask: hash`. `authorities` is a file with those that
-        `sslfactory` trusts, for libpq, which has no such classes.
+        `mask_salt` is empty if no column has `mask: hash`. `authorities` are the certificates
+        that `sslfactory` trusts, for libpq, which has no such classes.
         """
         given = SourceAddress(**json.loads(address))
         self.spark = spark
@@ -63,8 +63,9 @@ class LoadSource:
             "client_encoding": "UTF8",
             "options": options,
         }
-        file = authorities or given.sslrootcert
-        self.authorities = Path(file).read_text() if file else ""
+        self.authorities = authorities
+        if given.sslrootcert:
+            self.authorities = Path(given.sslrootcert).read_text()
 
     def connect(self, **more: str) -> Any:
         """Open a JDBC connection from the Spark driver."""

@@ -37,16 +37,13 @@ class SourceReader:
 
         Raises SourceRefused with the database's reason, also while the batches are read.
         """
-        with (
-            self._conninfo() as conninfo,
-            _refusals(),
-            dbapi.connect(conninfo) as connection,
-            connection.cursor() as cursor,
-        ):
-            for statement in (*import_snapshot(self.snapshot), *_SAME_ORDER):
-                cursor.execute(statement)
-            cursor.execute(query)
-            yield iter(cursor.fetch_record_batch())
+        with self._conninfo() as conninfo, _cursor(conninfo) as cursor:
+            with _refusals():
+                for statement in (*import_snapshot(self.snapshot), *_SAME_ORDER):
+                    cursor.execute(statement)
+                cursor.execute(query)
+                rows = cursor.fetch_record_batch()
+            yield _read(rows)
 
     def number(self, query: str) -> int:
         """Return the only value of a SELECT."""
@@ -65,10 +62,29 @@ class SourceReader:
 
 
 @contextmanager
+def _cursor(conninfo: str) -> Iterator[dbapi.Cursor]:
+    with _refusals():
+        opened = dbapi.connect(conninfo)
+    with opened as connection, connection.cursor() as cursor:
+        yield cursor
+
+
+def _read(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    while True:
+        try:
+            with _refusals():
+                batch = rows.read_next_batch()
+        except StopIteration:
+            return
+        yield batch
+
+
+@contextmanager
 def _refusals() -> Iterator[None]:
+    """Raise SourceRefused if the driver, or Arrow's reader of its rows, fails."""
     try:
         yield
-    except Error as error:
+    except (Error, OSError) as error:
         raise SourceRefused(_reason(str(error))) from None
 
 
