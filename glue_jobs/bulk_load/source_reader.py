@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
-from adbc_driver_manager import Error
 from adbc_driver_postgresql import dbapi
 from psycopg.conninfo import make_conninfo
 
@@ -84,7 +83,7 @@ def _refusals() -> Iterator[None]:
     """Raise SourceRefused if the driver, or Arrow's reader of its rows, fails."""
     try:
         yield
-    except (Error, OSError) as error:
+    except (dbapi.Error, OSError) as error:
         raise SourceRefused(_reason(str(error))) from None
 
 
