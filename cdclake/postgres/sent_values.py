@@ -1,8 +1,8 @@
 """SQL expressions of the values that a bulk load reads by PostgreSQL's binary COPY.
 
-Most are the form of the changelog, in which `event_values` has every type. These few are sent as
-PostgreSQL stores them, since their text costs it more than all the rest of a row. A reader has to
-prove each such value: binary dates and times have infinities, which Arrow does not know.
+Most values are sent in the changelog's form, as `event_values` has it for every type. A few types
+are sent as PostgreSQL stores them, since their text costs it more than all the rest of a row. A
+reader has to prove each such value: binary dates and times have infinities, unlike Arrow's.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class LoadedChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTask:
-    """Function over numbers of chunks, each of which is a condition in `chunks`."""
+    """Function over numbers of chunks, whose conditions are in `chunks`."""
 
     reader: SourceReader
     table: Table

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import MapType
 
 from cdclake import naming
-from cdclake.errors import ComponentFailed
+from cdclake.errors import ComponentFailed, TableError
 from cdclake.iceberg.merge import loaded_rows
 from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.bulk_load.bulk_load import BulkLoad
@@ -276,3 +276,40 @@ def test_a_duplicate_of_a_declared_key_is_one_row_of_the_state(spark, source):
     with source.snapshot(plan.tables) as snapshot:
         source.load(plan, snapshot)
     assert engine.state() == {1: ("a", "b"), 2: ("c", None)}
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"partition_by": ("bucket(4, id)",)}, {"deletes": "soft"}], ids=str
+)
+@pytest.mark.parametrize("rows", [0, 3])
+def test_every_kind_of_state_is_filled(spark, source, how, rows):
+    plan = plan_of(**how)
+    engine = Engine(spark, plan)
+    source.run(
+        f"DROP TABLE IF EXISTS {engine.table.name}",
+        f"CREATE TABLE {engine.table.name} (id bigint PRIMARY KEY, v text, big text)",
+        f"INSERT INTO {engine.table.name} SELECT i, 'v' || i FROM generate_series(1, {rows}) i",
+    )
+    with source.snapshot(plan.tables) as snapshot:
+        assert source.load(plan, snapshot).rows == rows
+    expected = {i: (f"v{i}", None) for i in range(1, rows + 1)}
+    assert engine.state() == expected
+    late = snapshot.lsn + 10
+    engine.run(engine.event("c", None, late, id=9, v="new", big=None))
+    assert engine.state() == expected | {9: ("new", None)}
+
+
+def test_a_value_that_the_source_cannot_convert_is_the_reason_of_the_failure(spark, source):
+    columns = (("id", "bigint"), ("t", "timestamp"))
+    plan = plan_of(columns=tuple(Column(source=n, name=n, type=t) for n, t in columns))
+    engine = Engine(spark, plan)
+    source.run(
+        f"CREATE TABLE {engine.table.name} (id bigint PRIMARY KEY, t timestamp)",
+        f"INSERT INTO {engine.table.name} VALUES (1, '294276-12-31')",
+    )
+    control: Any = MemoryStore()
+    bulk = BulkLoad(plan, engine.lake, control, Leases(control, naming.LOAD_JOB), 1)
+    failure = pytest.raises(TableError, match="its load failed: bigint out of range")
+    with source.snapshot(plan.tables) as snapshot, failure:
+        bulk._load(engine.table, snapshot, {})
+    assert engine.log() == []

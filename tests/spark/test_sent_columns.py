@@ -91,6 +91,7 @@ EXTREMES: dict[str, tuple[str, ...]] = {
 LEFT_TO_SPARK = {
     "numeric", "numeric(12,2)", "numeric(38,38)", "date", "timestamp", "timestamptz", "point",
     "text[]", "integer[]", "bigint[]", "double precision[]", "real[]", "jsonb[]",
+    "timestamp[]",
 }  # fmt: skip
 
 
