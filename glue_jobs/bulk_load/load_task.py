@@ -38,26 +38,29 @@ class LoadedChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTask:
-    """Function over numbers of chunks, whose conditions are in `chunks`."""
+    """Function over chunks, each a number and a condition on the source's rows.
+
+    The chunks are not among its fields: PySpark stores a function of a megabyte in a file, and this
+    one has the password.
+    """
 
     reader: SourceReader
     table: Table
-    chunks: Sequence[str]
     place: ReadPlace
     targets: LoadTargets
 
-    def __call__(self, numbers: Iterable[int]) -> Iterator[LoadedChunk]:
+    def __call__(self, chunks: Iterable[tuple[int, str]]) -> Iterator[LoadedChunk]:
         """Load the chunks one after the other."""
         forget_zip_importers()
-        for number in numbers:
-            yield self._load(number)
+        for number, condition in chunks:
+            yield self._load(number, condition)
 
-    def _load(self, number: int) -> LoadedChunk:
+    def _load(self, number: int, condition: str) -> LoadedChunk:
         writer = LoadWriter(self.targets)
         chunk = LoadedChunk(number, writer.written)
         rows = SentRows(self.table, has_state=self.targets.state is not None)
         offset = first_offset(self.place.epoch, number)
-        with self.reader.batches(sent_rows(self.table, self.chunks[number])) as batches:
+        with self.reader.batches(sent_rows(self.table, condition)) as batches:
             for batch in batches:
                 read = rows.read(batch, self.place, offset)
                 offset += batch.num_rows
@@ -69,10 +72,10 @@ class LoadTask:
         return chunk
 
 
-def load_chunks(spark: SparkSession, task: LoadTask) -> list[LoadedChunk]:
+def load_chunks(spark: SparkSession, chunks: Sequence[str], task: LoadTask) -> list[LoadedChunk]:
     """Run a task for each chunk, as many at once as there are cores."""
-    numbers = spark.sparkContext.parallelize(range(len(task.chunks)), len(task.chunks))
-    return numbers.mapPartitions(task).collect()
+    numbered = spark.sparkContext.parallelize(list(enumerate(chunks)), len(chunks))
+    return numbered.mapPartitions(task).collect()
 
 
 @dataclass(slots=True)

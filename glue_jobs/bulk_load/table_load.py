@@ -136,11 +136,10 @@ class TableLoad:
         task = LoadTask(
             reader=self.snapshot.reader,
             table=self.table,
-            chunks=chunks,
             place=self._place,
             targets=targets,
         )
-        found, files, unproved = load_chunks(self.lake.spark, task), LoadFiles(), None
+        found, files, unproved = load_chunks(self.lake.spark, chunks, task), LoadFiles(), None
         for chunk in found:
             files.add(chunk.files)
         again = [chunk.number for chunk in found if chunk.unproved]
@@ -151,15 +150,12 @@ class TableLoad:
         return _Read(files, unproved)
 
     def _unproved(self, chunks: Sequence[str], again: Sequence[int]) -> DataFrame:
-        # The numbers follow those of all chunks, since the rows have new offsets.
         rows = UnprovedRows(
-            reader=self.snapshot.reader,
-            table=self.table,
-            plan=self.plan,
-            place=self._place,
-            chunks={len(chunks) + number: chunks[number] for number in again},
+            reader=self.snapshot.reader, table=self.table, plan=self.plan, place=self._place
         )
-        return rows.events(self.lake.spark)
+        # The numbers follow those of all chunks, since the rows have new offsets.
+        numbered = {len(chunks) + number: chunks[number] for number in again}
+        return rows.events(self.lake.spark, numbered)
 
     @property
     def _logged(self) -> list[str]:

@@ -26,21 +26,21 @@ from cdclake.postgres.event_values import is_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnprovedRows:
-    """The unproved rows of some chunks, each a condition by its number; their order is fixed."""
+    """Reader of the unproved rows of some chunks, in a fixed order."""
 
     reader: SourceReader
     table: Table
     plan: Plan
     place: ReadPlace
-    chunks: Mapping[int, str]
 
-    def events(self, spark: SparkSession) -> DataFrame:
+    def events(self, spark: SparkSession, chunks: Mapping[int, str]) -> DataFrame:
         """Return the rows as `read_events` does; each evaluation reads the source."""
         kinds = self._kinds()
         columns = [f"{value_name(index)} {kind}" for index, kind in enumerate(kinds)]
         schema = ", ".join([*columns, f"{naming.OFFSET} bigint"])
-        numbers = spark.sparkContext.parallelize([(n,) for n in self.chunks], len(self.chunks))
-        rows = spark.createDataFrame(numbers, "chunk int").mapInArrow(self._read, schema)
+        numbered = spark.sparkContext.parallelize(list(chunks.items()), len(chunks))
+        source = spark.createDataFrame(numbered, "chunk int, condition string")
+        rows = source.mapInArrow(self._read, schema)
         return read_events(rows, F.col(naming.OFFSET), self.table, self.plan, self.place)
 
     def _kinds(self) -> Sequence[str]:
@@ -50,14 +50,14 @@ class UnprovedRows:
     def _read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
         for batch in batches:
-            for number in batch.column("chunk").to_pylist():
-                yield from self._rows(number)
+            for chunk in batch.to_pylist():
+                yield from self._rows(chunk["chunk"], chunk["condition"])
 
-    def _rows(self, number: int) -> Iterator[pa.RecordBatch]:
+    def _rows(self, number: int, condition: str) -> Iterator[pa.RecordBatch]:
         names = [value_name(index) for index, _ in enumerate(self.table.columns)]
         types = [arrow_type(kind) for kind in self._kinds()]
         sent, offset = SentRows(self.table, has_state=False), first_offset(self.place.epoch, number)
-        query = sent_rows_in_both_forms(self.table, self.chunks[number])
+        query = sent_rows_in_both_forms(self.table, condition)
         with self.reader.batches(query) as found:
             for both in found:
                 rows = both.filter(sent.unproved(both))
