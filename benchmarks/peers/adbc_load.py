@@ -1,6 +1,6 @@
 """`python adbc_load.py QUESTION`: a first load of one table into one Iceberg table by PyIceberg.
 
-Runs in the environment of dlt (build/venvs/dlt), so it imports nothing of ours. The question is a
+Runs in the environment of dlt (build/venvs/dlt), without the packages of cdclake. The question is a
 JSON file with `dsn` (a URL), `schema`, `table` and `folder`.
 """
 
