@@ -1,4 +1,4 @@
-"""P5: the first rows of a table into the lake, in bulk, through Debezium and Kafka, and by dlt."""
+"""P5: the first rows of a table into the lake: in bulk, through Debezium and Kafka, by loaders."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from cdclake.local import lifecycle, shutdown
 from cdclake.local.process.home import Home
 from cdclake.local.reader.duck import lake_reader
 
-THROUGH_KAFKA, DLT = "debezium_and_kafka", "dlt"
-TARGETS = {THROUGH_KAFKA: Bound(">=", 3), DLT: Bound(">=", 1)}
+THROUGH_KAFKA, DLT, ADBC = "debezium_and_kafka", "dlt", "adbc_and_pyiceberg"
+TARGETS = {THROUGH_KAFKA: Bound(">=", 3), DLT: Bound(">=", 1.3), ADBC: Bound(">=", 1.3)}
 _TIMEOUT_SECONDS = 3600.0
-_SCRIPT = PROJECT / "benchmarks" / "peers" / "dlt_load.py"
+_PEERS = PROJECT / "benchmarks" / "peers"
 _PYTHON = PROJECT / "build" / "venvs" / "dlt" / "bin" / "python"
 
 
@@ -67,7 +67,8 @@ def take(*, warehouse: str, scratch: str, base: str, rows: int, rounds: int) -> 
         fill_table(dsn, ORDERS, data, folder)
         loads: Mapping[str, Callable[[], tuple[Any, str | None]]] = {
             OURS: lambda: _by_ours(home, "bulk", data, rows),
-            DLT: lambda: _by_dlt(folder / "dlt", dsn, data),
+            DLT: lambda: _by_loader("dlt_load.py", folder / "loader", dsn, data),
+            ADBC: lambda: _by_loader("adbc_load.py", folder / "loader", dsn, data),
             THROUGH_KAFKA: lambda: _by_ours(home, "initial", data, rows),
         }
         for name, load in loads.items():
@@ -99,7 +100,9 @@ def _by_ours(home: Home, mode: Any, base: Path, rows: int) -> tuple[Mapping[str,
     return {**meter.figures(), "until_logged": logged_ms / 1000 - started}, wrong
 
 
-def _by_dlt(folder: Path, dsn: str, base: Path) -> tuple[Mapping[str, Any], str | None]:
+def _by_loader(
+    script: str, folder: Path, dsn: str, base: Path
+) -> tuple[Mapping[str, Any], str | None]:
     """From the process's start to its end; into one table."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -115,7 +118,7 @@ def _by_dlt(folder: Path, dsn: str, base: Path) -> tuple[Mapping[str, Any], str 
         )
     )
     with metered() as meter:
-        subprocess.run([_PYTHON, _SCRIPT, question], cwd=folder, check=True)
+        subprocess.run([_PYTHON, _PEERS / script, question], cwd=folder, check=True)
     tables = folder / "lake" / "bench" / ORDERS.table
     newest = max((tables / "metadata").glob("*.metadata.json"))
     with iceberg_session() as duck:

@@ -114,6 +114,7 @@ def _load_arguments(places: Places) -> dict[str, str]:
         "--slot": naming.source_object(places.pipeline),
         "--epoch": str(places.epoch),
         "--connector": naming.connector_name(places.prefix),
+        "--authorities": places.authorities,
         **({"--mask_salt": salt_of(places.salt)} if places.salt is not None else {}),
     }
 

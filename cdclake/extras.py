@@ -15,7 +15,8 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         *("duckdb_extension_httpfs", "duckdb_extension_iceberg", "prompt_toolkit", "pytz"),
     ),
     LOCAL: (
-        *("awsglue", "confluent_kafka", "fastavro", "mmh3", "moto", "msgspec", "numpy", "pandas"),
+        *("adbc_driver_postgresql", "awsglue", "confluent_kafka", "fastavro", "mmh3", "moto"),
+        *("msgspec", "numpy", "pandas"),
         *("pyarrow", "pyiceberg", "pyspark", "werkzeug"),
     ),
     "cdk": ("aws_cdk", "cdk_nag", "constructs", "pip"),

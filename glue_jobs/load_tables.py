@@ -4,7 +4,8 @@ Arguments: --plan s3://.../plan.json --control s3://.../control --run ID --epoch
 --source JSON of a SourceAddress [--mask_salt REFERENCE] [--metrics NAME of the deployment in
 CloudWatch]. It creates the slot and writes the LSN where the connector has to begin to
 `loads/<epoch>.json`. On AWS also --offsets TOPIC --connector NAME --brokers HOST:PORT
-[--kafka_options JSON of further options]: it then writes that LSN to the connector's offsets.
+[--kafka_options JSON of further options] --authorities s3://.../x.pem: it then writes that LSN to
+the connector's offsets, and checks the source's certificate with these authorities.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def main() -> int:
     log_to_stdout()
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "run", "epoch", "slot", "source"],
-        ["mask_salt", "offsets", "connector", "brokers", "kafka_options", "metrics"],
+        ["authorities", "mask_salt", "offsets", "connector", "brokers", "kafka_options", "metrics"],
     )
     return run(arguments)
 

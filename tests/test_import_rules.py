@@ -33,7 +33,9 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.functions.prepare_source": {"boto3", "psycopg"},
     "cdclake.jobs": set(),  # entry scripts
     "cdclake.jobs.apply": {"numpy", "pandas", "pyarrow", "pyspark"},
-    "cdclake.jobs.bulk_load": {"py4j", "pyspark"},
+    "cdclake.jobs.bulk_load": {
+        *("adbc_driver_postgresql", "numpy", "psycopg", "py4j", "pyarrow", "pyspark"),
+    },
     "cdclake.jobs.control": {"boto3", "botocore"},
     "cdclake.jobs.derived": {"boto3", "botocore", "pyarrow", "pyspark"},
     "cdclake.jobs.erasure": {"botocore", "fastavro", "numpy", "pyarrow"},

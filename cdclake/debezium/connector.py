@@ -25,6 +25,8 @@ MASK_CONVERTER = "cdclake.connect.MaskConverter"
 # Our converter of arrays with values that Debezium cannot convert (java/).
 _ARRAYS = "cdclake.arrays"
 _OWN_ARRAYS = frozenset({"numeric", "enum"})
+# Class of PostgreSQL's driver that trusts the authorities of the operating system, or of Java.
+SYSTEM_FACTORY = "org.postgresql.ssl.DefaultJavaSSLFactory"
 _QUEUE_HEAP_SHARE = 8
 _OVERSIZED = "oversized"  # name of the transform
 

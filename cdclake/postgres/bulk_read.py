@@ -7,6 +7,7 @@ import math
 from cdclake.plan import Table
 from cdclake.postgres.event_values import SESSION, log_value
 from cdclake.postgres.quoting import identifier, literal, qualified
+from cdclake.postgres.sent_values import sent_value
 from cdclake.postgres.server import HAS_FAILOVER_SLOTS
 
 PLACE = "cdc__place"  # the row's ctid; used in conditions, never fetched
@@ -46,15 +47,13 @@ def lock_against_rewrites(table: Table) -> str:
     return f"SELECT FROM {qualified(table.schema, table.table)} LIMIT 0"
 
 
-def import_snapshot(snapshot: str) -> str:
-    """Return the first statement of a reading session: it then sees the exported snapshot."""
-    return "; ".join(
-        [
-            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-            f"SET TRANSACTION SNAPSHOT {literal(snapshot)}",
-            *SESSION,
-        ]
-    )
+def import_snapshot(snapshot: str) -> list[str]:
+    """Return the first statements of a reading session: it then sees the exported snapshot."""
+    return [
+        "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        f"SET TRANSACTION SNAPSHOT {literal(snapshot)}",
+        *SESSION,
+    ]
 
 
 def blocks(table: Table) -> str:
@@ -117,6 +116,37 @@ def values(table: Table) -> list[str]:
         f"{log_value(column, table)} AS {value_name(index)}"
         for index, column in enumerate(table.columns)
     ]
+
+
+def sent_name(index: int) -> str:
+    """Return the name, in the rows sent, of the table's column at this index."""
+    return f"s{index}"
+
+
+def sent_rows(table: Table, condition: str) -> str:
+    """Return a SELECT of the rows of a chunk, as `sent_value` has them, under `sent_name`."""
+    names = [sent_name(index) for index, _ in enumerate(table.columns)]
+    return _selected(names, _sent(table), table, condition)
+
+
+def sent_rows_in_both_forms(table: Table, condition: str) -> str:
+    """Return a SELECT of the same rows, also in the changelog's form under `value_name`."""
+    indexes = range(len(table.columns))
+    names = [*map(sent_name, indexes), *map(value_name, indexes)]
+    return _selected(names, [*_sent(table), *values(table)], table, condition)
+
+
+def _sent(table: Table) -> list[str]:
+    return [
+        f"{sent_value(column, table)} AS {sent_name(index)}"
+        for index, column in enumerate(table.columns)
+    ]
+
+
+def _selected(names: list[str], expressions: list[str], table: Table, condition: str) -> str:
+    source = qualified(table.schema, table.table)
+    inner = f"SELECT {', '.join(expressions)}, ctid AS {PLACE} FROM {source}"
+    return f"SELECT {', '.join(names)} FROM ({inner}) AS source_rows WHERE {condition}"
 
 
 def count(table: Table) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,13 +17,16 @@ from cdclake import naming
 from cdclake.errors import CdcError, TableError
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.jobs.bulk_load.connector_start import ConnectorStart, deployed_start
-from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, JdbcSource, exported_snapshot
+from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, exported_snapshot
+from cdclake.jobs.bulk_load.load_source import LoadSource
+from cdclake.jobs.bulk_load.source_reader import SourceRefused
 from cdclake.jobs.bulk_load.table_load import TableLoad
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.table_jobs.table_reports import (
@@ -52,7 +56,7 @@ class BulkLoad:
     start: ConnectorStart | None = None  # None: the caller starts the connector
     name: str | None = None  # of the job run
 
-    def run(self, source: JdbcSource, slot: str) -> list[TableReport]:
+    def run(self, source: LoadSource, slot: str) -> list[TableReport]:
         """Load every table; return a report of each. Call it once per epoch, without a stream."""
         if self.start is None:
             return self._load_tables(source, slot)[0]
@@ -68,7 +72,7 @@ class BulkLoad:
             self.start.complete(source, lsn)
         return reports
 
-    def _load_tables(self, source: JdbcSource, slot: str) -> tuple[list[TableReport], int]:
+    def _load_tables(self, source: LoadSource, slot: str) -> tuple[list[TableReport], int]:
         """Load every table; return a report of each, and the LSN of their rows."""
         self._create_tables()
         self.leases.abandon_earlier_runs()
@@ -100,7 +104,7 @@ class BulkLoad:
         try:
             with self.leases.hold(table.name):
                 loaded = loading.run()
-        except (Py4JJavaError, PySparkException) as error:
+        except (Py4JJavaError, PySparkException, SourceRefused) as error:
             log.exception("loading %s failed", table.name)
             raise TableError(
                 table.name,
@@ -121,10 +125,17 @@ class BulkLoad:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first line of the innermost cause; for a failed query it is PostgreSQL's."""
+    """Return PostgreSQL's reason, or the first line of the innermost cause."""
+    refused = re.findall(rf"(?m)^[\w.]*{SourceRefused.__name__}: (.+)$", str(error))
+    if refused:
+        return str(refused[-1])
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
     return (causes or lines or [type(error).__name__])[-1 if causes else 0]
+
+
+def _content(uri: str) -> str:
+    return str(ObjectStorage().read(uri).to_pybytes(), "utf-8")
 
 
 def run(arguments: Mapping[str, str]) -> int:
@@ -141,7 +152,12 @@ def run(arguments: Mapping[str, str]) -> int:
         deployed_start(spark, plan, control, arguments),
         arguments["run"],
     )
-    source = JdbcSource(spark, arguments["source"], arguments.get("mask_salt", ""))
+    source = LoadSource(
+        spark,
+        arguments["source"],
+        arguments.get("mask_salt", ""),
+        _content(arguments["authorities"]) if "authorities" in arguments else "",
+    )
     try:
         report = save_report(control, arguments["run"], bulk.run(source, arguments["slot"]))
     except CdcError as error:

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from cdclake import naming
 from cdclake.debezium.connect_offset import UNFINISHED, offset_key, offset_value, stored_lsn
 from cdclake.errors import ComponentFailed, InputError
-from cdclake.jobs.bulk_load.exported_snapshot import JdbcSource, connected, execute, refusal
+from cdclake.jobs.bulk_load.load_source import LoadSource, connected, execute, refusal
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.runtime.arguments import brokers_of
@@ -49,7 +49,7 @@ class ConnectorStart:
     epoch: int
     control: ObjectStore
 
-    def begin(self, source: JdbcSource) -> None:
+    def begin(self, source: LoadSource) -> None:
         """Keep the connector from starting, and drop the slot of an earlier load.
 
         Raises InputError, with nothing changed, if connector or stream are deployed, if the
@@ -63,7 +63,7 @@ class ConnectorStart:
         if found is not None:
             _drop_slot(source, self.slot)
 
-    def complete(self, source: JdbcSource, lsn: int) -> None:
+    def complete(self, source: LoadSource, lsn: int) -> None:
         """Let the connector start at `lsn`; ComponentFailed if the slot does not send what follows.
 
         Call it when every row of the snapshot at `lsn` is in the lake.
@@ -87,7 +87,7 @@ class ConnectorStart:
         self._write(offset_value(lsn))
         log.info("the connector starts at LSN %x", lsn)
 
-    def abandon(self, source: JdbcSource) -> None:
+    def abandon(self, source: LoadSource) -> None:
         """Drop the slot of a failed load: no connector can use it, and the source keeps WAL for it.
 
         Call it before `complete`, after which a connector may need the slot. The load has its error
@@ -166,7 +166,7 @@ def deployed_start(
     )
 
 
-def read_slot(source: JdbcSource, slot: str) -> SlotState | None:
+def read_slot(source: LoadSource, slot: str) -> SlotState | None:
     """Return the state of the slot; None if it does not exist."""
     connection = connected(source)
     try:
@@ -182,7 +182,7 @@ def read_slot(source: JdbcSource, slot: str) -> SlotState | None:
         connection.close()
 
 
-def _drop_slot(source: JdbcSource, slot: str) -> None:
+def _drop_slot(source: LoadSource, slot: str) -> None:
     connection = connected(source)
     try:
         execute(connection, bulk_read.drop_slot(slot))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.position import SNAPSHOT_PHASE, Position, history_part
 from cdclake.iceberg.dialect import SPARK
-from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot
 from cdclake.jobs.stream.append import LOAD_PARTITION
 from cdclake.jobs.stream.changelog_columns import FACT_COLUMNS, REFUSAL
 from cdclake.jobs.stream.refusal_reasons import (
@@ -27,7 +26,7 @@ from cdclake.postgres.event_values import is_json
 
 RECORD = {"key": "cdc__key", "value": "cdc__value", "headers": "cdc__headers"}  # by Kafka's name
 SNAPSHOT_OP = "r"
-_ROW_BITS = 46
+_LOAD_BITS, _CHUNK_BITS = 46, 33  # more rows than a chunk has, and 8192 chunks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +44,6 @@ class ReadPlace:
     def start(self) -> Position:
         """Return the position of the first row."""
         return Position(self.epoch, self.prev_commit_lsn, self.phase, self.lsn, 0)
-
-
-def loaded_events(snapshot: ExportedSnapshot, table: Table, plan: Plan, *, epoch: int) -> DataFrame:
-    """Read all rows of the source as changelog rows; see `read_events`.
-
-    Each evaluation reads the source and gives the same rows.
-    """
-    place = ReadPlace(epoch=epoch, lsn=snapshot.lsn, read_at=snapshot.read_at)
-    return read_events(snapshot.rows(table), _offset(epoch), table, plan, place)
 
 
 def read_events(
@@ -83,14 +73,14 @@ def read_events(
     )
 
 
-def last_loaded(snapshot: ExportedSnapshot, epoch: int) -> Position:
+def last_loaded(place: ReadPlace) -> Position:
     """Return a position above every row of the load and below every later event."""
-    return Position(epoch, 0, SNAPSHOT_PHASE, snapshot.lsn, (1 << 63) - 1)
+    return replace(place.start, offset=(1 << 63) - 1)
 
 
-def _offset(epoch: int) -> Expression:
-    """Return a row number, unique across loads; Spark's ids take 33 bits plus the chunk's."""
-    return F.monotonically_increasing_id() + F.lit(epoch << _ROW_BITS)
+def first_offset(epoch: int, chunk: int) -> int:
+    """Return the offset of a chunk's first row in a load; offsets are unique across loads."""
+    return (epoch << _LOAD_BITS) + (chunk << _CHUNK_BITS)
 
 
 def _as_events_spell(value: Expression, column: Column) -> Expression:

@@ -40,7 +40,7 @@ class RowReader:
         names = [value_name(index) for index, _ in enumerate(self.types)]
         query = f"SELECT {', '.join(names)} FROM ({self.query}) AS source_rows WHERE {condition}"
         with self._dsn() as dsn, connect(dsn) as connection, connection.transaction():
-            connection.execute(import_snapshot(self.snapshot).encode())
+            connection.execute("; ".join(import_snapshot(self.snapshot)).encode())
             connection.execute("SELECT set_config(%s, %s, true)", (SALT_SETTING, self.salt))
             with connection.cursor("cdclake_poll") as cursor:
                 cursor.execute(query.encode())

@@ -27,7 +27,16 @@ from cdclake.jobs.jvm.members import MEMBERS
 from cdclake.jobs.probing.java_members import missing_members
 
 # Packages that the jobs import, in the driver and in tasks: wheels of the deployment, and pandas.
-PACKAGES = ("duckdb", "fastavro", "mmh3", "msgspec", "pandas", "psycopg", "pyarrow")
+PACKAGES = (
+    "adbc_driver_postgresql",
+    "duckdb",
+    "fastavro",
+    "mmh3",
+    "msgspec",
+    "pandas",
+    "psycopg",
+    "pyarrow",
+)
 _FORMAT = {"format-version": "2"}
 _ICEBERG = "org.apache.iceberg.IcebergBuild"
 _REASONS = (CdcError, Py4JError, PySparkException, ClientError, BotoCoreError, ImportError)

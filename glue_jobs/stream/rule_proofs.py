@@ -32,7 +32,7 @@ class RuleProofs:
         """Return which events break a rule; None if no event does."""
         found = None
         for index, rule in self._rules:
-            flags = _broken(columns[index], rule)
+            flags = broken_values(columns[index], rule)
             if flags is None:
                 continue
             if rule.column.name in unsent:
@@ -43,7 +43,7 @@ class RuleProofs:
         return found
 
 
-def _broken(values: pa.Array, rule: RowRule) -> Flags | None:
+def broken_values(values: pa.Array, rule: RowRule) -> Flags | None:
     """Return which values break the rule; nearly always the distinct ones show that none does."""
     if not any(map(rule.breaks, pc.unique(values).to_pylist())):
         return None

@@ -100,12 +100,16 @@ def _group(given: dict[str, str]) -> dict[str, str]:
 def _of_source(lake: LocalLake, given: dict[str, str]) -> dict[str, str]:
     words, parts = json.loads(given["--source"]), source_parts(lake.dsn)
     words |= {"host": parts["host"], "port": str(parts["port"]), "dbname": parts["dbname"]}
-    lake.client("s3").upload_file(str(AUTHORITIES), lake.bucket, "deployed/rds-ca.pem")
     return {
         "--source": json.dumps(words | {"sslmode": "prefer"}),
         "--login": naming.login_secret(lake.plan.name),
-        "--authorities": f"s3://{lake.bucket}/deployed/rds-ca.pem",
+        "--authorities": _authorities(lake),
     }
+
+
+def _authorities(lake: LocalLake) -> str:
+    lake.client("s3").upload_file(str(AUTHORITIES), lake.bucket, "deployed/rds-ca.pem")
+    return f"s3://{lake.bucket}/deployed/rds-ca.pem"
 
 
 def _of_load(lake: LocalLake, given: dict[str, str]) -> dict[str, str]:
@@ -119,6 +123,7 @@ def _of_load(lake: LocalLake, given: dict[str, str]) -> dict[str, str]:
         "--slot": lake.plan.source_object,
         "--epoch": str(lake.state.epoch + 1),
         "--connector": naming.connector_name(lake.plan.name),
+        "--authorities": _authorities(lake),
         "--mask_salt": salt_of(naming.salt_secret(lake.plan.name)),
     }
 

@@ -4,19 +4,35 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, JdbcSource, exported_snapshot
+from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, exported_snapshot
+from cdclake.jobs.bulk_load.load_source import LoadSource
+from cdclake.jobs.bulk_load.loaded_rows import ReadPlace, first_offset, read_events
 from cdclake.jobs.bulk_load.table_load import Loaded, TableLoad
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.plan import Plan, Table
+from cdclake.postgres import bulk_read
+from cdclake.postgres.event_values import is_json
+from tests.recorded.recording import FOLDER
+from tests.recorded.script import Statement, steps
 
 _slots = count(1)
+
+
+def statements(script: str, *, before_stream: bool = False) -> list[str]:
+    """The recorded script's statements, or those before the connector's snapshot."""
+    found = list(steps((FOLDER / f"{script}.sql").read_text()))
+    if before_stream:
+        found = list(takewhile(lambda step: isinstance(step, Statement), found))
+    return [step.sql for step in found if isinstance(step, Statement)]
 
 
 @dataclass
@@ -34,7 +50,7 @@ class BulkSource:
                 cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
-    def jdbc(self) -> JdbcSource:
+    def jdbc(self) -> LoadSource:
         """The job's access to it."""
         parts = psycopg.conninfo.conninfo_to_dict(self.dsn)
         address = {
@@ -44,7 +60,7 @@ class BulkSource:
         }  # fmt: skip
         has_salt = "mask_salt=" in self.secrets.read_text()
         salt = f"${{file:{self.secrets}:mask_salt}}" if has_salt else ""
-        return JdbcSource(self.spark, json.dumps(address), salt)
+        return LoadSource(self.spark, json.dumps(address), salt)
 
     @contextmanager
     def reading(self, slot: str) -> Iterator[None]:
@@ -70,6 +86,21 @@ class BulkSource:
                 "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
                 f" WHERE slot_name = '{slot}'"
             )
+
+    def exact_events(self, plan: Plan, snapshot: ExportedSnapshot, *, epoch: int = 1) -> DataFrame:
+        """The rows of the plan's first table, all by the SQL expressions and Spark's conditions."""
+        [table, *_] = plan.tables
+        names = [bulk_read.value_name(index) for index, _ in enumerate(table.columns)]
+        query = f"SELECT {', '.join(names)} FROM ({bulk_read.rows(table)}) AS r ORDER BY cdc__place"
+        with snapshot.reader.batches(query) as batches:
+            rows = pa.Table.from_batches(list(batches)).to_pylist()
+        types = (c.column_type for c in table.columns)
+        kinds = ["string" if is_json(each) else each.log for each in types]
+        schema = ", ".join(f"{name} {kind}" for name, kind in zip(names, kinds, strict=True))
+        values = [(*row.values(), first_offset(epoch, 0) + at) for at, row in enumerate(rows)]
+        frame = self.spark.createDataFrame(values, f"{schema}, cdc_offset bigint")
+        place = ReadPlace(epoch=epoch, lsn=snapshot.lsn, read_at=snapshot.read_at)
+        return read_events(frame, F.col("cdc_offset"), table, plan, place)
 
     def load(self, plan: Plan, snapshot: ExportedSnapshot, *, epoch: int = 1) -> Loaded:
         """Load the plan's first table."""

@@ -11,7 +11,7 @@ from cdclake.debezium.connect_offset import UNFINISHED, offset_key, offset_value
 from cdclake.errors import CdcError, ComponentFailed, InputError
 from cdclake.jobs.bulk_load.bulk_load import BulkLoad
 from cdclake.jobs.bulk_load.connector_start import ConnectorStart, read_slot
-from cdclake.jobs.bulk_load.exported_snapshot import JdbcSource
+from cdclake.jobs.bulk_load.load_source import LoadSource
 from cdclake.jobs.control.leases import Leases
 from tests.local.source_database import running_server
 from tests.spark.bulk import BulkSource
@@ -64,7 +64,7 @@ def handover(epoch: int = 1, record: str | None = None) -> ConnectorStart:
     return ConnectorStart(offsets=offsets, key=KEY, slot="handed", epoch=epoch, control=control)
 
 
-def of(source: BulkSource) -> JdbcSource:
+def of(source: BulkSource) -> LoadSource:
     return source.jdbc()
 
 

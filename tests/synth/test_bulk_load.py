@@ -51,6 +51,7 @@ def test_the_job_reads_as_the_connector_and_writes_its_record(
         settings["database.sslmode"],
         settings["database.sslfactory"],
     )
+    assert ".pem" in rendered(arguments["--authorities"])
     assert arguments["--connector"] == connector["ConnectorName"]
     assert arguments["--slot"] == settings["slot.name"]
     assert arguments["--epoch"] == settings["transforms.epoch.static.value"]

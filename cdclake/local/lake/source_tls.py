@@ -9,9 +9,10 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from cdclake.debezium.connector import SYSTEM_FACTORY
+
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _SYSTEM = "system"  # libpq's name of the operating system's authorities
-_SYSTEM_FACTORY = "org.postgresql.ssl.DefaultJavaSSLFactory"
 
 
 def secured(dsn: str) -> str:
@@ -45,7 +46,7 @@ def driver_tls(dsn: str) -> dict[str, str]:
     parts = conninfo_to_dict(dsn)
     mode, authorities = str(parts.get("sslmode") or "prefer"), parts.get("sslrootcert")
     if authorities == _SYSTEM:
-        return {"sslmode": mode, "sslfactory": _SYSTEM_FACTORY}
+        return {"sslmode": mode, "sslfactory": SYSTEM_FACTORY}
     if not authorities:
         return {"sslmode": mode}
     return {

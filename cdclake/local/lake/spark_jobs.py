@@ -45,6 +45,10 @@ LOG4J2 = Path(__file__).resolve().parent / "log4j2.properties"
 KAFKA_OPTIONS = {f"kafka.{name}": value for name, value in CLIENT_SETTINGS.items()}
 _JOB_TIMEOUT_S = 3600.0
 _SHOWN_EVERY_S = 2.0
+# On two cores Java's second compiler costs more in a job's first minutes than it saves. With one
+# compiler Java reserves 48 MB for compiled code. Spark fills that within minutes, and then Java
+# interprets everything, or dies.
+_ONE_COMPILER = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m")
 
 
 def stream_spec(lake: LocalLake) -> Spec:
@@ -189,7 +193,7 @@ def _local_conf(lake: LocalLake, job: str, memory: str, *, s3a: bool) -> dict[st
         jaas.option(lake.home),
         "-Duser.timezone=UTC",
         "-XX:+ExitOnOutOfMemoryError",
-        *_compilers(job),
+        *_ONE_COMPILER,
         classes,
     ]
     return {
@@ -225,19 +229,6 @@ def _s3a_conf(lake: LocalLake) -> dict[str, str]:
             "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
         ),
     }
-
-
-def _compilers(job: str) -> list[str]:
-    """Disable Java's second compiler, which costs more in the first minutes than it saves.
-
-    That holds on two cores, but not for a load, which repeats the same work for millions of rows
-    (measured with both compilers: five million rows in 62 seconds instead of 83).
-    """
-    if job == naming.LOAD_JOB:
-        return []
-    # With one compiler Java reserves 48 MB for compiled code. Spark fills that within minutes, and
-    # then Java interprets everything, or dies.
-    return ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m"]
 
 
 def _class_path(job: str, *, s3a: bool) -> str:
