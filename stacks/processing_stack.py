@@ -161,7 +161,7 @@ class ProcessingStack(PipelineStack):
         grants = [
             *self._lake.grant_commit_tables(creates=True),
             *self._streaming.grant_set_offsets(offsets, self._consumer_groups),
-            *self._source.grant_read_rows(),
+            *self._source.grant_read_login_and_salt(),
         ]
         return [self._batch_job(naming.LOAD_JOB, grants, driver, certificates)]
 
@@ -258,7 +258,7 @@ class ProcessingStack(PipelineStack):
         return [
             *self._lake.grant_read_tables(),
             *self._streaming.grant_describe_topics(),
-            *self._source.grant_read_rows(),
+            *self._source.grant_read_login_and_salt(),
             *(self._streaming.grant_read_schemas() if self._withholds else []),
         ]
 

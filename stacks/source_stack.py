@@ -48,7 +48,7 @@ class SourceOutputs:
         """Allow reading the salt, with which keys are hashed that are erased."""
         return connect_grants.reads_secrets((self.salt_arn,), self.key_arn)
 
-    def grant_read_rows(self) -> list[Grant]:
+    def grant_read_login_and_salt(self) -> list[Grant]:
         """Allow reading the credentials of the connector's role, and the salt if a mask uses it."""
         salts = (self.salt_arn,) if self.is_masked else ()
         return connect_grants.reads_secrets((self.login_arn, *salts), self.key_arn)

@@ -57,8 +57,7 @@ def forget(
     The rows leave changelog, state, derived tables, quarantine, snapshots, tags, all versions of
     objects and key indexes, and the logs of a local lake. Events from before the erasure do not
     come back; a new row with the same key flows. Then everything that is left is decoded and
-    searched for their values; a finding fails the command. The answer lists the places outside the
-    lake's tables, such as Kafka.
+    searched for their values; a finding fails the command. The answer lists what is not the lake's.
 
     Readers keep working. Queries as of an earlier time answer without the rows. Nothing undoes it.
     """
@@ -69,18 +68,21 @@ def forget(
     listed += _listed(keys) if keys is not None else []
     if not listed:
         raise InputError("no key to erase was given", "write the keys, or name a file by --keys")
-    if target is Target.AWS:
-        report = _erase_deployed(table, listed, span, file, environment, yes=yes)
-    else:
-        check_local(file, environment)
-        report = _erase_here(table, listed, span, yes=yes)
+    erase = _erase_deployed if target is Target.AWS else _erase_here
+    report = erase(table, listed, span, file, environment, yes=yes)
     emit(report, json_output, lambda: say_all(erasure_lines(report)))
     if not report["ok"]:
         raise typer.Exit(4)
 
 
 def _erase_here(
-    name: str, listed: list[list[str]], grace: timedelta, *, yes: bool
+    name: str,
+    listed: list[list[str]],
+    grace: timedelta,
+    file: Path | None,
+    environment: str | None,
+    *,
+    yes: bool,
 ) -> dict[str, Any]:
     from cdclake.forget.refused_plans import check_erasable
     from cdclake.jobs.forget.erase import Erasure
@@ -89,6 +91,7 @@ def _erase_here(
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
 
+    check_local(file, environment)
     lake = open_lake(Home.from_environment())
     table = lake.plan.table(name)
     check_erasable(lake.plan, table)
