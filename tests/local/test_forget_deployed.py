@@ -200,6 +200,9 @@ def test_rows_leave_everything_also_older_versions(running: RunningLake, lake: L
 
 def test_nothing_comes_back_and_a_new_row_flows(running: RunningLake, lake: LocalLake) -> None:
     values = rows(running, 1, 20)
+    with running.connect() as connection:
+        connection.execute("update people set score = 3 where score = 'NaN'")
+    running.run("verify", expect=None)
     running.run("replay")
     running.run("resync", "people")
     assert [place for place in left(lake, values) if place["where"].startswith("s3://")] == []
