@@ -19,7 +19,7 @@ from cdclake import naming
 from cdclake.config.aws_model import Aws
 from cdclake.control_objects import FORGETS, PAUSE
 from cdclake.deployed.erasure import erase
-from cdclake.errors import CdcError, InputError, NotRunning
+from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
 from cdclake.fail_points import FAIL_POINT_KEY
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.erasure.stored_objects import object_versions
@@ -250,3 +250,18 @@ def test_a_killed_run_is_completed_by_the_next(
     assert [place for place in left(lake, values) if place["where"].startswith("s3://")]
     assert forget(lake, mail)["ok"]
     assert [place for place in left(lake, values) if place["where"].startswith("s3://")] == []
+
+
+def test_a_damaged_object_fails_the_proof_without_its_content(
+    running: RunningLake, lake: LocalLake
+) -> None:
+    [[mail, _]] = rows(running, 24, 24)
+    client, key = lake.client("s3"), "plans/damaged.parquet"
+    client.put_object(Bucket=lake.bucket, Key=key, Body=b"PAR1" + mail.encode())
+    delete(running, [mail])
+    with pytest.raises(ComponentFailed, match=f"{key} cannot be searched: ") as caught:
+        forget(lake, mail)
+    assert mail not in str(caught.value)
+    for version in object_versions(client, lake.bucket, key):
+        client.delete_object(Bucket=lake.bucket, Key=key, **version.identity)
+    assert forget(lake, mail)["ok"]
