@@ -24,6 +24,7 @@ from cdclake.jobs.forget.forget_job import speechless, take_keys
 from cdclake.jobs.runtime import glue_runs
 from cdclake.plan import Plan
 from tests.unit.config.pipelines import VALID
+from tests.unit.deployed.test_aws_jobs import Refusing, denied
 from tests.unit.trace.test_explanation import TABLE
 
 JOB = "shop-dev-forget_rows"
@@ -141,6 +142,21 @@ def test_keys_of_a_job_that_cannot_start_are_deleted(run: Run, s3: Any) -> None:
     code, out, _ = run("orders", "4711", "--yes")
     assert (code, json.loads(out)["error"]["message"]) == (4, f"{JOB} is already running")
     assert versions(s3) == []
+
+
+@pytest.mark.parametrize(("service", "call"), [("s3", "put_object"), ("glue", "start_job_run")])
+def test_a_person_without_the_permission_is_refused(
+    run: Run, s3: Any, monkeypatch: pytest.MonkeyPatch, service: str, call: str
+) -> None:
+    real = boto3.client
+
+    def client(name: str) -> Any:
+        return Refusing(real(name), call, denied(call)) if name == service else real(name)
+
+    monkeypatch.setattr(boto3, "client", client)
+    code, out, _ = run("orders", "4711", "--yes")
+    assert code == 4 and "use a role with this permission" in json.loads(out)["error"]["remedy"]
+    assert (started(), versions(s3)) == ([], [])
 
 
 OFF = "aws: {stream: 'off'}\n"
