@@ -45,7 +45,7 @@ class SourceOutputs:
         return connect_grants.reads_secrets((self.login_arn,), self.key_arn)
 
     def grant_read_salt(self) -> list[Grant]:
-        """Allow reading the salt, with which keys are hashed that are erased."""
+        """Allow reading the salt, for the hashes of erased keys."""
         return connect_grants.reads_secrets((self.salt_arn,), self.key_arn)
 
     def grant_read_login_and_salt(self) -> list[Grant]:

@@ -1,4 +1,4 @@
-"""Keys as a command is given them: words, of which each column of the key takes one."""
+"""Keys as a command is given them: one word per column of the key."""
 
 from __future__ import annotations
 

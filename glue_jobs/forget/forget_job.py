@@ -48,7 +48,7 @@ def run(arguments: Mapping[str, str]) -> int:
         keys = take_keys(control, arguments)
         report = erase(plan, control, keys, arguments)
     except Exception as error:  # an uncaught one would be logged with its text
-        report = error_report(speechless(error, keys))
+        report = error_report(redacted(error, keys))
         frames = "".join(traceback.format_tb(error.__traceback__))
         log.error("%s\n%s", report["error"]["message"], frames)
     control.write(naming.report_name(arguments.get("run", naming.FORGET_JOB)), report)
@@ -94,7 +94,7 @@ def erase_object(uri: str) -> None:
     delete_objects(client, parsed.netloc, versions)
 
 
-def speechless(error: Exception, keys: Iterable[Sequence[str]]) -> CdcError:
+def redacted(error: Exception, keys: Iterable[Sequence[str]]) -> CdcError:
     """Return the error as it may be logged and reported: without a value of a row.
 
     Only cdclake's own errors keep their text, unless it has a value of a key.

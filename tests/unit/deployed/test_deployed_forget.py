@@ -20,7 +20,7 @@ from cdclake.deployed import aws_jobs
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.forget.deployed_surroundings import DeployedSurroundings
-from cdclake.jobs.forget.forget_job import speechless, take_keys
+from cdclake.jobs.forget.forget_job import redacted, take_keys
 from cdclake.jobs.runtime import glue_runs
 from cdclake.plan import Plan
 from tests.unit.config.pipelines import VALID
@@ -207,14 +207,14 @@ REFUSED = ClientError(
     ],
 )
 def test_an_error_says_no_value_of_a_row(error: Exception, told: str) -> None:
-    found = speechless(error, [(KEY, "47")])
+    found = redacted(error, [(KEY, "47")])
     assert told in str(found)
     assert not any(value in str(found) for value in (KEY, "47", "Ada"))
 
 
 def test_an_error_of_cdclake_without_a_key_is_passed_on() -> None:
     error = ComponentFailed("the stream is 470 s late", "wait")
-    assert speechless(error, [("47",)]) is error
+    assert redacted(error, [("47",)]) is error
 
 
 def surroundings(**plan: Any) -> DeployedSurroundings:
