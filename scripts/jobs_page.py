@@ -125,7 +125,7 @@ JOBS_DESCRIBED = {
         "[Erases rows](how-to/erase-rows.md) of one table: it has the stream or a poll erase them,"
         " deletes every version of the objects that had them, and searches what is left. The keys"
         " are in the control object `forgets/<order>.json`, which it deletes with all its versions;"
-        " a run without it fails. Deployed only if a table has another delivery than `firehose`.",
+        " a run without it fails. Deployed only if rows of a table can be erased.",
         "Started by `cdclake forget --target aws`.",
         {"--tables": "orders", "--order": "1f0c", "--grace": "60", "--run": "by-hand-12"},
     ),

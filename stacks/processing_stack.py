@@ -22,6 +22,7 @@ from cdclake.deployed_jobs import (
     package_arguments,
     source_words,
 )
+from cdclake.forget.refused_plans import is_erasable
 from cdclake.jar_lock import OWN_JARS
 from cdclake.job_package import build_job_package, script_of
 from cdclake.stacks.bundles import (
@@ -166,9 +167,9 @@ class ProcessingStack(PipelineStack):
         return [self._batch_job(naming.LOAD_JOB, grants, driver, certificates)]
 
     def _forget(self) -> list[JobSpec]:
-        """Specify the erasure of rows, unless Firehose delivers all tables."""
+        """Specify the erasure of rows, if those of a table can be erased."""
         plan, topic = self.deployment.plan, self.deployment.plan.heartbeat_rows_topic
-        if all(table.delivery == "firehose" for table in plan.all_tables):
+        if not any(is_erasable(plan, table) for table in plan.all_tables):
             return []
         asked = [
             *([naming.POLL_JOB] if plan.polled else []),
