@@ -21,13 +21,13 @@ from cdclake.errors import ComponentFailed, InputError
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.forget.deployed_surroundings import DeployedSurroundings
 from cdclake.jobs.forget.forget_job import redacted, take_keys
-from cdclake.jobs.runtime import glue_runs
 from cdclake.plan import Plan
 from tests.unit.config.pipelines import VALID
 from tests.unit.deployed.test_aws_jobs import Refusing, denied
 from tests.unit.trace.test_explanation import TABLE
 
 JOB = "shop-dev-forget_rows"
+RUNS = "cdclake.jobs.runtime.glue_runs"
 KEY = "ada.lovelace@example.org"
 DELIVERED = "  public.events: {key: [id], columns: {id: bigint}, delivery: firehose}\n"
 DONE = {
@@ -258,7 +258,7 @@ def test_another_job_of_the_deployment_is_run_to_its_end(
                 report = {"ok": True, "tables": [given["--tables"]]}
                 control.write(naming.report_name(given["--run"]), report)
 
-    monkeypatch.setattr(glue_runs.time, "sleep", pause)
+    monkeypatch.setattr(f"{RUNS}.time.sleep", pause)
     report = surroundings().run_job(naming.PUBLISH_JOB, ["a_hudi", "b_hudi"])
     assert report == {"ok": True, "tables": ["a_hudi,b_hudi"]}
     assert len(pauses) > 1
@@ -269,6 +269,6 @@ def test_a_run_without_a_report_is_a_failure(s3: Any, monkeypatch: pytest.Monkey
     boto3.client("glue").create_job(
         Name=name, Role="r", Command={"Name": "glueetl", "ScriptLocation": "s3://state/x.py"}
     )
-    monkeypatch.setattr(glue_runs.time, "sleep", lambda _: None)
+    monkeypatch.setattr(f"{RUNS}.time.sleep", lambda _: None)
     with pytest.raises(ComponentFailed, match="poll_tables ended as SUCCEEDED without a report"):
         surroundings().run_job(naming.POLL_JOB, ["t"])
