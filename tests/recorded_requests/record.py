@@ -109,10 +109,10 @@ def _order_erasure(lake: LocalLake) -> None:
 def _on_aws(needed: Iterable[Needed]) -> Iterator[Needed]:
     """Return what an erasure needs where every object has versions, and reads all of them.
 
-    Here most objects are older than the bucket's versions.
+    Here most objects are older than the bucket's versions. Some are deleted while it reads.
     """
     for action, on in needed:
-        if action.startswith("s3:GetObject"):
+        if action.startswith("s3:GetObject") or action == "s3:ListBucket":
             is_table = on.startswith(_ROOT)
             yield Needed(action, f"{_ROOT}*" if is_table else f"{BUCKET}/*")
         else:
