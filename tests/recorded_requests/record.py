@@ -54,7 +54,8 @@ _MADE_UP = (
     (re.compile(r"^(warehouse/[^/]+/[^/]+_hudi/).+"), r"\1*"),
     (re.compile(r"^(warehouse/[^/]+/[^/]+/(?:data|metadata)/).*"), r"\1*"),
     (re.compile(r"^(checkpoints/[^/]+/[^/]+/).+"), r"\1*"),
-    (re.compile(r"(/(?:reports|repairs|repaired|resume|derived|polls)/)[^/]+$"), r"\1*"),
+    (re.compile(r"(/(?:reports|resume|derived|polls)/)[^/]+$"), r"\1*"),
+    (re.compile(r"(/(?:repairs|repaired)/)(?!.*\.forget\.json$)[^/]+$"), r"\1*"),
     (_RANDOM, "*"),
 )
 _GROUP_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}.*")
@@ -111,10 +112,10 @@ def _on_aws(needed: Iterable[Needed]) -> Iterator[Needed]:
 
     Here most objects are older than the bucket's versions. Some are deleted while it reads.
     """
+    folders = (_ROOT, f"{BUCKET}/control/", f"{BUCKET}/plans/", f"{BUCKET}/")
     for action, on in needed:
         if action.startswith("s3:GetObject") or action == "s3:ListBucket":
-            is_table = on.startswith(_ROOT)
-            yield Needed(action, f"{_ROOT}*" if is_table else f"{BUCKET}/*")
+            yield Needed(action, f"{next(each for each in folders if on.startswith(each))}*")
         else:
             yield Needed("s3:DeleteObjectVersion" if action == "s3:DeleteObject" else action, on)
 
