@@ -42,13 +42,12 @@ Keys = Sequence[tuple[str, ...]]
 def run(arguments: Mapping[str, str]) -> int:
     """Erase the rows, write the report, and return the exit code of the process."""
     control = ObjectStore(arguments["control"])
-    keys: Keys = ()
     try:
         plan = PlanWatcher(arguments["plan"], control).read()
         keys = take_keys(control, arguments)
         report = erase(plan, control, keys, arguments)
     except Exception as error:  # an uncaught one would be logged with its text
-        report = error_report(redacted(error, keys))
+        report = error_report(redacted(error))
         frames = "".join(traceback.format_tb(error.__traceback__))
         log.error("%s\n%s", report["error"]["message"], frames)
     control.write(naming.report_name(arguments.get("run", naming.FORGET_JOB)), report)
@@ -70,7 +69,11 @@ def erase(
     with ExitStack() as resources:
         lake = DeployedSurroundings(plan, arguments, resources)
         found = erasable_keys(lake.dsn, table, keys, is_logged=True)
-        return Erasure(lake, table, found, timedelta(seconds=float(arguments["grace"]))).run()
+        erasure = Erasure(lake, table, found, timedelta(seconds=float(arguments["grace"])))
+        try:
+            return erasure.run()
+        except Exception as error:
+            raise redacted(error, keys).with_traceback(error.__traceback__) from None
 
 
 def take_keys(control: ObjectStore, arguments: Mapping[str, str]) -> Keys:
@@ -94,7 +97,7 @@ def erase_object(uri: str) -> None:
     delete_objects(client, parsed.netloc, versions)
 
 
-def redacted(error: Exception, keys: Iterable[Sequence[str]]) -> CdcError:
+def redacted(error: Exception, keys: Iterable[Sequence[str]] = ()) -> CdcError:
     """Return the error as it may be logged and reported: without a value of a row.
 
     Only cdclake's own errors keep their text, unless it has a value of a key.
