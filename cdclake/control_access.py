@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from cdclake import naming
 from cdclake.control_objects import (
     DERIVED,
+    ERASURES,
+    FORGET,
     LEASES,
     OUTCOMES,
     POLLS,
@@ -26,6 +28,7 @@ from cdclake.deployed_jobs import TABLE_JOBS
 _LEASES, _REPORTS = f"{LEASES}/*", f"{naming.REPORTS}/*"
 _PROBED = f"{PROBES}/*"
 _REQUESTS, _RESUMES = f"{REQUESTS}/*", f"{RESUMES}/*"
+_FORGETS = f"{REQUESTS}/*.{FORGET}.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,8 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
         writes=(_LEASES, _REPORTS, f"{DERIVED}/*"), deletes=(_LEASES,)
     ),
     naming.POLL_JOB: ControlAccess(
-        writes=(_LEASES, _REPORTS, f"{POLLS}/*"), deletes=(_LEASES, f"{POLLS}/*")
+        writes=(_LEASES, _REPORTS, f"{POLLS}/*", f"{OUTCOMES}/*.{FORGET}.json"),
+        deletes=(_LEASES, f"{POLLS}/*", _FORGETS),
     ),
     naming.CHECK_JOB: ControlAccess(writes=(_REPORTS,)),
     # It notes widened types, and requests the replay of what they quarantined.
@@ -54,6 +58,10 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
         writes=(_REPORTS, VERIFIED, WIDENED, _RESUMES, f"{REQUESTS}/*.replay.json")
     ),
     naming.OPERATE_JOB: ControlAccess(writes=(_REPORTS, naming.RELATIONS, _RESUMES, _REQUESTS)),
+    # It ends the stream, whose keeper starts it again.
+    naming.FORGET_JOB: ControlAccess(
+        writes=(_REPORTS, _FORGETS, f"{ERASURES}/*", naming.STREAM_ORDER)
+    ),
     naming.LOAD_JOB: ControlAccess(
         writes=(PROGRESS, _LEASES, _REPORTS, f"{naming.LOADS}/*"), deletes=(_LEASES,)
     ),

@@ -6,6 +6,7 @@
 | `repairs/<table>.<verb>.json` | `replay`, `resync`, `forget` | the stream, which removes it |
 | `repaired/<table>.<verb>.json` | the stream: the outcome of a request | these |
 | `erasures/<table>.json` | `forget`: hashes of erased keys (`Erasures`) | the stream, `forget` |
+| `forgets/<id>.json` | `forget --target aws`: keys to erase | `forget_rows`, which removes it |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | the source check: wider column types | the jobs, over their plan |
 | `new_columns.json` | the source check: undeclared columns | the stream, if they stop a table |
@@ -35,7 +36,8 @@ REPLAY, RESYNC, FORGET = "replay", "resync", "forget"
 PROGRESS, WIDENED, NEW_COLUMNS = "progress.json", "widened.json", "new_columns.json"
 VERIFIED, PAUSE = "verified.json", "pause.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
-DERIVED, POLLS, PROBES, ERASURES = "derived", "polls", "probes", "erasures"
+DERIVED, POLLS, PROBES = "derived", "polls", "probes"
+ERASURES, FORGETS = "erasures", "forgets"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"
 
@@ -78,6 +80,11 @@ def poll_error_name(table: str) -> str:
 def erasures_name(table: str) -> str:
     """Return the name of a table's register of erased keys."""
     return f"{ERASURES}/{table}.json"
+
+
+def forget_name(order: str) -> str:
+    """Return the name of the keys that a run of `forget_rows` erases."""
+    return f"{FORGETS}/{order}.json"
 
 
 def split_request_name(name: str) -> tuple[str, str]:

@@ -28,13 +28,20 @@ JOBS = (
     *TABLE_JOBS,
     naming.VERIFY_JOB,
     naming.OPERATE_JOB,
+    naming.FORGET_JOB,
     naming.LOAD_JOB,
     naming.PROBE_JOB,
 )
 # Jobs that query the source and need extra packages, which Glue does not have.
-AT_SOURCE = (naming.VERIFY_JOB, naming.OPERATE_JOB, naming.POLL_JOB)
-AT_KAFKA = (naming.STREAM_JOB, naming.VERIFY_JOB, naming.OPERATE_JOB, naming.LOAD_JOB)
-_SALTED = (naming.VERIFY_JOB, naming.POLL_JOB)
+AT_SOURCE = (naming.VERIFY_JOB, naming.OPERATE_JOB, naming.POLL_JOB, naming.FORGET_JOB)
+AT_KAFKA = (
+    naming.STREAM_JOB,
+    naming.VERIFY_JOB,
+    naming.OPERATE_JOB,
+    naming.FORGET_JOB,
+    naming.LOAD_JOB,
+)
+ERASING = (naming.STREAM_JOB, naming.POLL_JOB, naming.FORGET_JOB)  # by keyed hashes of keys
 
 # Source: aws-msk-iam-auth, "Using the Amazon MSK Library for IAM Authentication".
 SIGNED_BY_IAM = {
@@ -57,7 +64,8 @@ class Places:
     brokers: str
     source: str  # JSON of libpq parameters: host, port, database, and verification of the server
     login: str  # name of the secret with the login of the connector's role
-    salt: str | None  # name of the secret with the salt of masks, if a column uses it
+    salt: str  # name of the secret with the salt of masks and of erased keys
+    is_masked: bool  # whether a column's mask uses the salt
     authorities: str  # URI of a file: trusted authorities for the source's server
     epoch: int  # of the connector
 
@@ -88,7 +96,7 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
         arguments["--source"] = places.source
         arguments["--login"] = places.login
         arguments["--authorities"] = places.authorities
-    if job in _SALTED and places.salt is not None:
+    if job in ERASING or (job == naming.VERIFY_JOB and places.is_masked):
         arguments["--mask_salt"] = places.salt
     if job in (naming.OPERATE_JOB, naming.LOAD_JOB):
         arguments["--offsets"] = naming.offsets_topic(places.pipeline)
@@ -115,7 +123,7 @@ def _load_arguments(places: Places) -> dict[str, str]:
         "--epoch": str(places.epoch),
         "--connector": naming.connector_name(places.prefix),
         "--authorities": places.authorities,
-        **({"--mask_salt": salt_of(places.salt)} if places.salt is not None else {}),
+        **({"--mask_salt": salt_of(places.salt)} if places.is_masked else {}),
     }
 
 

@@ -25,6 +25,8 @@ FAIL_POINTS = (
     "after_derived_commit",
     "after_hudi_commit",
     "before_poll_progress",
+    "between_register_and_request",
+    "between_erasure_and_deletion",
 )
 
 _reached = itertools.count(1)

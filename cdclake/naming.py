@@ -222,6 +222,7 @@ PUBLISH_JOB = "publish_hudi"
 LOAD_JOB = "load_tables"
 VERIFY_JOB = "verify_tables"
 OPERATE_JOB = "operate"
+FORGET_JOB = "forget_rows"
 PROBE_JOB = "probe"
 PROBE_TABLE = "cdclake_probe_"  # start of the name of a table that the probe makes and drops
 PROBE_OUTPUTS = "ConnectorProbe"  # start of the outputs that describe the throw-away connector

@@ -33,6 +33,7 @@ EXAMPLE = Places(
     source=source_words("db.example", 5432, "shop"),
     login=naming.login_secret("shop-prod"),
     salt=naming.salt_secret("shop-prod"),
+    is_masked=True,
     authorities=f"s3://STATE-BUCKET/{naming.DEPLOYED_PREFIX}/rds-ca-HASH.pem",
     epoch=1,
 )
@@ -120,6 +121,14 @@ JOBS_DESCRIBED = {
         "Started manually only.",
         {"--verb": "resync", "--tables": "orders", "--run": "by-hand-5"},
     ),
+    naming.FORGET_JOB: Described(
+        "[Erases rows](how-to/erase-rows.md) of one table: it has the stream or a poll erase them,"
+        " deletes every version of the objects that had them, and searches what is left. The keys"
+        " are in the control object `forgets/<order>.json`, which it deletes with all its versions;"
+        " a run without it fails. Deployed only if rows of a table can be erased.",
+        "Started by `cdclake forget --target aws`.",
+        {"--tables": "orders", "--order": "1f0c", "--grace": "60", "--run": "by-hand-12"},
+    ),
     naming.LOAD_JOB: Described(
         "Loads every row of the source's tables as of one LSN, before the connector exists, and"
         " writes that LSN into the connector's offsets, so that the connector continues there"
@@ -149,7 +158,9 @@ _MEANINGS = {
     "--source": "address of the source, with server verification",
     "--login": "secret with the login of the connector's role",
     "--authorities": "certificate authorities trusted for the source's server",
-    "--mask_salt": "secret with the salt, if a column has `mask: hash` or `token`",
+    "--mask_salt": "secret with the salt of masks, and of the hashes of erased keys",
+    "--order": "id of the object with the keys to erase",
+    "--grace": "seconds that queries have to end, before files that they read are deleted",
     "--wait": "seconds to wait for changes in flight; default 600",
     "--sample": "approximate number of rows to compare per table; default all",
     "--deep": "`true`: also compare each state table with its changelog",
@@ -184,7 +195,8 @@ CloudWatch under `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `...
 `cdclake job NAME --target aws --file FILE --environment NAME [--table T]` starts a run, waits for
 its end and prints the report, as it does locally; `stream_changes` is started and left running.
 `cdclake verify --target aws` runs `verify_tables` and prints the same output as locally;
-`cdclake replay`, `cdclake resume` and `cdclake resync` with `--target aws` run the job `operate`.
+`cdclake replay`, `cdclake resume` and `cdclake resync` with `--target aws` run the job `operate`,
+`cdclake forget --target aws` runs `forget_rows`.
 """
 
 

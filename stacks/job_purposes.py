@@ -16,6 +16,7 @@ PURPOSES: Mapping[str, str] = {
     naming.PUBLISH_JOB: "Updates the copies of tables in Hudi's format",
     naming.CHECK_JOB: "Checks the quality rules of tables over their rows in the lake",
     naming.VERIFY_JOB: "Compares every row of the source with the lake",
+    naming.FORGET_JOB: "Erases rows on request, deletes their objects and searches what is left",
     naming.LOAD_JOB: "Loads all rows of the source, and sets where the connector begins",
     naming.OPERATE_JOB: "Replays quarantined events, resumes stopped tables or resyncs tables",
 }

@@ -10,6 +10,7 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
+from cdclake.control_objects import FORGETS
 from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant, on_tables
@@ -20,6 +21,7 @@ from cdclake.stacks.constructs.lake_bucket import (
     LakeBucket,
     expiring_folder,
     overwritten_folder,
+    short_lived_folder,
 )
 from cdclake.stacks.constructs.lake_formation import RegisteredLocation
 from cdclake.stacks.pipeline_stack import PipelineStack
@@ -68,6 +70,22 @@ class LakeOutputs:
             *job_grants.keeps_files_by_s3a(self.warehouse, folder, files),
             job_grants.lists(self.warehouse),
             job_grants.uses_tables(self.database, creates=True, partitions=True),
+        ]
+
+    def grant_erase_objects(self) -> list[Grant]:
+        """Allow reading everything in both buckets, and deleting versions of tables' files.
+
+        The keys to erase are in control objects, whose versions it deletes, too.
+        """
+        files, keys = f"{self.database}.db", f"{naming.CONTROL_PREFIX}/{FORGETS}"
+        return [
+            *job_grants.reads_versions(self.warehouse),
+            *job_grants.reads_versions(self.state),
+            job_grants.lists(self.warehouse),
+            job_grants.deletes_versions(self.warehouse, files, "files that had erased rows"),
+            job_grants.deletes_versions(self.state, keys, "each order has a name that is made up"),
+            job_grants.looks_up_tables(self.database),
+            job_grants.lists_tables(self.database),
         ]
 
     def grant_append_sinks(self, tables: Sequence[str]) -> list[Grant]:
@@ -124,6 +142,7 @@ class LakeStack(PipelineStack):
             folders=[
                 *(expiring_folder(p, deployment.aws.failed_days, classes.failed) for p in prefixes),
                 overwritten_folder(naming.CHECKPOINT_PREFIX),
+                short_lived_folder(f"{naming.CONTROL_PREFIX}/{FORGETS}"),
             ],
             ground=ground,
         )

@@ -22,6 +22,7 @@ from cdclake.deployed_jobs import (
     package_arguments,
     source_words,
 )
+from cdclake.forget.refused_plans import is_erasable
 from cdclake.jar_lock import OWN_JARS
 from cdclake.job_package import build_job_package, script_of
 from cdclake.stacks.bundles import (
@@ -48,6 +49,7 @@ from cdclake.stacks.network_stack import NetworkOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
 from cdclake.stacks.source_stack import SourceOutputs
 from cdclake.stacks.streaming_stack import StreamingOutputs
+from cdclake.stacks.table_schedules import schedule_table_jobs
 
 # Glue ends a streaming job after at most seven days; the keeper starts the next run.
 _STREAM_TIMEOUT_MINUTES = 7 * 24 * 60 - 60
@@ -103,6 +105,7 @@ class ProcessingStack(PipelineStack):
             ),
             login=self._source.login_name,
             salt=self._source.salt_name,
+            is_masked=self._source.is_masked,
             authorities=self._files.add(AUTHORITIES),
             epoch=self.deployment.aws.connect.epoch,
         )
@@ -110,6 +113,7 @@ class ProcessingStack(PipelineStack):
             *(self._batch_job(job, self._table_grants(job)) for job in self._table_jobs),
             self._batch_job(naming.VERIFY_JOB, self._verify_grants()),
             self._batch_job(naming.OPERATE_JOB, self._operate_grants()),
+            *self._forget(),
             *self._load(),
             self._stream(),
         ]
@@ -119,7 +123,7 @@ class ProcessingStack(PipelineStack):
         if job == naming.CHECK_JOB:
             return self._lake.grant_read_tables()
         if job == naming.POLL_JOB:
-            source = self._source.grant_read_login_and_salt()
+            source = self._source.grant_erase_rows()
             return [*self._lake.grant_commit_tables(creates=True), *source]
         if job == naming.PUBLISH_JOB:
             return self._lake.grant_publish_copies()
@@ -161,6 +165,23 @@ class ProcessingStack(PipelineStack):
             *self._source.grant_read_login_and_salt(),
         ]
         return [self._batch_job(naming.LOAD_JOB, grants, driver, certificates)]
+
+    def _forget(self) -> list[JobSpec]:
+        """Specify the erasure of rows, if those of a table can be erased."""
+        plan, topic = self.deployment.plan, self.deployment.plan.heartbeat_rows_topic
+        if not any(is_erasable(plan, table) for table in plan.all_tables):
+            return []
+        asked = [
+            *([naming.POLL_JOB] if plan.polled else []),
+            *([naming.PUBLISH_JOB] if plan.copies else []),
+        ]
+        grants = [
+            *self._lake.grant_erase_objects(),
+            *self._source.grant_erase_rows(),
+            *self._streaming.grant_read_markers(topic, self._consumer_groups),
+            *job_grants.runs_jobs(naming.glue_job_name(self.deployment.prefix, j) for j in asked),
+        ]
+        return [self._batch_job(naming.FORGET_JOB, grants)]
 
     def _batch_job(self, job: str, grants: Sequence[Grant], *others: str) -> JobSpec:
         size = self.deployment.aws.jobs.batch
@@ -230,6 +251,7 @@ class ProcessingStack(PipelineStack):
             *job_grants.keeps_checkpoints(self._lake.state, checkpoints),
             *self._streaming.grant_read_topics(self._consumer_groups),
             *self._streaming.grant_read_schemas(),
+            *self._source.grant_read_salt(),
         ]
 
     def _verify_grants(self) -> list[Grant]:
@@ -314,8 +336,7 @@ class ProcessingStack(PipelineStack):
         """Schedule the jobs as the pipeline file declares; return the dead-letter queue's name."""
         plan, stream = self.deployment.plan, jobs[naming.STREAM_JOB]
         schedules = JobSchedules(self, "Schedules", ground=self._ground)
-        self._schedule_table_jobs(schedules, jobs)
-        self._schedule_polls(schedules, jobs)
+        schedule_table_jobs(plan, schedules, {job: made.name for job, made in jobs.items()})
         wanted = self.deployment.aws.stream == "on"
         if self._is_kept:
             StreamKeeper(
@@ -333,49 +354,6 @@ class ProcessingStack(PipelineStack):
         if self.deployment.aws.connector == "on":
             ConnectorKeeper(self, "ConnectorKeeper", schedules=schedules, ground=self._ground)
         return schedules.failed_queue
-
-    def _schedule_table_jobs(self, schedules: JobSchedules, jobs: dict[str, GlueJob]) -> None:
-        plan = self.deployment.plan
-        schedules.start_job(
-            "Maintain", schedule=plan.schedules["maintain"], job=jobs[naming.MAINTAIN_JOB].name
-        )
-        if any(table.apply == "scheduled" for table in plan.tables):
-            schedules.start_job(
-                "Apply", schedule=plan.schedules["apply"], job=jobs[naming.APPLY_JOB].name
-            )
-        if "verify" in plan.schedules:
-            schedules.start_job(
-                "Verify", schedule=plan.schedules["verify"], job=jobs[naming.VERIFY_JOB].name
-            )
-        if plan.is_checked:
-            schedules.start_job(
-                "Check", schedule=plan.schedules["checks"], job=jobs[naming.CHECK_JOB].name
-            )
-        own = (
-            *(("Refresh", naming.REFRESH_JOB, t.name, t.schedule) for t in plan.derived),
-            *(("Publish", naming.PUBLISH_JOB, c.name, c.schedule) for c in plan.copies),
-        )
-        for what, job, name, schedule in own:
-            schedules.start_job(
-                f"{what}-{name}",
-                schedule=schedule,
-                job=jobs[job].name,
-                # The runs of other tables write their reports under other names.
-                arguments={"--tables": name, "--run": f"{job}-{name}"},
-            )
-
-    def _schedule_polls(self, schedules: JobSchedules, jobs: dict[str, GlueJob]) -> None:
-        for every, tables in self.deployment.plan.polls.items():
-            name = tables[0].poll.schedule_name
-            schedules.start_job(
-                f"Poll-{name}",
-                schedule=every,
-                job=jobs[naming.POLL_JOB].name,
-                arguments={
-                    "--tables": ",".join(table.name for table in tables),
-                    "--run": f"{naming.POLL_JOB}-{name}",
-                },
-            )
 
     def _check_source(self, schedules: JobSchedules) -> None:
         SourceCheck(

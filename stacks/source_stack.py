@@ -31,8 +31,9 @@ class SourceOutputs:
     admin_secret_arn: str
     login_name: str
     login_arn: str
-    salt_name: str | None  # None if no column is hashed
-    salt_arn: str | None
+    salt_name: str
+    salt_arn: str
+    is_masked: bool  # whether a column's mask uses the salt
     key_arn: str
 
     def grant_read_admin(self) -> list[Grant]:
@@ -43,10 +44,18 @@ class SourceOutputs:
         """Allow reading the credentials of the connector's role."""
         return connect_grants.reads_secrets((self.login_arn,), self.key_arn)
 
+    def grant_read_salt(self) -> list[Grant]:
+        """Allow reading the salt, for the hashes of erased keys."""
+        return connect_grants.reads_secrets((self.salt_arn,), self.key_arn)
+
     def grant_read_login_and_salt(self) -> list[Grant]:
-        """Allow reading the credentials of the connector's role, and the salt if there is one."""
-        salts = () if self.salt_arn is None else (self.salt_arn,)
+        """Allow reading the credentials of the connector's role, and the salt if a mask uses it."""
+        salts = (self.salt_arn,) if self.is_masked else ()
         return connect_grants.reads_secrets((self.login_arn, *salts), self.key_arn)
+
+    def grant_erase_rows(self) -> list[Grant]:
+        """Allow reading the credentials of the connector's role, and the salt."""
+        return connect_grants.reads_secrets((self.login_arn, self.salt_arn), self.key_arn)
 
 
 class SourceStack(PipelineStack):
@@ -68,22 +77,20 @@ class SourceStack(PipelineStack):
             username=deployment.plan.source_object,
             key_arn=network.ground.key_arn,
         )
-        # Exists and is exported even if no column is hashed: when the last hashed column is
-        # removed, deployed stacks still import it.
+        # Exists even if no column is hashed: the keys of erased rows are.
         salt = SaltSecret(
             self, "Salt", name=naming.salt_secret(deployment.prefix), ground=network.ground
         )
-        self.export_value(salt.arn)
         endpoint, port, admin_secret_arn = self._server(network)
-        is_salted = deployment.plan.is_salted
         self.outputs = SourceOutputs(
             endpoint=endpoint,
             port=port,
             admin_secret_arn=admin_secret_arn,
             login_name=login.name,
             login_arn=login.arn,
-            salt_name=salt.name if is_salted else None,
-            salt_arn=salt.arn if is_salted else None,
+            salt_name=salt.name,
+            salt_arn=salt.arn,
+            is_masked=deployment.plan.is_salted,
             key_arn=network.ground.key_arn,
         )
         self._add_sql(network, lake)

@@ -45,9 +45,16 @@ class StreamingOutputs:
             groups=groups,
         )
 
+    def grant_read_markers(self, topic: str, groups: str) -> list[Grant]:
+        """Allow consuming the topic of the heartbeat table."""
+        return [
+            joins_cluster(self.cluster_arn),
+            *job_grants.reads_topic(cluster=self.cluster_path, topic=topic, groups=groups),
+        ]
+
     def grant_read_offsets(self, topic: str, groups: str) -> list[Grant]:
         """Allow consuming the topic of the connector's offsets."""
-        return job_grants.reads_offsets(cluster=self.cluster_path, topic=topic, groups=groups)
+        return job_grants.reads_topic(cluster=self.cluster_path, topic=topic, groups=groups)
 
     def grant_set_offsets(self, topic: str, groups: str) -> list[Grant]:
         """Allow writing the position at which the connector begins."""

@@ -39,6 +39,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.jobs.control": {"boto3", "botocore"},
     "cdclake.jobs.derived": {"boto3", "botocore", "pyarrow", "pyspark"},
     "cdclake.jobs.erasure": {"botocore", "fastavro", "numpy", "pyarrow"},
+    "cdclake.jobs.forget": {"boto3", "botocore", "pyspark"},
     "cdclake.jobs.iceberg": {
         *("boto3", "botocore", "mmh3", "numpy", "py4j", "pyarrow", "pyspark"),
     },

@@ -37,7 +37,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "job": ("job maintain_tables", "job apply_changes --table orders"),
     "resync": ("resync orders",),
     "replay": ("replay", "replay --table orders"),
-    "forget": ("forget customers 42", "forget customers --keys erased.txt --yes"),
+    "forget": (
+        "forget customers 42",
+        "forget customers --keys erased.txt --yes",
+        "forget customers 42 --target aws --file pipelines/shop.yaml --environment prod",
+    ),
     "redrive": ("redrive --dry-run",),
     "rehearse": ("rehearse pipelines/shop.yaml --schema schema.sql --migration migration.sql",),
     "cost": ("cost pipelines/shop.yaml --environment prod",),

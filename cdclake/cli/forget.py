@@ -5,12 +5,23 @@ from __future__ import annotations
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cdclake.cli.output import JsonOption, close_progress, emit, is_terminal, say, say_all
+from cdclake.cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_job,
+)
 from cdclake.errors import InputError
+
+if TYPE_CHECKING:
+    from cdclake.plan import Table
 
 KeysOption = Annotated[
     Path | None,
@@ -36,14 +47,17 @@ def forget(
         ),
     ] = "1m",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Erase without asking.")] = False,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Erase rows that the source has deleted from everything that the local lake stores.
+    """Erase rows that the source has deleted from everything that the lake stores.
 
     The rows leave changelog, state, derived tables, quarantine, snapshots, tags, all versions of
-    objects, key indexes and logs. Events from before the erasure do not come back; a new row with
-    the same key flows. Then everything that is left is decoded and searched for their values; a
-    finding fails the command. The answer lists the places outside the lake's tables, such as Kafka.
+    objects and key indexes, and the logs of a local lake. Events from before the erasure do not
+    come back; a new row with the same key flows. Then everything that is left is decoded and
+    searched for their values; a finding fails the command. The answer lists what is not the lake's.
 
     Readers keep working. Queries as of an earlier time answer without the rows. Nothing undoes it.
     """
@@ -54,26 +68,61 @@ def forget(
     listed += _listed(keys) if keys is not None else []
     if not listed:
         raise InputError("no key to erase was given", "write the keys, or name a file by --keys")
-    report = _erase(table, listed, span, yes=yes)
+    erase = _erase_deployed if target is Target.AWS else _erase_here
+    report = erase(table, listed, span, file, environment, yes=yes)
     emit(report, json_output, lambda: say_all(erasure_lines(report)))
     if not report["ok"]:
         raise typer.Exit(4)
 
 
-def _erase(name: str, listed: list[list[str]], grace: timedelta, *, yes: bool) -> dict[str, Any]:
+def _erase_here(
+    name: str,
+    listed: list[list[str]],
+    grace: timedelta,
+    file: Path | None,
+    environment: str | None,
+    *,
+    yes: bool,
+) -> dict[str, Any]:
     from cdclake.forget.refused_plans import check_erasable
-    from cdclake.local.forget.erase import Erasure
-    from cdclake.local.forget.erased_keys import erasable_keys, keys_of_words
+    from cdclake.jobs.forget.erase import Erasure
+    from cdclake.jobs.forget.erased_keys import erasable_keys
+    from cdclake.local.forget.local_surroundings import LocalSurroundings
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
 
+    check_local(file, environment)
     lake = open_lake(Home.from_environment())
     table = lake.plan.table(name)
     check_erasable(lake.plan, table)
-    words = [each for line in listed for each in keys_of_words(table, line)]
-    keys = erasable_keys(lake, table, words)
+    keys = erasable_keys(lake.dsn, table, _keys(table, listed))
     _confirm(table.name, [" ".join(each.words) for each in keys], yes=yes)
-    return Erasure(lake, table, keys, grace).run()
+    return Erasure(LocalSurroundings(lake), table, keys, grace).run()
+
+
+def _erase_deployed(
+    name: str,
+    listed: list[list[str]],
+    grace: timedelta,
+    file: Path | None,
+    environment: str | None,
+    *,
+    yes: bool,
+) -> dict[str, Any]:
+    from cdclake import naming
+    from cdclake.deployed.erasure import erasable_table, erase
+
+    job = deployed_job(file, environment, naming.FORGET_JOB)
+    table = erasable_table(job, name)
+    keys = [*dict.fromkeys(_keys(table, listed))]
+    _confirm(table.name, [" ".join(each) for each in keys], yes=yes)
+    return erase(job, table, keys, grace)
+
+
+def _keys(table: Table, listed: list[list[str]]) -> list[tuple[str, ...]]:
+    from cdclake.forget.given_keys import keys_of_words
+
+    return [each for line in listed for each in keys_of_words(table, line)]
 
 
 def _span(text: str) -> timedelta:

@@ -18,7 +18,6 @@ from cdclake.errors import ComponentFailed
 from cdclake.job_advance import JobAdvance
 
 _POLL_S = 10.0
-_ENDED = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
 
 
 class DeployedJob:
@@ -72,10 +71,12 @@ class DeployedJob:
         return None if stored is None else JobAdvance.shown(stored)
 
     def _await_end(self, run_id: str, sampler: Sampler) -> str:
+        from cdclake.jobs.runtime.glue_runs import ENDED
+
         while True:
             with explained(self.name, f"follow the run {run_id} (which continues) of"):
                 run = self._glue.get_job_run(JobName=self.name, RunId=run_id)["JobRun"]
-            if run["JobRunState"] in _ENDED:
+            if run["JobRunState"] in ENDED:
                 return str(run["JobRunState"])
             sampler.sample()
             time.sleep(_POLL_S)
@@ -89,6 +90,11 @@ class DeployedJob:
         from cdclake.jobs.control.store import ObjectStore
 
         with explained(self.name, "read the report of"):
-            job = self._glue.get_job(JobName=self.name)["Job"]
-            stored = ObjectStore(job["DefaultArguments"]["--control"]).read(name)
+            stored = ObjectStore(self.control_uri).read(name)
         return stored.content if stored else None
+
+    @property
+    def control_uri(self) -> str:
+        """Location of the control objects; raises what boto3 raises."""
+        job = self._glue.get_job(JobName=self.name)["Job"]
+        return str(job["DefaultArguments"]["--control"])

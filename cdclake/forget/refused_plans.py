@@ -14,6 +14,11 @@ def check_erasable(plan: Plan, table: Table) -> None:
         raise InputError(f"forget would leave copies of rows of {table.name}: {reason}", remedy)
 
 
+def is_erasable(plan: Plan, table: Table) -> bool:
+    """Check whether `forget` can erase rows of the table."""
+    return next(_reasons(plan, table), None) is None
+
+
 def _reasons(plan: Plan, table: Table) -> Iterator[tuple[str, str]]:
     if table.delivery == "firehose":
         yield (

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlparse
 
@@ -55,6 +56,12 @@ class ObjectStore:
             if error.response["Error"]["Code"] in _ABSENT:
                 return None
             raise
+
+    def written_at(self, name: str) -> datetime:
+        """Return when the object was written, by the clock of S3, in seconds."""
+        head = self._s3.head_object(Bucket=self._bucket, Key=self._key(name))
+        written: datetime = head["LastModified"]
+        return written
 
     def write(self, name: str, content: dict[str, Any]) -> None:
         """Put the object unconditionally."""

@@ -37,6 +37,10 @@ class Leftover(NamedTuple):
     part: str
     columns: tuple[str, ...]
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the place for a report."""
+        return {"where": self.where, "part": self.part, "columns": list(self.columns)}
+
 
 def object_versions(client: Any, bucket: str, prefix: str = "") -> Iterator[ObjectVersion]:
     """Yield all versions and delete markers in the bucket; `client` is boto3's of S3."""
@@ -56,17 +60,20 @@ def object_versions(client: Any, bucket: str, prefix: str = "") -> Iterator[Obje
 def search_bucket(
     client: Any, bucket: str, sought: SoughtValues, own: tuple[str, ...]
 ) -> Iterator[Leftover]:
-    """Search all that the bucket stores; `own` are prefixes of the values' table.
-
-    An object that is deleted meanwhile counts as not stored.
-    """
-    elsewhere = sought.elsewhere()
+    """Search all that the bucket stores; `own` are prefixes of the values' table."""
     for version in object_versions(client, bucket):
-        mine = sought if version.key.startswith(own) else elsewhere
-        content = b"" if version.is_marker else _content(client, bucket, version)
-        if content is not None:
-            where = f"s3://{bucket}/{version.key}{_suffix(version)}"
-            yield from _leftovers(where, version.key, content, mine)
+        yield from search_version(client, bucket, version, sought, own)
+
+
+def search_version(
+    client: Any, bucket: str, version: ObjectVersion, sought: SoughtValues, own: tuple[str, ...]
+) -> Iterator[Leftover]:
+    """Search one version of an object; one that is deleted meanwhile counts as not stored."""
+    mine = sought if version.key.startswith(own) else sought.elsewhere()
+    content = b"" if version.is_marker else _content(client, bucket, version)
+    if content is not None:
+        where = f"s3://{bucket}/{version.key}{_suffix(version)}"
+        yield from _leftovers(where, version.key, content, mine)
 
 
 def search_named(where: str, content: bytes, sought: SoughtValues) -> Iterator[Leftover]:

@@ -1,4 +1,4 @@
-"""Backend of the deployed job `operate`: the source, MSK and the lake, from the job's arguments."""
+"""Backend of the deployed jobs that send requests: source, MSK and lake, from their arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 
 from cdclake.activity import Advance
-from cdclake.control_objects import REPLAY, RESYNC
+from cdclake.control_objects import FORGET, REPLAY, RESYNC
 from cdclake.debezium.incremental_snapshot import tables_being_read
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
@@ -35,12 +35,12 @@ _LAST_OFFSET_RECORDS = 100  # of the connector's offsets: the newest of each key
 class DeployedBackend:
     """One deployed pipeline's surroundings.
 
-    Spark, the reader and the source are opened on first use: only a resync needs them.
+    Spark, the reader and the source are opened on first use: only a resync needs them all.
     """
 
-    # A stream that is just starting needs minutes before it reads requests. Reading a large table
-    # takes hours, and by default a run may take four.
-    timeouts_s: Mapping[str, float] = {REPLAY: 1800.0, RESYNC: 13000.0}
+    # A stream that is just starting needs minutes before it reads requests. Reading or rewriting a
+    # large table takes hours, and by default a run may take four.
+    timeouts_s: Mapping[str, float] = {REPLAY: 1800.0, RESYNC: 13000.0, FORGET: 13000.0}
     poll_interval_s = 5.0
 
     def __init__(self, plan: Plan, arguments: Mapping[str, str], resources: ExitStack) -> None:

@@ -78,7 +78,7 @@ class LoginSecret(MadeUpSecret):
 
 
 class SaltSecret(MadeUpSecret):
-    """The `salt` of `mask: hash`; retained like data, since hashes depend on it."""
+    """The `salt` of masks and of erased keys; retained like data, since hashes depend on it."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, name: str, ground: DeploymentContext
@@ -87,7 +87,7 @@ class SaltSecret(MadeUpSecret):
             scope,
             construct_id,
             name=name,
-            description="Salt for columns with mask: hash",
+            description="Salt of masks, and of the hashes of erased keys",
             known={},
             made_up=SALT_KEY,
             key_arn=ground.key_arn,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from aws_cdk import Aws
 
@@ -93,6 +93,30 @@ def reads_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
     return Grant(actions=["s3:GetObject"], on=[f"{bucket.arn}/{prefix}/*"], because=because)
 
 
+def reads_versions(bucket: BucketReference) -> list[Grant]:
+    """Allow listing and reading every version of every object."""
+    because = "the proof of an erasure reads everything that the deployment stores"
+    return [
+        Grant(actions=["s3:ListBucketVersions"], on=[bucket.arn]),
+        Grant(
+            actions=["s3:GetObject", "s3:GetObjectVersion"], on=[f"{bucket.arn}/*"], because=because
+        ),
+    ]
+
+
+def deletes_versions(bucket: BucketReference, prefix: str, because: str) -> Grant:
+    """Allow deleting versions of objects below a prefix for good."""
+    return Grant(
+        actions=["s3:DeleteObjectVersion"], on=[f"{bucket.arn}/{prefix}/*"], because=because
+    )
+
+
+def runs_jobs(names: Iterable[str]) -> list[Grant]:
+    """Allow starting these Glue jobs and looking at their runs."""
+    jobs = [arn("glue", f"job/{name}") for name in names]
+    return [Grant(actions=["glue:GetJobRun", "glue:StartJobRun"], on=jobs)] if jobs else []
+
+
 def lists(bucket: BucketReference) -> Grant:
     """Allow listing objects; without it S3 answers 403 instead of 404 for a missing object."""
     return Grant(actions=["s3:GetBucketLocation", "s3:ListBucket"], on=[bucket.arn])
@@ -107,6 +131,15 @@ def uses_tables(database: str, *, creates: bool, partitions: bool = False) -> Gr
         *("glue:GetTable", "glue:UpdateTable"),
         *(["glue:CreateTable", "glue:GetDatabase"] if creates else []),
         *(["glue:BatchCreatePartition", "glue:GetPartitions"] if partitions else []),
+        database=database,
+        because="every table of the pipeline's own database, including future tables",
+    )
+
+
+def lists_tables(database: str) -> Grant:
+    """Allow the catalog calls of listing the lake's tables."""
+    return on_tables(
+        "glue:GetTables",
         database=database,
         because="every table of the pipeline's own database, including future tables",
     )
@@ -149,8 +182,8 @@ def reads_topics(*, cluster_arn: str, cluster: str, pipeline: str, groups: str) 
     ]
 
 
-def reads_offsets(*, cluster: str, topic: str, groups: str) -> list[Grant]:
-    """Allow consuming the topic of the connector's offsets."""
+def reads_topic(*, cluster: str, topic: str, groups: str) -> list[Grant]:
+    """Allow consuming one topic."""
     return [
         Grant(
             actions=_READS_TOPIC,
@@ -170,7 +203,7 @@ def sets_offsets(*, cluster_arn: str, cluster: str, topic: str, groups: str) -> 
     )
     return [
         joins_cluster(cluster_arn),
-        *reads_offsets(cluster=cluster, topic=topic, groups=groups),
+        *reads_topic(cluster=cluster, topic=topic, groups=groups),
         write,
     ]
 

@@ -191,6 +191,19 @@ def overwritten_folder(folder: str) -> aws_s3.CfnBucket.RuleProperty:
     )
 
 
+def short_lived_folder(folder: str) -> aws_s3.CfnBucket.RuleProperty:
+    """Return the rule of a folder whose objects are deleted after a day, and for good after two."""
+    return _Bucket.RuleProperty(
+        id=f"ShortLived-{folder.rpartition('/')[2]}",
+        status="Enabled",
+        prefix=f"{folder}/",
+        expiration_in_days=1,
+        noncurrent_version_expiration=_Bucket.NoncurrentVersionExpirationProperty(
+            noncurrent_days=1
+        ),
+    )
+
+
 def _moved_by_age(tiers: Tiers) -> list[aws_s3.CfnBucket.TransitionProperty]:
     return [
         _Bucket.TransitionProperty(storage_class=tier.upper(), transition_in_days=days)

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from cdclake import naming
+from cdclake.control_objects import forget_name
 from cdclake.deployed_jobs import TABLE_JOBS
 from cdclake.local.lake.lake import LocalLake, open_lake
 from cdclake.local.lake.spark_jobs import RunningJob
@@ -97,6 +98,23 @@ def test_a_table_is_read_again_as_the_page_says(running, lake):
     with running.connect() as connection:
         [rows] = connection.execute("select count(*) from orders").fetchone()
     assert (report["ok"], table["rows"], table["ghosts"]) == (True, rows, 0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "refusal"),
+    [
+        ([["2000"], ["x"]], "key number 2 is no key of orders"),
+        ([["2000"], ["2"], ["2000"], ["3"]], "still has key number 2, key number 3 in"),
+        ([["1", "2"]], "key number 1 is no key of orders"),
+    ],
+)
+def test_an_erasure_names_the_keys_that_it_refuses_by_number(running, lake, keys, refusal):
+    given = arguments_of(lake, naming.FORGET_JOB)
+    lake.control.write(forget_name(given["--order"]), {"keys": keys})
+    assert started(lake, naming.FORGET_JOB, given).process.wait(300) == 1
+    error = lake.control.read(naming.report_name(given["--run"])).content["error"]
+    assert error["code"] == "bad_input" and refusal in error["message"]
+    assert lake.control.read(forget_name(given["--order"])) is None
 
 
 @pytest.mark.parametrize("verb", ["replay", "resume"])

@@ -16,7 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
-from cdclake.local.forget.leftovers import leftovers
+from cdclake.jobs.forget.erase import leftovers
+from cdclake.local.forget.local_surroundings import LocalSurroundings
 from cdclake.local.lake.lake import LocalLake, aws_environment, open_lake
 from cdclake.local.process.home import Home
 from tests.local.repeated_work import repeated
@@ -91,7 +92,8 @@ def texts(lake: RunningLake, first: int, last: int) -> list[SoughtValue]:
 
 
 def left(opened: LocalLake, values: list[SoughtValue]) -> list[dict[str, Any]]:
-    found, elsewhere = leftovers(opened, opened.plan.table("people"), SoughtValues(values))
+    lake, table = LocalSurroundings(opened), opened.plan.table("people")
+    found, elsewhere = leftovers(lake, table, SoughtValues(values))
     assert elsewhere == []
     return found
 

@@ -6,6 +6,8 @@ from tests.mutations.mutation import Mutation
 
 _ENGINE_TESTS = ("tests/spark/test_forget.py",)
 _REGISTER_TESTS = ("tests/unit/jobs/test_erasure_register.py",)
+_DEPLOYED_TESTS = ("tests/unit/deployed/test_deployed_forget.py",)
+_JOB = "glue_jobs/forget/forget_job.py"
 _REMOVAL = "glue_jobs/maintenance/complete_removal.py"
 _ERASURE = "glue_jobs/operations/erasure.py"
 
@@ -49,5 +51,26 @@ FORGET = (
         "another salt recognizes no key",
         _REGISTER_TESTS,
         (("cdclake/erasures.py", "if hashed.fingerprint != erasures.fingerprint:", "if False:"),),
+    ),
+    Mutation(
+        "the keys of a deployed erasure stay in S3",
+        _DEPLOYED_TESTS,
+        ((_JOB, """    erase_object(f"{arguments['control']}/{name}")\n""", ""),),
+    ),
+    Mutation(
+        "the log of a deployed erasure names keys",
+        _DEPLOYED_TESTS,
+        ((_JOB, "    elif any(re.search", "    elif False and any(re.search"),),
+    ),
+    Mutation(
+        "keys stay in S3 if their job cannot start",
+        _DEPLOYED_TESTS,
+        (
+            (
+                "cdclake/deployed/erasure.py",
+                "            client.delete_object(**place, **version)\n",
+                "            pass\n",
+            ),
+        ),
     ),
 )

@@ -47,15 +47,16 @@ def _of_s3(environ: dict[str, Any], body: bytes, status: int) -> Iterator[Needed
     if not key:
         yield from _of_bucket(method, bucket, query, body)
         return
-    on = f"{bucket}/{key}"
+    on, of_version = f"{bucket}/{key}", "Version" if "versionId" in query else ""
     if method == "DELETE":
-        yield Needed("s3:AbortMultipartUpload" if "uploadId" in query else "s3:DeleteObject", on)
+        action = f"s3:DeleteObject{of_version}"
+        yield Needed("s3:AbortMultipartUpload" if "uploadId" in query else action, on)
     elif method in ("PUT", "POST"):
         yield Needed("s3:PutObject", on)
         if source := environ.get("HTTP_X_AMZ_COPY_SOURCE"):
             yield Needed("s3:GetObject", unquote(str(source)).strip("/"))
     else:
-        yield Needed("s3:GetObject", on)
+        yield Needed(f"s3:GetObject{of_version}", on)
         if status == 404:
             yield Needed("s3:ListBucket", on)  # without it the answer would be 403
 
@@ -70,7 +71,8 @@ def _of_bucket(
     elif method == "GET" and "location" in query:
         yield Needed("s3:GetBucketLocation", bucket)
     elif method in ("GET", "HEAD"):
-        yield Needed("s3:ListBucket", f"{bucket}/{query.get('prefix', [''])[0]}")
+        listed = "s3:ListBucketVersions" if "versions" in query else "s3:ListBucket"
+        yield Needed(listed, f"{bucket}/{query.get('prefix', [''])[0]}")
     else:
         raise ValueError(f"{method} of the bucket {bucket} with {query} is not known")
 

@@ -12,7 +12,7 @@ from cdclake.deployed_jobs import AT_KAFKA, JOBS
 STREAM, POLL, HUDI = "stream_changes", "poll_tables", "publish_hudi"
 APPLY, MAINTAIN, REBUILD = "apply_changes", "maintain_tables", "rebuild_tables"
 DERIVED, VERIFY, OPERATE, PROBE = "refresh_derived", "verify_tables", "operate", "probe"
-LOAD = "load_tables"
+LOAD, FORGET = "load_tables", "forget_rows"
 # Granted, and asked for by no recorded request: jobs, action and resource, with the reason.
 UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     (JOBS, "ec2:*", "*", "Glue itself attaches the job's workers to the network"),
@@ -26,7 +26,7 @@ UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
      "files of a commit that failed, and in maintenance expired ones"),
     (AT_KAFKA, "kafka-cluster:DescribeCluster", "*",
      "Kafka asks for it in no request of theirs; MSK's authorizer may, and it only reads"),
-    ((STREAM, OPERATE, LOAD), "kafka-cluster:*Group", "*",
+    ((STREAM, OPERATE, FORGET, LOAD), "kafka-cluster:*Group", "*",
      "by the Service Authorization Reference, ReadData depends on them"),
     ((PROBE,), "s3:GetObject", "*", "it gets no plan, and has in memory what it has written"),
     ((HUDI,), "s3:GetObject", "*:warehouse/cdc_iceberg.db",
@@ -39,7 +39,9 @@ UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     ((DERIVED, PROBE), "glue:GetDatabase", "*:table/*", "granted on all levels of the catalog"),
     ((HUDI,), "glue:*Partition*", "*", "the published copy has no partitions"),
     ((STREAM, VERIFY), "glue:GetSchemaVersion", "*", "the recorded lake's events are JSON"),
-    ((STREAM, VERIFY), "s3:*Object", "*:state/control/repair*", "no request was pending"),
+    ((STREAM, POLL, VERIFY), "s3:*Object", "*:state/control/repair*", "no request was pending"),
+    ((STREAM,), "secretsmanager:GetSecretValue", "*", "no row was erased before"),
+    ((FORGET,), "glue:*JobRun", "*", "the table has no copy; there is no Glue here that runs jobs"),
     ((STREAM, VERIFY, OPERATE), "s3:*Object", "*:state/control/resume/*", "no table was stopped"),
     ((VERIFY,), "s3:PutObject", "*:state/control/widened.json", "no column was widened"),
     ((LOAD,), "s3:PutObject", "*:state/control/progress.json", "no row was refused"),

@@ -21,6 +21,7 @@ from pathlib import Path
 import psycopg
 
 from cdclake import naming
+from cdclake.control_objects import forget_name
 from cdclake.deployed_jobs import AT_KAFKA, JOBS
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import BUCKET, LocalLake, open_lake
@@ -44,6 +45,7 @@ READER = "sql"  # the person who runs `cdclake sql`
 REQUESTS = Path(__file__).with_name("requests.json")
 _CHANGES = {
     naming.APPLY_JOB: "update order_items set sku = 'recorded' where order_id < 20",
+    naming.FORGET_JOB: "delete from orders where order_id = 900",
     naming.POLL_JOB: "update cities set name = 'recorded', changed_at = now() where id < 3",
 }
 # Names that a run makes up: files by their folders, and texts with a random or a hashed part.
@@ -52,7 +54,8 @@ _MADE_UP = (
     (re.compile(r"^(warehouse/[^/]+/[^/]+_hudi/).+"), r"\1*"),
     (re.compile(r"^(warehouse/[^/]+/[^/]+/(?:data|metadata)/).*"), r"\1*"),
     (re.compile(r"^(checkpoints/[^/]+/[^/]+/).+"), r"\1*"),
-    (re.compile(r"(/(?:reports|repairs|repaired|resume|derived|polls)/)[^/]+$"), r"\1*"),
+    (re.compile(r"(/(?:reports|resume|derived|polls)/)[^/]+$"), r"\1*"),
+    (re.compile(r"(/(?:repairs|repaired)/)(?!.*\.forget\.json$)[^/]+$"), r"\1*"),
     (_RANDOM, "*"),
 )
 _GROUP_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}.*")
@@ -83,14 +86,38 @@ def record(running: RunningLake, jobs: Sequence[str] = JOBS) -> Requests:
             _remove_connector(running, lake)
         with _behind_proxy(lake) as (proxied, proxy):
             _change(running, job)
+            if job == naming.FORGET_JOB:
+                _order_erasure(lake)
             if job == naming.STREAM_JOB:
                 _stream(running, proxied)
             else:
                 for arguments in _runs(lake, job):
                     job_run = started(proxied, job, arguments | kafka_options(job, arguments))
                     assert job_run.process.wait(300) == 0, job
-        found[job] = _patterns(proxy.needed | kafka.needed(job), lake)
+        needed = proxy.needed | kafka.needed(job)
+        found[job] = _patterns(_on_aws(needed) if job == naming.FORGET_JOB else needed, lake)
     return found
+
+
+def _order_erasure(lake: LocalLake) -> None:
+    """Write the keys that the page's order names, into a bucket with versions as on AWS."""
+    versions = {"Status": "Enabled"}
+    lake.client("s3").put_bucket_versioning(Bucket=lake.bucket, VersioningConfiguration=versions)
+    order = arguments_of(lake, naming.FORGET_JOB)["--order"]
+    lake.control.write(forget_name(order), {"keys": [["900"]]})
+
+
+def _on_aws(needed: Iterable[Needed]) -> Iterator[Needed]:
+    """Return what an erasure needs where every object has versions, and reads all of them.
+
+    Here most objects are older than the bucket's versions. Some are deleted while it reads.
+    """
+    folders = (_ROOT, f"{BUCKET}/control/", f"{BUCKET}/plans/", f"{BUCKET}/")
+    for action, on in needed:
+        if action.startswith("s3:GetObject") or action == "s3:ListBucket":
+            yield Needed(action, f"{next(each for each in folders if on.startswith(each))}*")
+        else:
+            yield Needed("s3:DeleteObjectVersion" if action == "s3:DeleteObject" else action, on)
 
 
 def _runs(lake: LocalLake, job: str) -> list[dict[str, str]]:

@@ -24,6 +24,9 @@ LEASE = f"{STATE}/control/leases/orders.json"
 PROGRESS = f"{STATE}/control/progress.json"
 RESYNC = f"{STATE}/control/repairs/orders.resync.json"
 REPLAY = f"{STATE}/control/repairs/orders.replay.json"
+FORGET = f"{STATE}/control/repairs/orders.forget.json"
+ERASURES = f"{STATE}/control/erasures/orders.json"
+KEYS = f"{STATE}/control/forgets/1a.json"
 OUTCOME = f"{STATE}/control/repaired/orders.resync.json"
 RESUME = f"{STATE}/control/resume/orders.json"
 REPORT = f"{STATE}/control/reports/maintain_tables-1a.json"
@@ -34,6 +37,8 @@ CHECKPOINTS = f"{STATE}/checkpoints/shop"
 CHECKPOINT = f"{CHECKPOINTS}/stream/commits/1"
 CODE = f"{STATE}/deployed/plan-0a.json"
 LOGIN = f"arn:aws:secretsmanager:{HERE}:secret:shop/source-1a"
+SALT = "shop-source:ExportsOutputRefSaltSecret872B8D540F340E09"  # as it is rendered here
+OF_SECRETS = {"ViaService": "secretsmanager.eu-west-1.amazonaws.com"}
 S3 = {"ViaService": "s3.eu-west-1.amazonaws.com"}
 
 Call = tuple[str, str] | tuple[str, str, dict[str, str]]
@@ -76,6 +81,8 @@ STREAM: list[Call] = [
     ("s3:PutObject", CHECKPOINT),
     ("kafka-cluster:Connect", CLUSTER),
     ("kafka-cluster:ReadData", f"{TOPIC}/shop.public.orders"),
+    ("secretsmanager:GetSecretValue", SALT),
+    ("kms:Decrypt", KEY, OF_SECRETS),
     GROUP,
 ]
 LOOKING: list[Call] = [
@@ -84,10 +91,26 @@ LOOKING: list[Call] = [
     ("kafka-cluster:Connect", CLUSTER),
     ("kafka-cluster:DescribeTopic", f"{TOPIC}/shop.public.orders"),
     ("secretsmanager:GetSecretValue", LOGIN),
-    ("kms:Decrypt", KEY, {"ViaService": "secretsmanager.eu-west-1.amazonaws.com"}),
+    ("kms:Decrypt", KEY, OF_SECRETS),
     REPORTS,
     ("s3:PutObject", RESUME),
     ("s3:PutObject", REPLAY),
+]
+ERASING: list[Call] = [
+    *(("s3:ListBucketVersions", bucket) for bucket in (STATE, WAREHOUSE)),
+    *(("s3:GetObjectVersion", one) for one in (FILE, KEYS, PROGRESS)),
+    *(("s3:DeleteObjectVersion", one) for one in (FILE, KEYS)),
+    *(("s3:PutObject", one) for one in (ERASURES, FORGET, ORDER)),
+    ("s3:GetObject", FILE),
+    ("s3:ListBucket", WAREHOUSE),
+    ("glue:GetTable", TABLE),
+    ("glue:GetTables", TABLE),
+    ("kafka-cluster:Connect", CLUSTER),
+    ("kafka-cluster:ReadData", f"{TOPIC}/shop.cdclake.heartbeat"),
+    ("secretsmanager:GetSecretValue", LOGIN),
+    ("secretsmanager:GetSecretValue", SALT),
+    ("kms:Decrypt", KEY, OF_SECRETS),
+    REPORTS,
 ]
 OFFSETS: Call = ("kafka-cluster:ReadData", f"{TOPIC}/__cdclake-offsets.shop")
 KEEPER: list[Call] = [
@@ -103,6 +126,8 @@ NOBODY: list[Call] = [
     ("s3:DeleteObject", ORDER),
     ("s3:DeleteObject", PROGRESS),
     ("s3:DeleteObject", REPORT),
+    ("s3:DeleteObjectVersion", PROGRESS),
+    ("s3:DeleteObjectVersion", f"{WAREHOUSE}/another.db/t/a.parquet"),
     ("s3:PutObject", f"{STATE}/control/another.json"),
     ("s3:PutObject", f"{WAREHOUSE}/another.db/t/a.parquet"),
     ("s3:GetObject", "arn:aws:s3:::anothers/control/x"),
@@ -134,6 +159,7 @@ MAY: dict[str, list[Call]] = {
         ("s3:PutObject", RESYNC),
         ("s3:PutObject", RELATIONS),
     ],
+    "ForgetRows": [*EVERY_JOB, *ERASING],
     "StreamKeeper": KEEPER,
     "SchedulesMaintain": [("glue:StartJobRun", f"{JOB}/shop-maintain_tables")],
     "FilesCopiesDoer": [("s3:PutObject", CODE), ("kms:GenerateDataKey", KEY, S3)],
@@ -199,8 +225,14 @@ ALSO: dict[str, list[Call]] = {
         ("s3:ListBucket", STATE),
         ("kms:GenerateDataKey", KEY, S3),
     ],
-    "Operate": [GROUP],
-    "StreamChanges": [*READS, ("kafka-cluster:DescribeTopic", f"{TOPIC}/shop.public.orders")],
+    "Operate": [GROUP, ("s3:PutObject", FORGET)],
+    "ForgetRows": [GROUP],
+    "StreamChanges": [
+        *READS,
+        ("s3:PutObject", FORGET),
+        ("kafka-cluster:DescribeTopic", f"{TOPIC}/shop.public.orders"),
+        ("kafka-cluster:ReadData", f"{TOPIC}/shop.cdclake.heartbeat"),
+    ],
     **dict.fromkeys(("ApplyChanges", "MaintainTables", "RebuildTables"), READS),
 }
 

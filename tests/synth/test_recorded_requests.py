@@ -34,7 +34,12 @@ SECRETS = {
     "shop/mask": "shop-source:ExportsOutputRefSaltSecret872B8D540F340E09",
 }
 # S3 asks KMS in the caller's name, as the buckets have their own key.
-OF_S3 = {"s3:GetObject": "kms:Decrypt", "s3:PutObject": "kms:GenerateDataKey"}
+OF_S3 = {
+    "s3:GetObject": "kms:Decrypt",
+    "s3:GetObjectVersion": "kms:Decrypt",
+    "s3:PutObject": "kms:GenerateDataKey",
+}
+LISTS = ("s3:ListBucket", "s3:ListBucketVersions")
 
 Call = tuple[str, str, str]  # action, ARN, service through which KMS is asked
 
@@ -63,7 +68,7 @@ def asked_for(action: str, on: str) -> Iterator[Call]:
         bucket, _, key = on.partition("/")
         yield (
             action,
-            BUCKETS[bucket] if action == "s3:ListBucket" else (f"{BUCKETS[bucket]}/{key}"),
+            BUCKETS[bucket] if action in LISTS else (f"{BUCKETS[bucket]}/{key}"),
             "",
         )
         if action in OF_S3:

@@ -36,7 +36,12 @@ def test_objects_move_where_the_file_says_so(deploy: Deploy) -> None:
     assert moves(warehouse) == [("INTELLIGENT_TIERING", 0)]
     state = {rule["Id"]: rule for rule in found["State"]["Rules"]}
     assert moves(state["Expire-firehose"]) == [("STANDARD_IA", 30), ("GLACIER_IR", 90)]
-    assert [*state] == ["Expire", "Expire-firehose", "Overwritten-checkpoints"]
+    assert [*state] == [
+        "Expire",
+        "Expire-firehose",
+        "Overwritten-checkpoints",
+        "ShortLived-forgets",
+    ]
     assert not moves(state["Expire"])
     assert not moves(state["Overwritten-checkpoints"])
     [access_log] = found["AccessLog"]["Rules"]

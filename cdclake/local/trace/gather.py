@@ -17,6 +17,7 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.reader.lake_row import read_lake_row
 from cdclake.jobs.runtime.source import connect
+from cdclake.jobs.runtime.source_key import key_by_source
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.delivered_offsets import arrived_offsets
@@ -25,7 +26,6 @@ from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.table_loads import tables_replacing, unfinished_loads
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.trace.kafka_events import Searched, kafka_events
-from cdclake.local.trace.source_key import key_by_source
 from cdclake.local.trace.source_row import source_facts
 from cdclake.plan import Table
 from cdclake.trace.merged_events import merged_events

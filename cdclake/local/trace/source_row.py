@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from cdclake.jobs.runtime.source import Connection
+from cdclake.jobs.runtime.source_key import has_row
 from cdclake.plan import Plan
-from cdclake.postgres import poll_queries
-from cdclake.postgres.quoting import identifier
 from cdclake.trace.row_key import RowKey
 from cdclake.trace.trace_facts import SourceFacts
 
@@ -33,11 +32,3 @@ def source_facts(connection: Connection, plan: Plan, key: RowKey) -> SourceFacts
         is_published=bool(members),
         row_filter=row_filter if is_hidden else None,
     )
-
-
-def has_row(connection: Connection, key: RowKey, row_filter: str = "true") -> bool:
-    """Return whether the source has the row, and the condition holds for it."""
-    columns = " AND ".join(f"{identifier(c.source)} = %s" for c in key.table.key_columns)
-    rows = f"{poll_queries.relation(key.table)} WHERE ({row_filter})".replace("%", "%%")
-    query = f"SELECT 1 FROM {rows} AND {columns} LIMIT 1"
-    return connection.execute(query, key.words).fetchone() is not None

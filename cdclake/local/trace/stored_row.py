@@ -28,14 +28,9 @@ def stored_row(lake: LocalLake, facts: TraceFacts) -> dict[str, Any]:
     with step("search what is stored"):
         found = sorted(_found(lake, facts.table, SoughtValues(values)))
     return {
-        "stored": [place_json(place) for place in found],
+        "stored": [place.to_json() for place in found],
         "remaining": places_outside(facts.table),
     }
-
-
-def place_json(place: Leftover) -> dict[str, Any]:
-    """Return a place for a report."""
-    return {"where": place.where, "part": place.part, "columns": list(place.columns)}
 
 
 def _found(lake: LocalLake, table: Table, sought: SoughtValues) -> Iterator[Leftover]:

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from cdclake.iceberg.dialect import DUCKDB
-from cdclake.local.forget.erased_values import sought_values
+from cdclake.jobs.forget.erased_values import sought_values
 from cdclake.plan import Table
 from tests.unit.trace.test_explanation import TABLE
 

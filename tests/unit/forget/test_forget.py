@@ -12,11 +12,11 @@ import pytest
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, Position
 from cdclake.errors import InputError
 from cdclake.forget.erasure_report import erasure_lines, places_left
+from cdclake.forget.given_keys import keys_of_words
 from cdclake.forget.refused_plans import check_erasable
 from cdclake.hudi_copy import HudiCopy
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
-from cdclake.local.forget import erasure_position
-from cdclake.local.forget.erased_keys import keys_of_words
+from cdclake.jobs.forget import erasure_position
 from cdclake.local.forget.log_redaction import redact_logs
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan, Table

@@ -1,4 +1,4 @@
-"""A key that the source itself converts to the form of the changelog."""
+"""A key that the source itself converts to the form of the changelog, and a look for its row."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import psycopg
 from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import Connection
 from cdclake.plan import Table
+from cdclake.postgres import poll_queries
 from cdclake.postgres.event_values import SESSION, log_value
 from cdclake.postgres.quoting import identifier, qualified
 from cdclake.trace.row_key import RowKey, check_words
@@ -57,6 +58,14 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
         )
     values = {column.name: value for (column, _), value in zip(pairs, row[1:], strict=True)}
     return RowKey(table, tuple(words), values)
+
+
+def has_row(connection: Connection, key: RowKey, row_filter: str = "true") -> bool:
+    """Return whether the source has the row, and the condition holds for it."""
+    columns = " AND ".join(f"{identifier(c.source)} = %s" for c in key.table.key_columns)
+    rows = f"{poll_queries.relation(key.table)} WHERE ({row_filter})".replace("%", "%%")
+    query = f"SELECT 1 FROM {rows} AND {columns} LIMIT 1"
+    return connection.execute(query, key.words).fetchone() is not None
 
 
 def _types(connection: Connection, table: Table) -> dict[str, tuple[str, str]]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
+from typing import Protocol
 
 from cdclake.activity import step
 from cdclake.debezium.changelog_rows import epoch_of, sequence_of
@@ -16,26 +17,36 @@ from cdclake.debezium.event_parts import json_object
 from cdclake.debezium.position import STREAM_PHASE, Position
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.runtime.source import write_marker
-from cdclake.local.lake.lake import LocalLake
-from cdclake.local.lake.topic_records import read_records, retained
 
 _TIMEOUT_S = 300.0
-_POLL_S = 0.3
 
 
-def erasure_position(lake: LocalLake) -> str:
+class MarkerTopic(Protocol):
+    """Topic of the heartbeat table, whose rows are the markers."""
+
+    @property
+    def poll_interval_s(self) -> float:
+        """Pause between two readings."""
+
+    def ends(self) -> dict[int, int]:
+        """Return the end offset of each partition."""
+
+    def values_since(self, ends: dict[int, int]) -> Iterable[bytes]:
+        """Return the values of the records from these offsets on."""
+
+
+def erasure_position(dsn: str, topic: MarkerTopic) -> str:
     """Commit a marker to the source, and return the start of its transaction.
 
     Raise ComponentFailed if the connector does not deliver it.
     """
-    topic = lake.plan.heartbeat_rows_topic
-    before = {p: end for p, (_, end) in (retained(lake.kafka, topic) or {}).items()}
+    before = topic.ends()
     marker = os.urandom(16).hex()
-    write_marker(lake.dsn, marker)
+    write_marker(dsn, marker)
     deadline = time.monotonic() + _TIMEOUT_S
     with step("wait for the position of the erasure"):
         while True:
-            for value in _values_since(lake, topic, before):
+            for value in topic.values_since(before):
                 if marker.encode() in value:
                     return _start_of(value)
             if time.monotonic() > deadline:
@@ -45,15 +56,7 @@ def erasure_position(lake: LocalLake) -> str:
                     "see `cdclake status`, then run the command again",
                     component="connect",
                 )
-            time.sleep(_POLL_S)
-
-
-def _values_since(lake: LocalLake, topic: str, before: dict[int, int]) -> Iterator[bytes]:
-    now = retained(lake.kafka, topic) or {}
-    ranges = {p: (max(low, before.get(p, 0)), end) for p, (low, end) in now.items()}
-    for record in read_records(lake.kafka, topic, ranges):
-        if record.value is not None:
-            yield record.value
+            time.sleep(topic.poll_interval_s)
 
 
 def _start_of(value: bytes) -> str:

@@ -1,0 +1,78 @@
+"""`cdclake forget --target aws`: an order with the keys in S3, and the job that takes it.
+
+The arguments of a Glue job are shown in the console and logged, so they never have a key.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlparse
+
+import boto3
+from botocore.exceptions import ClientError
+
+from cdclake.control_objects import forget_name
+from cdclake.deployed.aws_calls import explained
+from cdclake.deployed.aws_jobs import DeployedJob
+from cdclake.deployed.erasure_places import places_of
+from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
+from cdclake.forget.refused_plans import check_erasable
+from cdclake.plan import Table
+
+_ERRORS: Mapping[str, type[CdcError]] = {each.code: each for each in (InputError, NotRunning)}
+
+
+def erasable_table(job: DeployedJob, name: str) -> Table:
+    """Return the table; raise InputError if its rows cannot be erased from this deployment."""
+    deployment = job.deployment
+    table = deployment.plan.table(name, of="file")
+    check_erasable(deployment.plan, table)
+    if table.delivery == "stream" and deployment.aws.stream == "off":
+        raise InputError(
+            "the deployment has no stream, which erases the rows",
+            "deploy it with `aws: {stream: on}`, then run the command again",
+        )
+    return table
+
+
+def erase(
+    job: DeployedJob, table: Table, keys: Sequence[Sequence[str]], grace: timedelta
+) -> dict[str, Any]:
+    """Run the job `forget_rows` for these keys to its end, and return its report.
+
+    Raise the error that ended it.
+    """
+    with _ordered(job, keys) as order:
+        report = job.run([table.name], order=order, grace=f"{grace.total_seconds():.0f}")
+    if "error" in report:
+        error = report["error"]
+        failed = _ERRORS.get(error["code"], ComponentFailed)
+        raise failed(error["message"], error["remedy"])
+    return {**report, "remaining": [*report["remaining"], *places_of(job.deployment)]}
+
+
+@contextmanager
+def _ordered(job: DeployedJob, keys: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Write the order, and yield its id; delete it if no run has reported.
+
+    The run deletes it when it reads it. If neither can, it expires after a day.
+    """
+    order = uuid.uuid4().hex
+    with explained(job.name, "write the keys for"):
+        parsed = urlparse(job.control_uri)
+        client, name = boto3.client("s3"), forget_name(order)
+        place = {"Bucket": parsed.netloc, "Key": f"{parsed.path.strip('/')}/{name}"}
+        body = json.dumps({"keys": [list(key) for key in keys]}).encode()
+        written = client.put_object(**place, Body=body)
+    version = {"VersionId": written["VersionId"]} if "VersionId" in written else {}
+    try:
+        yield order
+    except BaseException:
+        with suppress(ClientError):
+            client.delete_object(**place, **version)
+        raise

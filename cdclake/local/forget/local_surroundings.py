@@ -1,0 +1,108 @@
+"""Surroundings of an erasure from a running local lake."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from cdclake.activity import step
+from cdclake.jobs.apply.key_index import INDEX_FOLDER
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.erasure.sought_values import SoughtValues
+from cdclake.jobs.erasure.stored_objects import Leftover, search_bucket, search_named
+from cdclake.jobs.forget.erasure_position import erasure_position
+from cdclake.jobs.forget.lake_objects import LakeObjects
+from cdclake.jobs.operations.table_operations import TableOperations
+from cdclake.jobs.reader.duck import Reader
+from cdclake.local.forget.heartbeat_records import HeartbeatRecords
+from cdclake.local.forget.log_redaction import redact_logs
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import LocalLake
+from cdclake.local.lake.source_credentials import keep_salt
+from cdclake.local.lake.spark_jobs import STREAM, run_job
+from cdclake.local.operations_backend import local_operations, run_stream
+from cdclake.local.reader.duck import lake_reader
+from cdclake.local.trace.stored_row import content_of, files_of
+from cdclake.plan import Plan
+
+_STREAM_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True)
+class LocalSurroundings:
+    """Local lake, as an erasure sees it."""
+
+    lake: LocalLake
+
+    @property
+    def plan(self) -> Plan:
+        """The lake's plan."""
+        return self.lake.plan
+
+    @property
+    def control(self) -> ObjectStore:
+        """The lake's control objects."""
+        return self.lake.control
+
+    @property
+    def objects(self) -> LakeObjects:
+        """The objects of the tables."""
+        s3, glue = (self.lake.client(service) for service in ("s3", "glue"))
+        return LakeObjects(s3, glue, self.lake.plan, self.lake.warehouse_uri)
+
+    @property
+    def reader(self) -> Reader:
+        """DuckDB reader of the tables."""
+        return lake_reader(self.lake)
+
+    @property
+    def operations(self) -> TableOperations:
+        """Requests to the stream."""
+        return local_operations(self.lake)
+
+    @cached_property
+    def salt(self) -> str:
+        """Salt of the pipeline's masks; it is stored where the stream reads it."""
+        salt = self.lake.mask_salt
+        keep_salt(self.lake.plan, salt)
+        return salt
+
+    def position(self) -> str:
+        """Return a position between all transactions until now and all later ones."""
+        topic = HeartbeatRecords(self.lake.kafka, self.lake.plan.heartbeat_rows_topic)
+        return erasure_position(self.lake.dsn, topic)
+
+    def run_job(self, job: str, tables: Sequence[str]) -> dict[str, Any]:
+        """Run a job over these tables or copies to its end, and return its report."""
+        return run_job(self.lake, job, [*tables])
+
+    def restart_stream(self) -> None:
+        """Remove the key indexes of old files; the stream, whose memory has them, starts again."""
+        streams = bool(self.lake.plan.tables)
+        with step("restart the stream" if streams else "remove indexes"), self.lake.home.changing():
+            if streams:
+                stack.stop_component(self.lake.home, STREAM)
+            shutil.rmtree(self.lake.home.data("spark") / INDEX_FOLDER, ignore_errors=True)
+            if streams:
+                run_stream(self.lake, _STREAM_TIMEOUT_S)
+
+    def redact(self, sought: SoughtValues) -> list[str]:
+        """Overwrite values in log files; return their names."""
+        return redact_logs(self.lake.home, sought)
+
+    def search(self, sought: SoughtValues, own: tuple[str, ...]) -> set[Leftover]:
+        """Search the buckets and the files of the lake's folder."""
+        return {*self._in_buckets(sought, own), *self._in_files(sought.elsewhere())}
+
+    def _in_buckets(self, sought: SoughtValues, own: tuple[str, ...]) -> Iterator[Leftover]:
+        client = self.lake.client("s3")
+        for bucket in client.list_buckets()["Buckets"]:
+            yield from search_bucket(client, bucket["Name"], sought, own)
+
+    def _in_files(self, sought: SoughtValues) -> Iterator[Leftover]:
+        for file in files_of(self.lake.home.path):
+            if (content := content_of(file)) is not None:
+                yield from search_named(str(file), content, sought)

@@ -1,0 +1,112 @@
+"""Surroundings of an erasure from a deployed lake, for a job with access to all of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlparse
+
+import boto3
+from pyspark.sql import SparkSession
+
+from cdclake import naming
+from cdclake.debezium.worker import SALT_KEY
+from cdclake.errors import ComponentFailed
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.erasure.sought_values import SoughtValues
+from cdclake.jobs.erasure.stored_objects import Leftover
+from cdclake.jobs.forget.erasure_position import erasure_position
+from cdclake.jobs.forget.lake_objects import LakeObjects
+from cdclake.jobs.forget.marker_records import MarkerRecords
+from cdclake.jobs.forget.version_search import search_buckets
+from cdclake.jobs.operations.deployed_backend import DeployedBackend
+from cdclake.jobs.operations.table_operations import TableOperations
+from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.job_reader import job_reader
+from cdclake.jobs.runtime.arguments import brokers_of
+from cdclake.jobs.runtime.glue_runs import run_to_end
+from cdclake.jobs.runtime.secrets import secret_value
+from cdclake.jobs.runtime.session import open_session
+from cdclake.jobs.runtime.source import deployed_dsn
+from cdclake.plan import Plan
+
+
+class DeployedSurroundings:
+    """One deployed pipeline, from a job's arguments; `resources` closes what it opens."""
+
+    def __init__(self, plan: Plan, arguments: Mapping[str, str], resources: ExitStack) -> None:
+        self.plan = plan
+        self.control = ObjectStore(arguments["control"])
+        self.operations = TableOperations(DeployedBackend(plan, arguments, resources))
+        self._arguments = arguments
+        self._resources = resources
+
+    @cached_property
+    def dsn(self) -> str:
+        """DSN of the source."""
+        return self._resources.enter_context(deployed_dsn(self._arguments))
+
+    @cached_property
+    def salt(self) -> str:
+        """Salt of the pipeline's masks."""
+        return secret_value(self._arguments["mask_salt"], SALT_KEY)
+
+    @cached_property
+    def objects(self) -> LakeObjects:
+        """The objects of the tables."""
+        warehouse = self._spark.conf.get(f"spark.sql.catalog.{naming.CATALOG}.warehouse")
+        assert warehouse is not None
+        return LakeObjects(boto3.client("s3"), boto3.client("glue"), self.plan, warehouse)
+
+    @cached_property
+    def reader(self) -> Reader:
+        """DuckDB reader of the tables."""
+        spill = self._resources.enter_context(TemporaryDirectory())
+        return job_reader(self._spark, self.plan, Path(spill))
+
+    @cached_property
+    def _spark(self) -> SparkSession:
+        return open_session(self._arguments["JOB_NAME"])
+
+    def position(self) -> str:
+        """Return a position between all transactions until now and all later ones."""
+        brokers = brokers_of(self._arguments)
+        topic = MarkerRecords(self._spark, brokers, self.plan.heartbeat_rows_topic)
+        return erasure_position(self.dsn, topic)
+
+    def run_job(self, job: str, tables: Sequence[str]) -> dict[str, Any]:
+        """Run a job of this deployment over these tables to its end, and return its report."""
+        own = self._arguments["JOB_NAME"].removesuffix(naming.FORGET_JOB)
+        run = f"{naming.FORGET_JOB}-{uuid.uuid4().hex[:8]}"
+        arguments = {"--run": run, "--tables": ",".join(tables)}
+        state = run_to_end(boto3.client("glue"), f"{own}{job}", arguments)
+        report = self.control.read(naming.report_name(run))
+        if report is None:
+            raise ComponentFailed(
+                f"{own}{job} ended as {state} without a report", "read its log", component=job
+            )
+        return report.content
+
+    def restart_stream(self) -> None:
+        """Have the stream end after its batch; its keeper starts it again within five minutes.
+
+        A scheduled stream ends by itself.
+        """
+        if self.plan.mode == "always_on" and self.plan.tables:
+            self.control.write(naming.STREAM_ORDER, {"deployment": None})
+
+    def redact(self, sought: SoughtValues) -> list[str]:
+        """Change nothing: events of CloudWatch Logs cannot be changed, and expire."""
+        del sought
+        return []
+
+    def search(self, sought: SoughtValues, own: tuple[str, ...]) -> set[Leftover]:
+        """Search every version in the buckets of tables and of state."""
+        state = urlparse(self._arguments["control"]).netloc
+        buckets = dict.fromkeys((self.objects.bucket, state))
+        return search_buckets(self._spark, buckets, sought.values, own)

@@ -1,0 +1,98 @@
+"""Objects of a lake's tables: their folders, and the files that their readers can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlparse
+
+from cdclake.jobs.erasure.reachable_files import reachable_files
+from cdclake.jobs.publish.hudi_timeline import copy_folder
+from cdclake.plan import Plan, Table
+
+_METADATA = "metadata_location"  # parameter of an Iceberg table in Glue
+_HUDIS_OWN = "/.hoodie"  # its timeline, and the marks of its partitions's folders
+
+
+@dataclass(frozen=True, slots=True)
+class LakeObjects:
+    """Catalog and bucket of a lake's tables; the clients are boto3's."""
+
+    s3: Any
+    glue: Any
+    plan: Plan
+    warehouse: str  # URI of the folder of the databases
+
+    @property
+    def bucket(self) -> str:
+        """Bucket of the tables' files."""
+        return urlparse(self.warehouse).netloc
+
+    def folders_of(self, *tables: Table) -> Iterator[str]:
+        """Yield the prefixes of the tables' states, changelogs and Hudi copies."""
+        iceberg, names = self._iceberg_folders(), {table.name for table in tables}
+        for table in tables:
+            yield from (iceberg[name] for name in table.stored if name in iceberg)
+        yield from (self.copy_folder(copy.name) for copy in self.plan.copies if copy.table in names)
+
+    def copy_folder(self, name: str) -> str:
+        """Return the prefix of the objects of a Hudi copy."""
+        return f"{_key(copy_folder(self.warehouse, self.plan.lake_database, name))}/"
+
+    def has_copy(self, name: str) -> bool:
+        """Check whether a copy was written."""
+        return any(True for _ in self._locations(self.copy_folder(name)))
+
+    def reachable_of_copy(self, name: str) -> tuple[str, set[str]]:
+        """Return the prefix of a copy's objects, and the locations of Hudi's own files among them.
+
+        A copy that was written as a whole has no older file with rows.
+        """
+        folder = self.copy_folder(name)
+        return folder, {location for location in self._locations(folder) if _HUDIS_OWN in location}
+
+    def reachable(self, name: str) -> tuple[str, set[str]]:
+        """Return the prefix of a table's objects, and the locations that its readers can reach.
+
+        A table in plain files has a folder for each time that it was written.
+        """
+        entry = self._entries()[name]
+        metadata = entry.get("Parameters", {}).get(_METADATA)
+        if metadata is not None:
+            return _folder_of(metadata), reachable_files(self._read, metadata)
+        current = entry["StorageDescriptor"]["Location"].rstrip("/")
+        found = set(self._locations(f"{_key(current)}/"))
+        return f"{_key(current.rpartition('/')[0])}/", found
+
+    def _iceberg_folders(self) -> Mapping[str, str]:
+        """Return the prefix of the objects of each Iceberg table, by its name."""
+        return {
+            name: _folder_of(metadata)
+            for name, entry in self._entries().items()
+            if (metadata := entry.get("Parameters", {}).get(_METADATA))
+        }
+
+    def _locations(self, prefix: str) -> Iterator[str]:
+        """Yield the locations of the objects below a prefix."""
+        pages = self.s3.get_paginator("list_objects_v2")
+        for page in pages.paginate(Bucket=self.bucket, Prefix=prefix):
+            yield from (f"s3://{self.bucket}/{each['Key']}" for each in page.get("Contents", ()))
+
+    def _entries(self) -> dict[str, dict[str, Any]]:
+        pages = self.glue.get_paginator("get_tables")
+        found = pages.paginate(DatabaseName=self.plan.lake_database)
+        return {entry["Name"]: entry for page in found for entry in page["TableList"]}
+
+    def _read(self, location: str) -> bytes:
+        parsed = urlparse(location)
+        answer = self.s3.get_object(Bucket=parsed.netloc, Key=parsed.path.lstrip("/"))
+        return bytes(answer["Body"].read())
+
+
+def _folder_of(metadata: str) -> str:
+    return _key(metadata.rpartition("/metadata/")[0]) + "/"
+
+
+def _key(location: str) -> str:
+    return urlparse(location).path.strip("/")
