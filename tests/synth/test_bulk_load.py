@@ -19,6 +19,7 @@ from tests.synth.test_permissions import (
     PROGRESS,
     READS,
     REPORTS,
+    SALT,
     STATE,
     TABLE,
     TABLES,
@@ -76,6 +77,7 @@ def test_the_job_may_load_and_write_the_connectors_record(
         ("kafka-cluster:Connect", CLUSTER),
         ("kafka-cluster:WriteData", f"{TOPIC}/__cdclake-offsets.shop"),
         ("secretsmanager:GetSecretValue", LOGIN),
+        ("secretsmanager:GetSecretValue", SALT),  # a column is hashed
         ("kms:Decrypt", f"arn:aws:kms:{HERE}:key/own",
          {"ViaService": "secretsmanager.eu-west-1.amazonaws.com"}),
         ("s3:GetObject", FILE),
