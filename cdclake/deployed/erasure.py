@@ -58,9 +58,9 @@ def erase(
 
 @contextmanager
 def _ordered(job: DeployedJob, keys: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Write the order, and yield its id; delete it if no run has reported.
+    """Write the order, and yield its id; at the end it is deleted, whatever has happened.
 
-    The run deletes it when it reads it. If neither can, it expires after a day.
+    The run deletes it earlier, when it reads it. If neither can, it expires after a day.
     """
     order = uuid.uuid4().hex
     with explained(job.name, "write the keys for"):
@@ -72,7 +72,6 @@ def _ordered(job: DeployedJob, keys: Sequence[Sequence[str]]) -> Iterator[str]:
     version = {"VersionId": written["VersionId"]} if "VersionId" in written else {}
     try:
         yield order
-    except BaseException:
-        with suppress(ClientError):
+    finally:
+        with suppress(ClientError):  # without this right the run's deletion or the rule has to do
             client.delete_object(**place, **version)
-        raise

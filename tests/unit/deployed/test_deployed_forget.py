@@ -81,8 +81,13 @@ def versions(s3: Any) -> list[str]:
     return [e["Key"] for kind in ("Versions", "DeleteMarkers") for e in found.get(kind, ())]
 
 
-def job_runs(monkeypatch: pytest.MonkeyPatch, report: dict[str, Any]) -> list[Any]:
-    """Have the run take its order and write this report, as the job does; return what it took."""
+def job_runs(
+    monkeypatch: pytest.MonkeyPatch, report: dict[str, Any], *, takes: bool = True
+) -> list[Any]:
+    """Have the run take its order and write this report, as the job does; return what it took.
+
+    Without `takes` it fails earlier, as with a plan that it cannot read.
+    """
     taken: list[Any] = []
 
     def run(seconds: float) -> None:
@@ -91,7 +96,7 @@ def job_runs(monkeypatch: pytest.MonkeyPatch, report: dict[str, Any]) -> list[An
         control = ObjectStore("s3://state/control")
         arguments = {"control": "s3://state/control", "order": given["--order"]}
         if not taken:
-            taken.append(take_keys(control, arguments))
+            taken.append(take_keys(control, arguments) if takes else None)
             control.write(naming.report_name(given["--run"]), report)
 
     monkeypatch.setattr("cdclake.deployed.aws_jobs.time.sleep", run)
@@ -134,6 +139,15 @@ def test_the_error_of_a_run_is_that_of_the_command(
     job_runs(monkeypatch, {"ok": False, "tables": [], "error": error})
     ended, out, _ = run("orders", "4711", "--yes")
     assert (ended, json.loads(out)["error"]["message"]) == (exit_code, error["message"])
+
+
+def test_keys_of_a_run_that_fails_before_it_reads_them_are_deleted(
+    run: Run, s3: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = {"code": "component_failed", "message": "the plan cannot be read", "remedy": "deploy"}
+    job_runs(monkeypatch, {"ok": False, "tables": [], "error": error}, takes=False)
+    code, _, _ = run("orders", "4711", "--yes")
+    assert (code, versions(s3)) == (4, [])
 
 
 def test_keys_of_a_job_that_cannot_start_are_deleted(run: Run, s3: Any) -> None:
