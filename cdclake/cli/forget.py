@@ -68,21 +68,18 @@ def forget(
     listed += _listed(keys) if keys is not None else []
     if not listed:
         raise InputError("no key to erase was given", "write the keys, or name a file by --keys")
-    erase = _erase_deployed if target is Target.AWS else _erase_here
-    report = erase(table, listed, span, file, environment, yes=yes)
+    if target is Target.AWS:
+        report = _erase_deployed(file, environment, table, listed, span, yes=yes)
+    else:
+        check_local(file, environment)
+        report = _erase_here(table, listed, span, yes=yes)
     emit(report, json_output, lambda: say_all(erasure_lines(report)))
     if not report["ok"]:
         raise typer.Exit(4)
 
 
 def _erase_here(
-    name: str,
-    listed: list[list[str]],
-    grace: timedelta,
-    file: Path | None,
-    environment: str | None,
-    *,
-    yes: bool,
+    name: str, listed: list[list[str]], grace: timedelta, *, yes: bool
 ) -> dict[str, Any]:
     from cdclake.forget.refused_plans import check_erasable
     from cdclake.jobs.forget.erase import Erasure
@@ -91,7 +88,6 @@ def _erase_here(
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
 
-    check_local(file, environment)
     lake = open_lake(Home.from_environment())
     table = lake.plan.table(name)
     check_erasable(lake.plan, table)
@@ -101,11 +97,11 @@ def _erase_here(
 
 
 def _erase_deployed(
+    file: Path | None,
+    environment: str | None,
     name: str,
     listed: list[list[str]],
     grace: timedelta,
-    file: Path | None,
-    environment: str | None,
     *,
     yes: bool,
 ) -> dict[str, Any]:

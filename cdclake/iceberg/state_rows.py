@@ -82,7 +82,7 @@ def _stored_position(column: str) -> str:
 
 
 _ROW_IS_NEWER = f"s.{naming.POSITION} > t.{naming.POSITION}"
-_ROW_FACTS = (
+EVENT_FACTS = (  # that a row of the state has of its newest event
     naming.OP,
     naming.POSITION,
     naming.TX_ID,
@@ -90,8 +90,8 @@ _ROW_FACTS = (
     naming.PARTITION,
     naming.OFFSET,
     naming.UNAVAILABLE,
-    naming.DELETED,
 )
+_ROW_FACTS = (*EVENT_FACTS, naming.DELETED)
 
 
 def _value_facts(positions: dict[str, str], row_position: str) -> dict[str, str]:

@@ -9,22 +9,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from cdclake import naming
+from cdclake.iceberg.state_rows import EVENT_FACTS
 from cdclake.jobs.apply.state_values import to_state
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.runtime.python_worker import forget_zip_importers
 from cdclake.jobs.stream.row_files import FILE_BYTES
 from cdclake.plan import Table
-
-# Of a row of the state; the columns about values that an event lacked are NULL.
-_STATE_FACTS = (
-    naming.OP,
-    naming.POSITION,
-    naming.TX_ID,
-    naming.COMMITTED_AT,
-    naming.PARTITION,
-    naming.OFFSET,
-    naming.UNAVAILABLE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +71,8 @@ class LoadWriter:
 
 
 def _state_rows(log: pa.Table, values: dict[str, pa.Array]) -> pa.Table:
-    facts = {name: log[name] for name in _STATE_FACTS}
+    # Its columns about values that an event lacked are NULL.
+    facts = {name: log[name] for name in EVENT_FACTS}
     return pa.table({**values, **facts, naming.DELETED: pa.repeat(False, log.num_rows)})
 
 
@@ -99,11 +90,13 @@ def write_decoded(rows: DataFrame, table: Table, targets: LoadTargets) -> LoadFi
 def _task(
     table: Table, targets: LoadTargets
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    in_state = () if targets.state is None else table.columns
+
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         forget_zip_importers()
         writer = LoadWriter(targets)
         for batch in batches:
-            values = {c.name: to_state(batch[c.name], c.column_type) for c in table.columns}
+            values = {c.name: to_state(batch[c.name], c.column_type) for c in in_state}
             writer.add(pa.Table.from_batches([batch]), values)
         writer.flush()
         for is_state, files in ((False, writer.written.changelog), (True, writer.written.state)):

@@ -101,9 +101,9 @@ def completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def columns_with_dictionary(rows: pa.Table) -> list[str]:
     """Return the columns that a dictionary makes smaller, as their first values show.
 
-    Otherwise the writer would store each value in the dictionary, and an index for each row. Of
-    NULLs alone it would write a dictionary page without a value, as Java's writer never does:
-    Trino 406 reads past the end of an empty one of decimals, and its process ends (SIGSEGV).
+    Otherwise the writer would store each value in the dictionary, and an index for each row. For a
+    column of NULLs only it would write an empty dictionary page, as Java's writer never does:
+    Trino 406 reads past the end of an empty page of decimals, and its process ends (SIGSEGV).
     """
     return [f.name for f in rows.schema if _repeats(rows.column(f.name))]
 
@@ -126,7 +126,7 @@ def encode(rows: pa.Table) -> tuple[pa.Buffer, pq.FileMetaData]:
         "use_dictionary": columns_with_dictionary(rows),
     }
     with pq.ParquetWriter(sink, rows.schema, **options) as writer:
-        # One group of rows: none then lacks the values that its column has in another one.
+        # One row group: otherwise one could have only NULLs in a column, and an empty dictionary.
         writer.write_table(rows, row_group_size=max(1, rows.num_rows))
     content = sink.getvalue()
     return content, pq.read_metadata(pa.BufferReader(content))

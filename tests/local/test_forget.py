@@ -18,10 +18,10 @@ import pytest
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.forget.erase import leftovers
 from cdclake.local.forget.local_surroundings import LocalSurroundings
-from cdclake.local.lake.lake import LocalLake, aws_environment, open_lake
-from cdclake.local.process.home import Home
+from cdclake.local.lake.lake import LocalLake
+from tests.local.erased_lake import changed_lake_in, opened_lake
 from tests.local.repeated_work import repeated
-from tests.local.running import RunningLake, streamed_lake_in
+from tests.local.running import RunningLake
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -65,19 +65,14 @@ MANIFEST = {
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
-    with streamed_lake_in(tmp_path_factory.mktemp("forget"), FILE, CREATED) as running:
-        with running.connect() as connection:
-            connection.execute(CHANGED)
-        running.run("verify", expect=None)  # the lake has the changes, or refuses them
-        running.run("job", "refresh_derived")
+    folder = tmp_path_factory.mktemp("forget")
+    with changed_lake_in(folder, FILE, CREATED, CHANGED) as running:
         yield running
 
 
 @pytest.fixture
 def opened(lake: RunningLake, monkeypatch: pytest.MonkeyPatch) -> LocalLake:
-    for name, value in aws_environment(lake.endpoints).items():
-        monkeypatch.setenv(name, value)
-    return open_lake(Home(lake.home))
+    return opened_lake(lake, monkeypatch)
 
 
 def texts(lake: RunningLake, first: int, last: int) -> list[SoughtValue]:

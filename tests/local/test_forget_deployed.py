@@ -25,10 +25,10 @@ from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.erasure.stored_objects import object_versions
 from cdclake.jobs.forget.erase import leftovers
 from cdclake.local.forget.local_surroundings import LocalSurroundings
-from cdclake.local.lake.lake import LocalLake, aws_environment, open_lake
-from cdclake.local.process.home import Home
+from cdclake.local.lake.lake import LocalLake
 from tests.local.deployed_runs import local_arguments, started
-from tests.local.running import RunningLake, streamed_lake_in
+from tests.local.erased_lake import changed_lake_in, opened_lake
+from tests.local.running import RunningLake
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -68,19 +68,14 @@ derived:
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
-    with streamed_lake_in(tmp_path_factory.mktemp("forget"), FILE, CREATED) as running:
-        with running.connect() as connection:
-            connection.execute(CHANGED)
-        running.run("verify", expect=None)
-        running.run("job", "refresh_derived")
+    folder = tmp_path_factory.mktemp("forget")
+    with changed_lake_in(folder, FILE, CREATED, CHANGED) as running:
         yield running
 
 
 @pytest.fixture
 def lake(running: RunningLake, monkeypatch: pytest.MonkeyPatch) -> LocalLake:
-    for name, value in aws_environment(running.endpoints).items():
-        monkeypatch.setenv(name, value)
-    lake = open_lake(Home(running.home))
+    lake = opened_lake(running, monkeypatch)
     versions = {"Status": "Enabled"}  # as a deployment's buckets
     lake.client("s3").put_bucket_versioning(Bucket=lake.bucket, VersioningConfiguration=versions)
     return lake
@@ -150,7 +145,7 @@ def delete(running: RunningLake, mails: list[str]) -> None:
 
 
 def left(lake: LocalLake, values: list[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Where values are, found by the command's own search; logs of the lake's home included."""
+    """Places of the values, found by the command's search, which includes the lake's logs."""
     table = lake.plan.table("people")
     sought = [SoughtValue(name, v) for row in values for name, v in zip(NAMES, row, strict=True)]
     found, _ = leftovers(LocalSurroundings(lake), table, SoughtValues(sought))

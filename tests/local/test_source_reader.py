@@ -29,7 +29,7 @@ def server() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture
 def snapshot(server: tuple[str, str]) -> Iterator[str]:
-    """The name of an exported snapshot with three rows, of which one is deleted since."""
+    """Name of an exported snapshot with three rows; one has been deleted since."""
     with psycopg.connect(server[0]) as holder, psycopg.connect(server[0], autocommit=True) as c:
         c.execute("DROP TABLE IF EXISTS t")
         c.execute("CREATE TABLE t (id int)")

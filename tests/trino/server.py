@@ -107,7 +107,7 @@ def _command(folder: Path, heap_mb: int) -> list[str]:
         "plugin.dir": folder / "plugin",
     }
     return [
-        # Queries of which none comes again: a second compiler would cost more than it gives.
+        # No query is repeated, so a second compiler would cost more than it saves.
         *("java", "-Xms256m", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
         *("-XX:+ExitOnOutOfMemoryError", "-Djdk.attach.allowAttachSelf=true"),
         "--add-opens=java.base/java.nio=ALL-UNNAMED",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from cdclake.activity import step
 from cdclake.jobs.apply.key_index import INDEX_FOLDER
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.erasure.sought_values import SoughtValues
-from cdclake.jobs.erasure.stored_objects import Leftover, search_bucket, search_named
+from cdclake.jobs.erasure.stored_objects import Leftover
 from cdclake.jobs.forget.erasure_position import erasure_position
 from cdclake.jobs.forget.lake_objects import LakeObjects
 from cdclake.jobs.operations.table_operations import TableOperations
@@ -25,7 +25,7 @@ from cdclake.local.lake.source_credentials import keep_salt
 from cdclake.local.lake.spark_jobs import STREAM, run_job
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.reader.duck import lake_reader
-from cdclake.local.trace.stored_row import content_of, files_of
+from cdclake.local.trace.stored_row import search_lake
 from cdclake.plan import Plan
 
 _STREAM_TIMEOUT_S = 300.0
@@ -47,7 +47,7 @@ class LocalSurroundings:
         """The lake's control objects."""
         return self.lake.control
 
-    @property
+    @cached_property
     def objects(self) -> LakeObjects:
         """The objects of the tables."""
         s3, glue = (self.lake.client(service) for service in ("s3", "glue"))
@@ -95,14 +95,4 @@ class LocalSurroundings:
 
     def search(self, sought: SoughtValues, own: tuple[str, ...]) -> set[Leftover]:
         """Search the buckets and the files of the lake's folder."""
-        return {*self._in_buckets(sought, own), *self._in_files(sought.elsewhere())}
-
-    def _in_buckets(self, sought: SoughtValues, own: tuple[str, ...]) -> Iterator[Leftover]:
-        client = self.lake.client("s3")
-        for bucket in client.list_buckets()["Buckets"]:
-            yield from search_bucket(client, bucket["Name"], sought, own)
-
-    def _in_files(self, sought: SoughtValues) -> Iterator[Leftover]:
-        for file in files_of(self.lake.home.path):
-            if (content := content_of(file)) is not None:
-                yield from search_named(str(file), content, sought)
+        return set(search_lake(self.lake, sought, own))

@@ -26,25 +26,29 @@ def stored_row(lake: LocalLake, facts: TraceFacts) -> dict[str, Any]:
     """Return the parts `stored` and `remaining` of the report of `trace --stored`."""
     values = [SoughtValue(name, text) for name, text in row_values(facts)]
     with step("search what is stored"):
-        found = sorted(_found(lake, facts.table, SoughtValues(values)))
+        own = tuple(_table_prefixes(lake, facts.table))
+        found = sorted(search_lake(lake, SoughtValues(values), own))
     return {
         "stored": [place.to_json() for place in found],
         "remaining": places_outside(facts.table),
     }
 
 
-def _found(lake: LocalLake, table: Table, sought: SoughtValues) -> Iterator[Leftover]:
+def search_lake(lake: LocalLake, sought: SoughtValues, own: tuple[str, ...]) -> Iterator[Leftover]:
+    """Search the buckets and the files of the lake's folder.
+
+    `own` are prefixes of objects of the values' table.
+    """
     client = lake.client("s3")
-    own = tuple(table_prefixes(lake, table))
     for bucket in client.list_buckets()["Buckets"]:
         yield from search_bucket(client, bucket["Name"], sought, own)
     elsewhere = sought.elsewhere()
-    for file in files_of(lake.home.path):
-        if (content := content_of(file)) is not None:
+    for file in _files_of(lake.home.path):
+        if (content := _content_of(file)) is not None:
             yield from search_named(str(file), content, elsewhere)
 
 
-def content_of(file: Path) -> bytes | None:
+def _content_of(file: Path) -> bytes | None:
     """Return a file's bytes, None if it is deleted meanwhile; of a database, a snapshot."""
     try:
         content = file.read_bytes()
@@ -56,7 +60,7 @@ def content_of(file: Path) -> bytes | None:
         return None
 
 
-def table_prefixes(lake: LocalLake, table: Table) -> Iterator[str]:
+def _table_prefixes(lake: LocalLake, table: Table) -> Iterator[str]:
     """Yield the keys' prefixes of the table's changelog and state."""
     reader = lake_reader(lake)
     names = reader.catalog.names()
@@ -67,7 +71,7 @@ def table_prefixes(lake: LocalLake, table: Table) -> Iterator[str]:
             yield folder.removeprefix("s3://").partition("/")[2] + "/"
 
 
-def files_of(home: Path) -> Iterator[Path]:
+def _files_of(home: Path) -> Iterator[Path]:
     """Yield the files of a lake's folder that no other way of the search reads."""
     left_out = tuple(home / name for name in _NOT_READ)
     for file in sorted(home.rglob("*")):

@@ -1,4 +1,4 @@
-"""What jobs import is in their zip, or Glue has it, but for those that read the source."""
+"""Imports of jobs: from their zip or from Glue, except for jobs that read the source."""
 
 from __future__ import annotations
 

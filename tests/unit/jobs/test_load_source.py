@@ -1,4 +1,4 @@
-"""How a bulk load reaches the source, through JDBC and through libpq."""
+"""Access of a bulk load to the source, by JDBC and by libpq."""
 
 from __future__ import annotations
 

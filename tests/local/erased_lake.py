@@ -1,0 +1,33 @@
+"""A lake whose rows are erased: with versions of rows, refused events and derived tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cdclake.local.lake.lake import LocalLake, aws_environment, open_lake
+from cdclake.local.process.home import Home
+from tests.local.running import RunningLake, streamed_lake_in
+
+
+@contextmanager
+def changed_lake_in(
+    folder: Path, pipeline: str, created: str, changed: str
+) -> Iterator[RunningLake]:
+    """Yield a lake that has the changes, or has refused them, and has derived tables of them."""
+    with streamed_lake_in(folder, pipeline, created) as running:
+        with running.connect() as connection:
+            connection.execute(changed.encode())
+        running.run("verify", expect=None)
+        running.run("job", "refresh_derived")
+        yield running
+
+
+def opened_lake(running: RunningLake, monkeypatch: pytest.MonkeyPatch) -> LocalLake:
+    """Return the lake, whose S3 and Glue boto3's clients of this process then use."""
+    for name, value in aws_environment(running.endpoints).items():
+        monkeypatch.setenv(name, value)
+    return open_lake(Home(running.home))
