@@ -64,10 +64,7 @@ def forget(
     from cdclake.forget.erasure_report import erasure_lines
 
     span = _span(grace)
-    listed = [key] if key else []
-    listed += _listed(keys) if keys is not None else []
-    if not listed:
-        raise InputError("no key to erase was given", "write the keys, or name a file by --keys")
+    listed = _given(key, keys)
     if target is Target.AWS:
         report = _erase_deployed(file, environment, table, listed, span, yes=yes)
     else:
@@ -76,6 +73,15 @@ def forget(
     emit(report, json_output, lambda: say_all(erasure_lines(report)))
     if not report["ok"]:
         raise typer.Exit(4)
+
+
+def _given(words: list[str] | None, file: Path | None) -> list[list[str]]:
+    """Return the words of the command and of each line of the file; raise if there are none."""
+    listed = [words] if words else []
+    listed += _listed(file) if file is not None else []
+    if not listed:
+        raise InputError("no key to erase was given", "write the keys, or name a file by --keys")
+    return listed
 
 
 def _erase_here(
