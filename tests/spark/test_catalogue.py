@@ -2,8 +2,8 @@
 
 Those that do not touch each other's rows run in one table, all their batches of one number at once;
 and once more in one batch, the last event first. All of it by row deltas, and again (slow) in a
-partitioned state and by the MERGE of format version 3. Of the cases that need a table alone, CI has
-one of each kind.
+partitioned state and by the MERGE of format version 3; those read `_current` from the changelog
+alone, too. Of the cases that need a table alone, CI has one of each kind.
 """
 
 import base64
@@ -64,7 +64,8 @@ class Outcomes:
         with pytest.MonkeyPatch.context() as patch:
             if way == "merge":
                 patch.setattr(DeltaHandle, "takes_deltas", False)
-            seen = packed.run(instances)
+            # DuckDB reads all of these cases from the changelog alone in tests/unit/catalogue.
+            seen = packed.run(instances, reads_log=way != "delta")
         for number, (case, cut, _) in enumerate(members):
             self._seen[(case.id, cut, way)] = seen[number]
 
@@ -94,7 +95,8 @@ def test_case(outcomes: Outcomes, case: Case, cut: str, way: str) -> None:
     assert seen.log.split() == case.log.split()
     assert seen.refused == list(case.refused)
     assert _as_sent(seen.current) == case.state
-    assert _as_sent(seen.current_of_log) == case.state
+    if seen.current_of_log is not None:
+        assert _as_sent(seen.current_of_log) == case.state
     assert _as_sent(seen.rebuilt) == case.state
 
 

@@ -27,7 +27,7 @@ from tests.spark.test_firehose_log import rows
 __all__ = ["hudi_jvm"]
 pytestmark = [pytest.mark.spark, needs_hudi]
 
-TYPES = [pytest.param("cow"), pytest.param("mor", marks=pytest.mark.slow)]
+TYPES = ["cow", "mor"]
 
 
 def equal(table: PublishedTable) -> bool:
@@ -90,7 +90,8 @@ def test_soft_deletes_keep_the_key_alone(spark: SparkSession) -> None:
     assert len(table.rows()) == 3, "the row has left the partition of its last value"
 
 
-@pytest.mark.parametrize("index", ["BLOOM", pytest.param("SIMPLE", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("index", ["BLOOM", "SIMPLE"])
 @in_hudi_jvm
 def test_hazard_a_moved_row_is_two_rows_by_an_index_of_partitions(
     spark: SparkSession, index: str
@@ -141,6 +142,7 @@ def test_earlier_rows_and_changed_rows_can_be_queried(spark: SparkSession, kind:
     assert table.rows(**incremental) == table.rust(since=first) == [(1, "a2", "Peru")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TYPES)
 @in_hudi_jvm
 def test_killed_before_the_commit_the_publication_is_done_again(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,22 +24,25 @@ collect_ignore = [
 
 @pytest.fixture(scope="session")
 def deploy(tmp_path_factory: pytest.TempPathFactory) -> Deploy:
-    """The deployment of a pipeline file, synthesised once whoever asks; nobody changes it."""
-    from tests.synth.deployments import synthesize
+    """Synthesize the deployment of a pipeline file once for all workers; nobody changes it."""
+    from tests.synth.deployments import synthesize_once
+
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
     @cache
     def once(text: str) -> Synthesized:
-        return synthesize(text, tmp_path_factory.mktemp("deployment"))
+        return synthesize_once(text, shared / "deployments")
 
     return once
 
 
 @pytest.fixture(scope="session")
-def variants(deploy: Deploy) -> dict[str, Synthesized]:
-    """Everything created, everything existing, as small as can be; by Firehose; web logs alone."""
-    from tests.synth.deployments import VARIANTS
+def variants(deploy: Deploy) -> Mapping[str, Synthesized]:
+    """Return `VARIANTS`, each synthesized when a test first reads it."""
+    from tests.synth.deployments import Variants
 
-    return {name: deploy(text) for name, text in VARIANTS.items()}
+    return Variants(deploy)
 
 
 @pytest.fixture(scope="session")

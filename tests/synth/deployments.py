@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aws_cdk import App
 
+from cdclake.cache_lock import locked_cache
 from cdclake.config.deployment import load_deployment
 from cdclake.stacks.pipeline_app import add_stacks, check_security
 
@@ -233,6 +235,32 @@ class Synthesized:
 
 
 Deploy = Callable[[str], Synthesized]
+
+
+class Variants(Mapping[str, Synthesized]):
+    """The deployments of `VARIANTS` by name; most tests read one or two of them."""
+
+    def __init__(self, deploy: Deploy) -> None:
+        self._deploy = deploy
+
+    def __getitem__(self, name: str) -> Synthesized:
+        return self._deploy(VARIANTS[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(VARIANTS)
+
+    def __len__(self) -> int:
+        return len(VARIANTS)
+
+
+def synthesize_once(text: str, shared: Path) -> Synthesized:
+    """Synthesize into a folder of the text's; a process that comes later reads the templates."""
+    folder = shared / hashlib.sha256(text.encode()).hexdigest()
+    with locked_cache(folder):
+        if not (folder / "complete").exists():
+            synthesize(text, folder)
+            (folder / "complete").touch()
+    return read_assembly(folder / "out")
 
 
 def synthesize(text: str, folder: Path, environment: str | None = None) -> Synthesized:
