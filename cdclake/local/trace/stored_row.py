@@ -12,9 +12,8 @@ from cdclake.activity import step
 from cdclake.jobs.erasure.content_search import SQLITE
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.erasure.stored_objects import Leftover, search_bucket, search_named
+from cdclake.jobs.forget.lake_objects import LakeObjects
 from cdclake.local.lake.lake import LocalLake
-from cdclake.local.reader.duck import lake_reader
-from cdclake.plan import Table
 from cdclake.trace.stored_report import places_outside, row_values
 from cdclake.trace.trace_facts import TraceFacts
 
@@ -26,7 +25,8 @@ def stored_row(lake: LocalLake, facts: TraceFacts) -> dict[str, Any]:
     """Return the parts `stored` and `remaining` of the report of `trace --stored`."""
     values = [SoughtValue(name, text) for name, text in row_values(facts)]
     with step("search what is stored"):
-        own = tuple(_table_prefixes(lake, facts.table))
+        objects = LakeObjects(lake.client("s3"), lake.client("glue"), lake.plan, lake.warehouse_uri)
+        own = tuple(objects.folders_of(facts.table))
         found = sorted(search_lake(lake, SoughtValues(values), own))
     return {
         "stored": [place.to_json() for place in found],
@@ -58,17 +58,6 @@ def _content_of(file: Path) -> bytes | None:
             return database.serialize()
     except FileNotFoundError:
         return None
-
-
-def _table_prefixes(lake: LocalLake, table: Table) -> Iterator[str]:
-    """Yield the keys' prefixes of the table's changelog and state."""
-    reader = lake_reader(lake)
-    names = reader.catalog.names()
-    if {table.name, table.changes} <= names:
-        loaded = reader.load([table], quarantine=False)
-        for name in (table.name, table.changes):
-            folder = loaded[name].location.rpartition("/metadata/")[0]
-            yield folder.removeprefix("s3://").partition("/")[2] + "/"
 
 
 def _files_of(home: Path) -> Iterator[Path]:
