@@ -3,9 +3,9 @@
 Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but of the full size: a
 measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
 is there; `buffering` and `views` have a file each. Measures may be hours apart, and on another
-machine of the kind, so each says which commit was measured, when, and by what processor. P1, P2, P6
-and P9 have steps, which are kept: with `--minutes` no further step begins after that time, and the
-same command goes on, also after an interrupt.
+machine of the kind, so each says which commit was measured, when, and by what processor. Those in
+`STEPPED` have steps, which are kept: with `--minutes` no further step begins after that time, and
+the same command goes on, also after an interrupt.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
 MEASURES: dict[str, Callable[[Size, Path], Measure]] = {
     "P3": measure_append,
     "P4": measure_decode,
-    "P5": measure_first_load,
     "P7": measure_reading,
     "P8": measure_maintenance,
 }
 STEPPED: dict[str, Callable[[Size, Path, Steps], Measure]] = {
     "P1": measure_apply,
     "P2": measure_growth,
+    "P5": measure_first_load,
     "P6": measure_streaming,
     "P9": measure_far,
 }
