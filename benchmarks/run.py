@@ -33,6 +33,7 @@ from benchmarks.decode import measure_decode
 from benchmarks.first_load import measure_first_load
 from benchmarks.machine import machine, versions
 from benchmarks.results import Measure
+from benchmarks.scale import SCALE_MEASURES
 from benchmarks.session import PROJECT
 from benchmarks.sizes import SIZES, Size
 from benchmarks.steps import Steps, Unfinished
@@ -63,6 +64,7 @@ COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
     "N7": measure_state_requests,
     "N7a": measure_changelog_requests,
     "N8": measure_hundreds,
+    **SCALE_MEASURES,
 }
 # Measures without a target, each kept in a file of its name.
 PARTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
