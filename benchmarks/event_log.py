@@ -74,13 +74,15 @@ class EventLog:
             query.cpu_seconds += sum(tasks)
         return list(found.values())
 
-    def tasks_of(self, file: str, within: Moments) -> list[int]:
-        """Return the number of tasks of each job that a function in `file` started meanwhile."""
+    def tasks_of(self, operator: str, within: Moments) -> list[int]:
+        """Return the number of tasks of each job with this operator that began meanwhile.
+
+        Within a streaming query's batch every job has the name of the query.
+        """
         return [
             sum(len(self.spent.get(stage, ())) for stage in job["Stage IDs"])
             for job in self.jobs.values()
-            if within[0] <= job["Submission Time"] <= within[1]
-            and f"/{file}:" in job["Stage Infos"][-1]["Stage Name"]
+            if within[0] <= job["Submission Time"] <= within[1] and _has(job, operator)
         ]
 
     def exchanged_bytes(self, within: Moments) -> tuple[int, int]:
@@ -129,6 +131,11 @@ def idle_seconds(queries: Sequence[Query], seconds: float) -> float:
         busy += max(query.ended - max(query.began, reached), 0.0)
         reached = max(reached, query.ended)
     return max(seconds - busy, 0.0)
+
+
+def _has(job: Mapping[str, Any], operator: str) -> bool:
+    found = (rdd for stage in job["Stage Infos"] for rdd in stage["RDD Info"])
+    return any(operator in f"{rdd['Name']} {rdd.get('Scope')}" for rdd in found)
 
 
 def _function_at(file: Path, line: int) -> str:

@@ -6,9 +6,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.scale.backlog import measure_backlog
 from benchmarks.scale.cluster import measure_cluster
+from benchmarks.scale.columns import measure_columns
+from benchmarks.scale.commits import measure_commits
+from benchmarks.scale.files import measure_files
 from benchmarks.sizes import Size
 
 SCALE_MEASURES: Mapping[str, Callable[[Size, Path], dict[str, Any]]] = {
     "N8a": measure_cluster,
+    "N8b": measure_files,
+    "N8c": measure_backlog,
+    "N8d": measure_columns,
+    "N8e": measure_commits,
 }

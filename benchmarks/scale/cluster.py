@@ -89,14 +89,14 @@ def take(
     finally:
         spark.stop()
     within = (meter.looked_at[warm_up], meter.looked_at[-1])
-    exchanged = EventLog.read(log_folder)
+    log = EventLog.read(log_folder)
     return {
         "seconds": statistics.median(batch["seconds"] for batch in figures),
         "cpu_seconds": statistics.median(batch["cpu_seconds"] for batch in figures),
         **_shares(meter.task_cpu[warm_up], meter.task_cpu[-1]),
-        **_exchanged(exchanged, within, changes * len(figures)),
-        "changelog_tasks": _tasks(exchanged, "changelog_job.py", within),
-        "state_tasks": _tasks(exchanged, "state_job.py", within),
+        **_exchanged(log, within, changes * len(figures)),
+        "changelog_tasks": _tasks(log, "MapInArrow", within),
+        "state_tasks": _tasks(log, "ParallelCollectionRDD", within),
     }
 
 
@@ -116,9 +116,9 @@ def _exchanged(log: EventLog, within: Moments, events: int) -> dict[str, float]:
     }
 
 
-def _tasks(log: EventLog, file: str, within: Moments) -> float:
-    """Return the median number of tasks of the jobs that this file of the product starts."""
-    return float(statistics.median(log.tasks_of(file, within)))
+def _tasks(log: EventLog, operator: str, within: Moments) -> float:
+    """Return the median number of tasks of the jobs with an operator that no other job has."""
+    return float(statistics.median(log.tasks_of(operator, within)))
 
 
 @dataclass(slots=True)
