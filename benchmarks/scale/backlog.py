@@ -19,7 +19,7 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.stream.streaming_query import MAX_OFFSETS_PER_CORE
 from cdclake.plan import Plan
 
-_FILES = 10  # in which the backlog is produced
+_FILES = 10  # of the backlog
 
 
 def measure_backlog(size: Size, work: Path) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def _executors() -> dict[str, psutil.Process]:
 
 
 def _open_cluster(warehouse: str, scratch: Path, log_folder: Path) -> SparkSession:
-    """Open a session with its executors, all of which have started."""
+    """Open a session, and wait until all executors have started."""
     os.environ["SPARK_HOME"] = str(_spark_home(scratch.with_name("spark-home")))
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     executors = {

@@ -1,6 +1,6 @@
 """N8b: a state of thousands of data files: batches of scattered keys, and its compaction.
 
-Each file has rows of its own, as those of a state that is not compacted, or has many partitions.
+Each file has other rows, as in a state that is not compacted or has many partitions.
 Tables are in the local S3 and Glue, which count the requests and do not wait.
 """
 

@@ -33,8 +33,8 @@ _WORDS = {
     ),
     "N8d": (
         "Batches of few and of many changes, with the states, of a table of nine columns and of "
-        "one of 400: integers, texts, decimals, timestamps and booleans in turn. The cost of a change "
-        "is the difference between the two, and that of a value is a column's share of it."
+        "one of 400: integers, texts, decimals, timestamps and booleans in turn. The cost of a "
+        "change follows from their difference, and that of a value is a column's share of it."
     ),
     "N8e": (
         "Batches into a changelog and a state with so many earlier commits, two minutes apart: "
