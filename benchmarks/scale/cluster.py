@@ -91,8 +91,8 @@ def take(
     within = (meter.looked_at[warm_up], meter.looked_at[-1])
     log = EventLog.read(log_folder)
     return {
-        "seconds": statistics.median(batch["seconds"] for batch in figures),
-        "cpu_seconds": statistics.median(batch["cpu_seconds"] for batch in figures),
+        "seconds": round(statistics.median(batch["seconds"] for batch in figures), 2),
+        "cpu_seconds": round(statistics.median(b["cpu_seconds"] for b in figures), 2),
         **_shares(meter.task_cpu[warm_up], meter.task_cpu[-1]),
         **_exchanged(log, within, changes * len(figures)),
         "changelog_tasks": _tasks(log, "MapInArrow", within),
