@@ -4,8 +4,8 @@ Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but 
 measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
 is there; `buffering` and `views` have a file each. Measures may be hours apart, and on another
 machine of the kind, so each says which commit was measured, when, and by what processor. Those in
-`STEPPED` have steps, which are kept: with `--minutes` no further step begins after that time, and
-the same command goes on, also after an interrupt.
+`STEPPED` and `SCALE_MEASURES` have steps, which are kept: with `--minutes` no further step begins
+after that time, and the same command goes on, also after an interrupt.
 """
 
 from __future__ import annotations
@@ -64,14 +64,13 @@ COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
     "N7": measure_state_requests,
     "N7a": measure_changelog_requests,
     "N8": measure_hundreds,
-    **SCALE_MEASURES,
 }
 # Measures without a target, each kept in a file of its name.
 PARTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
     "buffering": measure_buffering,
     "views": measure_views,
 }
-NAMES = (*sorted((*MEASURES, *STEPPED)), *COSTS, *PARTS)
+NAMES = (*sorted((*MEASURES, *STEPPED)), *COSTS, *SCALE_MEASURES, *PARTS)
 
 
 def main() -> int:
@@ -117,6 +116,8 @@ def _taken(measure: str, size: Size, work: Path, steps: Steps) -> tuple[dict[str
     """The measure as it is kept, and whether every end state was right."""
     if measure in COSTS:
         return {"measured": _circumstances(), **COSTS[measure](size, work)}, True
+    if measure in SCALE_MEASURES:
+        return {"measured": _circumstances(), **SCALE_MEASURES[measure](size, work, steps)}, True
     if measure in PARTS:
         part = PARTS[measure](size, work)
         is_right = all(run["wrong"] is None for run in part["runs"])

@@ -12,8 +12,9 @@ from benchmarks.scale.columns import measure_columns
 from benchmarks.scale.commits import measure_commits
 from benchmarks.scale.files import measure_files
 from benchmarks.sizes import Size
+from benchmarks.steps import Steps
 
-SCALE_MEASURES: Mapping[str, Callable[[Size, Path], dict[str, Any]]] = {
+SCALE_MEASURES: Mapping[str, Callable[[Size, Path, Steps], dict[str, Any]]] = {
     "N8a": measure_cluster,
     "N8b": measure_files,
     "N8c": measure_backlog,

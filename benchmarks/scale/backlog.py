@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from benchmarks.ours import Ours
 from benchmarks.scale.fed_stream import fed_stream
 from benchmarks.session import CORES, open_session
 from benchmarks.sizes import Size
+from benchmarks.steps import Steps
 from benchmarks.stream_batches import appended, fill_topics, plan_of, run_stream
 from cdclake import naming
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
@@ -22,17 +24,21 @@ from cdclake.plan import Plan
 _FILES = 10  # of the backlog
 
 
-def measure_backlog(size: Size, work: Path) -> dict[str, Any]:
+def measure_backlog(size: Size, work: Path, steps: Steps) -> dict[str, Any]:
     """N8c: from the first batch to the last, Java's first minutes included."""
+    run = steps.take("backlog", partial(_run, size, work))
+    ours = {name: run[name] for name in ("events_per_second", "events_per_cpu_second")}
+    return {"ours": ours, "peers": {}, "target": {}, "met": True, "runs": [run]}
+
+
+def _run(size: Size, work: Path) -> Any:
     data = DataSet(
         folder=work / "data", rows=size.rows, changes=size.scale.backlog // _FILES, batches=_FILES,
         keys="zipf",
     ).make()  # fmt: skip
     with fed_stream(work, plan_of(1, "each_batch")) as (place, brokers):
         question = {"batches": [str(file) for file in data.batch_files], "brokers": brokers}
-        run = place.ask("benchmarks.scale.backlog", question)
-    ours = {name: run[name] for name in ("events_per_second", "events_per_cpu_second")}
-    return {"ours": ours, "peers": {}, "target": {}, "met": True, "runs": [run]}
+        return place.ask("benchmarks.scale.backlog", question)
 
 
 def take(

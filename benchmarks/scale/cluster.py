@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from benchmarks.ours import Ours
 from benchmarks.scale.fed_stream import fed_stream
 from benchmarks.session import PROJECT, open_session
 from benchmarks.sizes import Size
+from benchmarks.steps import Steps
 from benchmarks.stream_batches import BatchMeter, appended, fill_topics, plan_of, run_stream
 from benchmarks.threads import PYTHON, cpu_by_thread
 from cdclake import naming
@@ -41,9 +43,11 @@ _START_SECONDS = 60.0
 _EXECUTOR, _EXECUTOR_ID = "CoarseGrainedExecutorBackend", "--executor-id"
 
 
-def measure_cluster(size: Size, work: Path) -> dict[str, Any]:
+def measure_cluster(size: Size, work: Path, steps: Steps) -> dict[str, Any]:
     """N8a: twenty tables, which count, and one table, to compare with."""
-    runs = [_run(size, work, tables) for tables in (TABLES, 1)]
+    runs = [
+        steps.take(f"{tables} tables", partial(_run, size, work, tables)) for tables in (TABLES, 1)
+    ]
     ours = {name: runs[0][name] for name in (*TARGET, "broadcast_bytes_per_event")}
     exact = ("changelog_tasks", "state_tasks")
     met = all(ours[n] == TARGET[n] if n in exact else ours[n] <= TARGET[n] for n in TARGET)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from benchmarks.ours import Ours
 from benchmarks.scale.fed_stream import fed_stream
 from benchmarks.session import open_session
 from benchmarks.sizes import Size
+from benchmarks.steps import Steps
 from benchmarks.stream_batches import appended, fill_topics, plan_of, run_stream
 from cdclake import naming
 from cdclake.plan import Column, Plan
@@ -30,10 +32,14 @@ _KINDS = (
 )
 
 
-def measure_columns(size: Size, work: Path) -> dict[str, Any]:
+def measure_columns(size: Size, work: Path, steps: Steps) -> dict[str, Any]:
     """N8d: the cost of a change from batches of few and of many changes, with the states."""
     events = {NARROW: (size.events // 100, size.events), WIDE: size.scale.wide_events}
-    runs = [_run(size, work, columns, n) for columns, of in events.items() for n in of]
+    runs = [
+        steps.take(f"{columns} columns, {n} changes", partial(_run, size, work, columns, n))
+        for columns, of in events.items()
+        for n in of
+    ]
     costs = {columns: _us_per_change(runs, columns) for columns in events}
     ours = {f"us_per_change_of_{columns}_columns": round(us, 2) for columns, us in costs.items()}
     ours |= {f"us_per_value_of_{c}_columns": round(us / c, 3) for c, us in costs.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -24,6 +25,7 @@ from benchmarks.orders import ORDERS
 from benchmarks.ours import Ours
 from benchmarks.session import open_session
 from benchmarks.sizes import Size
+from benchmarks.steps import Steps
 from benchmarks.storage import in_folder
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each
@@ -32,11 +34,16 @@ from cdclake.jobs.maintenance.snapshot_expiration import remove_old_snapshots
 _TABLES = (ORDERS.changes, ORDERS.name)
 
 
-def measure_commits(size: Size, work: Path) -> dict[str, Any]:
+def measure_commits(size: Size, work: Path, steps: Steps) -> dict[str, Any]:
     """N8e: a batch after none, after a day's and after two months' commits, two minutes apart."""
     day, months = size.scale.commits
     subjects = ((0, False), (day, False), (months, False), (months, True))
-    runs = [_run(size, work, commits, is_thinned) for commits, is_thinned in subjects]
+    runs = [
+        steps.take(
+            f"{commits}, thinned: {is_thinned}", partial(_run, size, work, commits, is_thinned)
+        )
+        for commits, is_thinned in subjects
+    ]
     ours = {f"cpu_seconds_after_{_named(run)}": run["cpu_seconds"] for run in runs}
     return {"ours": ours, "peers": {}, "target": {}, "met": True, "runs": runs}
 

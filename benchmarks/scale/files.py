@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from benchmarks.ours import Ours
 from benchmarks.requests import requests_so_far
 from benchmarks.session import open_session
 from benchmarks.sizes import Size
+from benchmarks.steps import Steps
 from benchmarks.storage import counted
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact
 
@@ -31,9 +33,13 @@ _COMPACTION, _AFTER = "compaction", "a batch after the compaction"
 _SCATTERED = Mix(inserts=0, updates=95)
 
 
-def measure_files(size: Size, work: Path) -> dict[str, Any]:
+def measure_files(size: Size, work: Path, steps: Steps) -> dict[str, Any]:
     """N8b: the same rows in few and in many files."""
-    runs = [run for files in size.scale.files for run in _runs(size, work, files)]
+    runs = [
+        run
+        for files in size.scale.files
+        for run in steps.take(f"{files} files", partial(_runs, size, work, files))
+    ]
     ours = {
         f"{figure}_in_{run['files']}_files": run[figure]
         for run in runs
