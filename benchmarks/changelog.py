@@ -10,38 +10,24 @@ A table's cost and a change's cost follow from batches of different sizes.
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from typing import Any
 
 from benchmarks.broker import running_broker
 from benchmarks.comparison import Arena
 from benchmarks.dataset import DataSet
 from benchmarks.kafka_records import records_of
-from benchmarks.metering import cpu_seconds
-from benchmarks.orders import ORDERS, PLAN
 from benchmarks.ours import Ours
-from benchmarks.requests import Requests, requests_so_far
-from benchmarks.session import CORES, open_session
+from benchmarks.session import open_session
 from benchmarks.sizes import Size
 from benchmarks.storage import Storage, far_away, in_folder
-from benchmarks.stream_fakes import FixedPlan, MemoryStore, NoOperations
+from benchmarks.stream_batches import Apply, appended, fill_topics, plan_of, run_stream
 from cdclake import naming
-from cdclake.jobs.stream import streaming_query
-from cdclake.jobs.stream.batch import MicroBatch
-from cdclake.jobs.stream.streaming_query import read_topics
-from cdclake.jobs.stream.topic_check import KafkaTopics
-from cdclake.plan import Plan
 
 MANY, HUNDREDS = 20, 300
-Apply = Literal["each_batch", "scheduled"]
 Target = Mapping[str, float]
 LOG_COST: Target = {
     "us_per_change": 15.0, "seconds_per_table": 0.05, "changes_per_cpu_second": 60_000.0,
@@ -177,18 +163,6 @@ def fitted(runs: Sequence[Mapping[str, Any]]) -> Fit:
     return replace(fit, error=max(abs(median[key] - fit.of(*key)) for key in median))
 
 
-def plan_of(tables: int, apply: Apply) -> Plan:
-    """A plan of so many tables like `ORDERS`; `scheduled`: the stream updates no state."""
-    made = tuple(
-        replace(
-            ORDERS, name=f"orders_{n}", table=f"orders_{n}", topic=f"bench.public.orders_{n}",
-            apply=apply,
-        )
-        for n in range(tables)
-    )  # fmt: skip
-    return replace(PLAN, tables=made, mode="scheduled")
-
-
 def take(
     *,
     warehouse: str,
@@ -204,73 +178,10 @@ def take(
     spark = open_session(Ours.jars, Ours.settings(warehouse), Path(scratch))
     try:
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{plan.lake_database}")
-        expected = _fill(spark, plan, batches, brokers)
-        meter = _Meter(_micro_batch(spark, plan, brokers))
-        # One batch of the measurement's size after the other, each with its part of every topic.
-        streaming_query.MAX_OFFSETS_PER_CORE = changes // CORES
-        query = streaming_query.start(
-            read_topics(spark, plan, brokers), meter, plan, f"{scratch}/checkpoint"
-        )
-        query.awaitTermination()
-        meter.look()
-        names = (f"{naming.CATALOG}.{plan.lake_database}.{t.changes}" for t in plan.tables)
-        assert sum(spark.table(name).count() for name in names) == expected
-        return meter.figures()
+        records = (records_of(spark.read.parquet(batch), refuse=False) for batch in batches)
+        expected = fill_topics(plan, records, brokers)
+        figures = run_stream(spark, plan, brokers, scratch, changes)
+        assert appended(spark, plan) == expected
+        return figures
     finally:
         spark.stop()
-
-
-def _fill(spark: SparkSession, plan: Plan, batches: Sequence[str], brokers: dict[str, str]) -> int:
-    """Write the changes of all batches to the topics, in their order; return their number."""
-    expected = 0
-    for batch in batches:
-        records = _spread(records_of(spark.read.parquet(batch), refuse=False), plan)
-        expected += records.count()
-        sent = records.select("topic", "key", "value")
-        sent.write.format("kafka").options(**brokers).save()
-    return expected
-
-
-def _micro_batch(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> MicroBatch:
-    plans: Any = FixedPlan(plan)
-    control: Any = MemoryStore()
-    return MicroBatch(plans, control, brokers, NoOperations(), KafkaTopics(spark, brokers))
-
-
-def _spread(records: DataFrame, plan: Plan) -> DataFrame:
-    """The records divided among the tables' topics, each topic in its order."""
-    tables = len(plan.tables)
-    topic = F.concat(F.lit("bench.public.orders_"), (F.col("offset") % tables).cast("string"))
-    topics = records.withColumn("topic", topic)
-    return topics.repartition(4, "topic").sortWithinPartitions("topic", "offset")
-
-
-@dataclass(slots=True)
-class _Meter:
-    """The stream's function, with a look at what was spent before each batch."""
-
-    process: MicroBatch
-    spent: list[tuple[float, float, Requests]] = field(default_factory=list)
-
-    def __call__(self, records: DataFrame, number: int) -> None:
-        self.look()
-        self.process(records, number)
-
-    def look(self) -> None:
-        """Note what was spent so far."""
-        self.spent.append((time.monotonic(), cpu_seconds(), requests_so_far()))
-
-    def figures(self) -> list[Mapping[str, Any]]:
-        """Return what each batch took, from one look to the next."""
-        found: list[Mapping[str, Any]] = []
-        for before, after in pairwise(self.spent):
-            requests = after[2] - before[2]
-            found.append(
-                {
-                    "seconds": after[0] - before[0],
-                    "cpu_seconds": after[1] - before[1],
-                    "s3": requests.s3,
-                    "glue": requests.glue,
-                }
-            )
-        return found

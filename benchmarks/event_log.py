@@ -43,6 +43,9 @@ class EventLog:
     ends: dict[int, float] = field(default_factory=dict)  # of jobs
     actions: dict[str, str] = field(default_factory=dict)  # by execution, where Spark says it
     spent: dict[int, list[float]] = field(default_factory=dict)  # by stage, each task's CPU
+    fetched: list[tuple[float, int]] = field(default_factory=list)  # by a task from other executors
+    broadcast: list[tuple[float, int]] = field(default_factory=list)  # received by an executor
+    _now: float = 0.0  # the newest job's begin: block updates have no time
 
     @classmethod
     def read(cls, folder: Path) -> EventLog:
@@ -71,10 +74,33 @@ class EventLog:
             query.cpu_seconds += sum(tasks)
         return list(found.values())
 
+    def tasks_of(self, operator: str, within: Moments) -> list[int]:
+        """Return the number of tasks of each job with this operator that began meanwhile.
+
+        Within a streaming query's batch every job has the name of the query.
+        """
+        return [
+            sum(len(self.spent.get(stage, ())) for stage in job["Stage IDs"])
+            for job in self.jobs.values()
+            if within[0] <= job["Submission Time"] <= within[1] and _has(job, operator)
+        ]
+
+    def exchanged_bytes(self, within: Moments) -> tuple[int, int]:
+        """Return bytes that tasks fetched from other executors, and bytes of broadcasts.
+
+        An executor receives a broadcast from the driver or from another executor.
+        """
+        fetched, broadcast = (
+            sum(size for at, size in of_kind if within[0] <= at <= within[1])
+            for of_kind in (self.fetched, self.broadcast)
+        )
+        return fetched, broadcast
+
     def _take(self, event: Mapping[str, Any]) -> None:
         match event["Event"].rpartition(".")[2]:
             case "SparkListenerJobStart":
                 self.jobs[event["Job ID"]] = dict(event)
+                self._now = event["Submission Time"]
             case "SparkListenerJobEnd":
                 self.ends[event["Job ID"]] = event["Completion Time"]
             case "SparkListenerSQLExecutionStart":
@@ -82,6 +108,13 @@ class EventLog:
             case "SparkListenerTaskEnd":
                 spent = event["Task Metrics"]["Executor CPU Time"] / 1e9
                 self.spent.setdefault(event["Stage ID"], []).append(spent)
+                reads = event["Task Metrics"].get("Shuffle Read Metrics", {})
+                self.fetched.append((self._now, reads.get("Remote Bytes Read", 0)))
+            case "SparkListenerBlockUpdated":
+                block = event["Block Updated Info"]
+                is_driver = block["Block Manager ID"]["Executor ID"] == "driver"
+                if block["Block ID"].startswith("broadcast_") and not is_driver:
+                    self.broadcast.append((self._now, block["Memory Size"] + block["Disk Size"]))
 
     def _name(self, execution: str, job: Mapping[str, Any]) -> str:
         action = self.actions.get(execution) or job["Stage Infos"][-1]["Stage Name"]
@@ -98,6 +131,11 @@ def idle_seconds(queries: Sequence[Query], seconds: float) -> float:
         busy += max(query.ended - max(query.began, reached), 0.0)
         reached = max(reached, query.ended)
     return max(seconds - busy, 0.0)
+
+
+def _has(job: Mapping[str, Any], operator: str) -> bool:
+    found = (rdd for stage in job["Stage Infos"] for rdd in stage["RDD Info"])
+    return any(operator in f"{rdd['Name']} {rdd.get('Scope')}" for rdd in found)
 
 
 def _function_at(file: Path, line: int) -> str:

@@ -6,8 +6,9 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +28,7 @@ from benchmarks.results import Bound, Measure, Run, median_of
 from benchmarks.session import PROJECT
 from benchmarks.sizes import Size
 from benchmarks.source_fixture import create_tables, fill_table
+from benchmarks.steps import Steps
 from benchmarks.storage import in_folder
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.local import lifecycle, shutdown
@@ -40,28 +42,40 @@ _PEERS = PROJECT / "benchmarks" / "peers"
 _PYTHON = PROJECT / "build" / "venvs" / "dlt" / "bin" / "python"
 
 
-def measure_first_load(size: Size, work: Path) -> Measure:
-    """P5: every contender in turn, on the same PostgreSQL, each into a lake that is empty."""
-    data = DataSet(
-        folder=work / "data", rows=size.loaded, changes=1, batches=0, keys="uniform"
-    ).make()
-    with Arena(work, in_folder).place("first-load") as place:
-        question = {"base": str(data.base), "rows": size.loaded, "rounds": size.rounds}
-        answers = place.ask("benchmarks.first_load", question)
-    about = {"subject": "first load", "rows": size.loaded}
-    runs = [Run(name, about, found["wrong"], found["figures"]) for name, found in answers.items()]
+def measure_first_load(size: Size, work: Path, steps: Steps) -> Measure:
+    """P5: every contender in turn, each round a step, from the same rows into an empty lake."""
+    arena = Arena(work, in_folder)
+
+    def taken(contender: str) -> Any:
+        data = DataSet(
+            folder=work / "data", rows=size.loaded, changes=1, batches=0, keys="uniform"
+        ).make()
+        with arena.place("first-load") as place:
+            question = {"contender": contender, "base": str(data.base), "rows": size.loaded}
+            return place.ask("benchmarks.first_load", question)
+
+    answers: dict[str, list[Any]] = {contender: [] for contender in (OURS, *TARGETS)}
+    for number in range(1, size.rounds + 1):
+        for contender, rounds in answers.items():
+            rounds.append(steps.take(f"{contender}, round {number}", partial(taken, contender)))
+    runs = [_run(contender, size.loaded, rounds) for contender, rounds in answers.items()]
     peers = {peer: median_of(runs, peer) for peer in TARGETS}
     return Measure(ours=median_of(runs, OURS), peers=peers, targets=TARGETS, runs=runs)
 
 
-def take(*, warehouse: str, scratch: str, base: str, rows: int, rounds: int) -> dict[str, Any]:
-    """By contender the figures of each round, and how its last table was wrong, if it was.
+def _run(contender: str, rows: int, rounds: Sequence[Mapping[str, Any]]) -> Run:
+    wrong = next((each["wrong"] for each in rounds if each["wrong"] is not None), None)
+    about = {"subject": "first load", "rows": rows}
+    return Run(contender, about, wrong, [each["figures"] for each in rounds])
+
+
+def take(*, warehouse: str, scratch: str, contender: str, base: str, rows: int) -> dict[str, Any]:
+    """Return the figures of one first load, and how its table was wrong, if it was.
 
     `seconds` end with the commit that completes the table. CPU and memory are those of all that
     runs: PostgreSQL, and for ours the whole lake until its stream is up.
     """
     folder, data = Path(warehouse), Path(base)
-    found: dict[str, Any] = {}
     with source_of(folder / "home", PLAN) as (home, dsn):
         create_tables(dsn, [ORDERS])
         fill_table(dsn, ORDERS, data, folder)
@@ -71,17 +85,10 @@ def take(*, warehouse: str, scratch: str, base: str, rows: int, rounds: int) -> 
             ADBC: lambda: _by_loader("adbc_load.py", folder / "loader", dsn, data),
             THROUGH_KAFKA: lambda: _by_ours(home, "initial", data, rows),
         }
-        for name, load in loads.items():
-            taken = []
-            for _ in range(rounds):
-                lifecycle.up_bare(
-                    home, PLAN, None
-                )  # everybody has the same idle servers beside them
-                taken.append(load())
-                shutdown.down(home, purge=True)
-            wrong = next((wrong for _, wrong in taken if wrong is not None), None)
-            found[name] = {"wrong": wrong, "figures": [figures for figures, _ in taken]}
-    return found
+        lifecycle.up_bare(home, PLAN, None)  # the same idle servers for every contender
+        figures, wrong = loads[contender]()
+        shutdown.down(home, purge=True)
+    return {"wrong": wrong, "figures": figures}
 
 
 def _by_ours(home: Home, mode: Any, base: Path, rows: int) -> tuple[Mapping[str, Any], str | None]:

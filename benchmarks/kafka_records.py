@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,17 +15,22 @@ REFUSED_EVERY = 1000
 _TOO_LARGE = "12345678901.00"  # for numeric(12,2)
 
 
-def records_of(changes: DataFrame, *, refuse: bool) -> DataFrame:
+def records_of(
+    changes: DataFrame, *, refuse: bool, added: Mapping[str, str] | None = None
+) -> DataFrame:
     """Records of the table's topic, one for each change in the log's columns, at its offset.
 
     With `refuse`, each event whose offset `REFUSED_EVERY` divides has a price that its type cannot
-    hold; a delete among them has no price, and is accepted.
+    hold; a delete among them has no price, and is accepted. `added` are further columns and the SQL
+    of their values.
     """
     price = F.col("price")
     if refuse:
         is_refused = (F.col(naming.OFFSET) % REFUSED_EVERY == 0) & price.isNotNull()
         price = F.when(is_refused, F.lit(_TOO_LARGE)).otherwise(price)
-    row = F.struct(*(price.alias(c) if c == "price" else F.col(c) for c in COLUMNS))
+    values = [price.alias(c) if c == "price" else F.col(c) for c in COLUMNS]
+    further = [F.expr(value).alias(column) for column, value in (added or {}).items()]
+    row = F.struct(*values, *further)
     event = F.struct(
         F.lit(None).cast("string").alias("before"),
         F.when(F.col(naming.OP) != "d", row).alias("after"),

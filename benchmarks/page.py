@@ -18,6 +18,7 @@ from benchmarks.contenders import CONTENDERS, OURS
 from benchmarks.page_text import (
     COST_TITLES,
     FITTED,
+    FITTED_COSTS,
     INTRODUCTION,
     KINDS,
     PER_TEN_MILLION,
@@ -25,6 +26,7 @@ from benchmarks.page_text import (
     TITLES,
     WORDS,
 )
+from benchmarks.scale.run_tables import run_tables
 from benchmarks.session import PROJECT
 
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
@@ -87,7 +89,8 @@ def _costs(costs: Mapping[str, Any]) -> Iterator[str]:
     yield _table(("cost", "measured", "target"), rows)
     for name, cost in costs.items():
         yield f"{COST_TITLES[name]}: {_circumstances(cost['measured'])}"
-    yield from _fits({n: cost["runs"] for n, cost in costs.items() if len(cost["runs"]) == 4})
+    yield from _fits({name: costs[name]["runs"] for name in FITTED_COSTS if name in costs})
+    yield from run_tables(costs)
 
 
 def _fits(runs: Mapping[str, list[Mapping[str, Any]]]) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from benchmarks.scale.run_tables import SCALE_TITLES
+
 # Costs that have no peer.
 COST_TITLES = {
     "N1": "The stream's batches with the states, read from Kafka",
@@ -9,7 +11,9 @@ COST_TITLES = {
     "N7": "Requests to S3 and Glue, 30 ms and 80 ms away, with the states",
     "N7a": "Requests to S3 and Glue, 30 ms and 80 ms away, changelogs only",
     "N8": "A batch of 300 tables with their states, read from Kafka",
+    **SCALE_TITLES,
 }
+FITTED_COSTS = ("N1", "N1a")
 FITTED = (
     "The CPU seconds of a batch are a + b x tables + c x changes, fitted by least squares to the "
     "medians of batches of these sizes:\n"

@@ -3,9 +3,9 @@
 Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but of the full size: a
 measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
 is there; `buffering` and `views` have a file each. Measures may be hours apart, and on another
-machine of the kind, so each says which commit was measured, when, and by what processor. P1, P2, P6
-and P9 have steps, which are kept: with `--minutes` no further step begins after that time, and the
-same command goes on, also after an interrupt.
+machine of the kind, so each says which commit was measured, when, and by what processor. Those in
+`STEPPED` and `SCALE_MEASURES` have steps, which are kept: with `--minutes` no further step begins
+after that time, and the same command goes on, also after an interrupt.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from benchmarks.decode import measure_decode
 from benchmarks.first_load import measure_first_load
 from benchmarks.machine import machine, versions
 from benchmarks.results import Measure
+from benchmarks.scale import SCALE_MEASURES
 from benchmarks.session import PROJECT
 from benchmarks.sizes import SIZES, Size
 from benchmarks.steps import Steps, Unfinished
@@ -46,13 +47,13 @@ RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
 MEASURES: dict[str, Callable[[Size, Path], Measure]] = {
     "P3": measure_append,
     "P4": measure_decode,
-    "P5": measure_first_load,
     "P7": measure_reading,
     "P8": measure_maintenance,
 }
 STEPPED: dict[str, Callable[[Size, Path, Steps], Measure]] = {
     "P1": measure_apply,
     "P2": measure_growth,
+    "P5": measure_first_load,
     "P6": measure_streaming,
     "P9": measure_far,
 }
@@ -69,7 +70,7 @@ PARTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
     "buffering": measure_buffering,
     "views": measure_views,
 }
-NAMES = (*sorted((*MEASURES, *STEPPED)), *COSTS, *PARTS)
+NAMES = (*sorted((*MEASURES, *STEPPED)), *COSTS, *SCALE_MEASURES, *PARTS)
 
 
 def main() -> int:
@@ -115,6 +116,8 @@ def _taken(measure: str, size: Size, work: Path, steps: Steps) -> tuple[dict[str
     """The measure as it is kept, and whether every end state was right."""
     if measure in COSTS:
         return {"measured": _circumstances(), **COSTS[measure](size, work)}, True
+    if measure in SCALE_MEASURES:
+        return {"measured": _circumstances(), **SCALE_MEASURES[measure](size, work, steps)}, True
     if measure in PARTS:
         part = PARTS[measure](size, work)
         is_right = all(run["wrong"] is None for run in part["runs"])

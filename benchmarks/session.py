@@ -14,8 +14,10 @@ MEMORY = "3g"
 CORES = 2
 
 
-def open_session(jars: str, settings: Mapping[str, str], scratch: Path) -> SparkSession:
-    """A local session with the jars of a folder below the project; Java's own compilers, both."""
+def open_session(
+    jars: str, settings: Mapping[str, str], scratch: Path, master: str = f"local[{CORES}]"
+) -> SparkSession:
+    """Open a session with the jars of a folder below the project; Java's own compilers, both."""
     os.environ.pop("SPARK_CONF_DIR", None)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     logging = (PROJECT / "cdclake" / "local" / "lake" / "log4j2.properties").as_uri()
@@ -35,7 +37,7 @@ def open_session(jars: str, settings: Mapping[str, str], scratch: Path) -> Spark
         # Two cores and small batches: Spark's default of 200 would measure its scheduler.
         "spark.sql.shuffle.partitions": str(CORES),
     }
-    builder = SparkSession.builder.master(f"local[{CORES}]").appName("benchmarks")
+    builder = SparkSession.builder.master(master).appName("benchmarks")
     for name, value in {**everybody, **settings}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

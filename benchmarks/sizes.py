@@ -28,6 +28,17 @@ class Buffering:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How large the lakes of the scale measures are."""
+
+    files: tuple[int, int]  # of a state: few, and many
+    scattered: int  # keys in a batch over these files
+    backlog: int  # events of one table that wait
+    wide_events: tuple[int, int]  # in a batch of a table of many columns: few, and many
+    commits: tuple[int, int]  # before the batches that are measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
     """Rows of the table, changes a batch, batches with their warm-up, and how keys are drawn."""
 
@@ -44,6 +55,7 @@ class Size:
     viewed: int  # rows of the table whose view is read
     streaming: Streaming
     buffering: Buffering
+    scale: Scale
     measures: tuple[str, ...]
 
 
@@ -65,6 +77,13 @@ SIZES = {
             tables=20, backlog=300_000, first_rate=8000, probe_seconds=60, hold_seconds=300
         ),
         buffering=Buffering(seconds=2_715, buffer_seconds=(60, 300, 900), records_a_second=50),
+        scale=Scale(
+            files=(8, 8_000),
+            scattered=10_000,
+            backlog=3_000_000,
+            wide_events=(1_000, 10_000),
+            commits=(720, 43_200),
+        ),
         measures=EVERY,
     ),
     "short": Size(
@@ -83,6 +102,13 @@ SIZES = {
             tables=20, backlog=100_000, first_rate=4000, probe_seconds=45, hold_seconds=60
         ),
         buffering=Buffering(seconds=190, buffer_seconds=(10, 30, 60), records_a_second=50),
+        scale=Scale(
+            files=(8, 2_000),
+            scattered=10_000,
+            backlog=600_000,
+            wide_events=(500, 4_000),
+            commits=(720, 5_000),
+        ),
         measures=("P1", "P3", "P4"),
     ),
     "tiny": Size(
@@ -101,6 +127,9 @@ SIZES = {
             tables=6, backlog=2_000, first_rate=100, probe_seconds=25, hold_seconds=25
         ),
         buffering=Buffering(seconds=5, buffer_seconds=(1, 2, 4), records_a_second=20),
+        scale=Scale(
+            files=(2, 40), scattered=500, backlog=4_000, wide_events=(100, 500), commits=(20, 200)
+        ),
         measures=EVERY,
     ),
 }

@@ -51,10 +51,23 @@ def in_folder(folder: Path) -> Iterator[Storage]:
 @contextmanager
 def far_away(folder: Path) -> Iterator[Storage]:
     """An empty bucket and catalog, 30 ms and 80 ms away; gone when the block ends."""
+    with _aws(folder) as storage:
+        yield storage
+
+
+@contextmanager
+def counted(folder: Path) -> Iterator[Storage]:
+    """Yield the same without the distance: requests are counted, and answered at once."""
+    with _aws(folder, "--near") as storage:
+        yield storage
+
+
+@contextmanager
+def _aws(folder: Path, *options: str) -> Iterator[Storage]:
     folder.mkdir(parents=True)
     port = free_port()
     address = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "benchmarks.latency_proxy", "--port", str(port)]
+    command = [sys.executable, "-m", "benchmarks.latency_proxy", "--port", str(port), *options]
     login = Login("local", "local")
     keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
     with (folder / "server.log").open("wb") as log:

@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,9 @@ from pandas.util import hash_array
 log = logging.getLogger("cdclake.state")
 
 MAX_BYTES = 8 << 30  # on disk
-MAX_OPEN = 4000  # of a process: Linux maps some 65,000 files
+# Of a process, which would open all of them in each batch if it had more: Linux maps some 65,000.
+MAX_OPEN = 16_000
+CONCURRENT_READS = 4  # each holds the keys of a file
 INDEX_FOLDER = "cdclake-key-index"
 _TEXT = "text"
 _UUID_LENGTH, _DASHES = 36, [8, 13, 18, 23]
@@ -126,12 +129,39 @@ class KeyIndexes:
         kind = wanted.kind
         index = self._known(path, kind) or self._known(path, _TEXT)
         if index is None:
-            columns = read_keys()
-            keys = sorted_keys(columns)
-            index = _indexed(keys if keys.kind == kind else _as_texts(columns))
-            self._keep(path, index)
-            self._save(path, index)
+            made = _indexed(_as_kind(kind, read_keys()))
+            # The stored one is only mapped: made ones would hold all keys of a state in memory.
+            index = self._known(path, made.keys.kind) if self._save(path, made) else None
+            if index is None:
+                index = made
+                self._keep(path, made)
         return index.look_up(*wanted.as_kind(index.keys.kind))
+
+    def make(
+        self, paths: Sequence[str], kind: str, read_keys: Callable[[str], Sequence[pa.Array]]
+    ) -> None:
+        """Make the indexes of the data files that have none, some at a time.
+
+        `read_keys` reads a file's key columns. It mostly waits for S3, which takes minutes for
+        thousands of files one after the other. Without room on the disk none is made.
+        """
+        missing = [path for path in paths if not self._has(path, kind)]
+        if len(missing) < 2:
+            return
+
+        def made(path: str) -> bool:
+            return self._save(path, _indexed(_as_kind(kind, read_keys(path))))
+
+        with ThreadPoolExecutor(CONCURRENT_READS) as threads:
+            for is_stored in threads.map(made, missing):
+                if not is_stored:
+                    threads.shutdown(cancel_futures=True)
+                    return
+
+    def _has(self, path: str, kind: str) -> bool:
+        kinds = (kind, _TEXT)
+        is_open = any((path, each) in self._open for each in kinds)
+        return is_open or any(self._place(path, each).exists() for each in kinds)
 
     def _known(self, path: str, kind: str) -> FileIndex | None:
         known = self._open.get((path, kind)) or self._load(path, kind)
@@ -187,7 +217,8 @@ class KeyIndexes:
             second = second.to_numpy() if kind == "uuid" else second
         return FileIndex(SortedKeys(kind, first, second), rows)
 
-    def _save(self, path: str, index: FileIndex) -> None:
+    def _save(self, path: str, index: FileIndex) -> bool:
+        """Store the index on disk; return whether there was room."""
         arrays = {"first": pa.array(index.keys.first), "rows": pa.array(index.rows)}
         if index.keys.second is not None:
             arrays["second"] = pa.array(index.keys.second)
@@ -203,6 +234,14 @@ class KeyIndexes:
             log.warning("no key index on disk: %s", error)
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
+            return False
+        return True
+
+
+def _as_kind(kind: str, columns: Sequence[pa.Array]) -> SortedKeys:
+    """Return a file's keys as those that are wanted, or as texts."""
+    keys = sorted_keys(columns)
+    return keys if keys.kind == kind else _as_texts(columns)
 
 
 def _indexed(keys: SortedKeys) -> FileIndex:

@@ -145,13 +145,14 @@ class _Work:
         key = self.target.table.key
         wanted = WantedKeys([self.folded.columns[name] for name in key])
         storage = self.target.file.storage
+
+        def read_keys(path: str) -> list[pa.Array]:
+            return read_key_columns(storage, path, key, self.schema)
+
+        _indexes().make([file.path for file in self.target.data_files], wanted.kind, read_keys)
         hits = _Hits(*(np.full(len(self.folded), -1, np.int64) for _ in range(2)))
         for number, file in enumerate(self.target.data_files):
-            mine, rows = _indexes().look_up(
-                file.path,
-                wanted,
-                partial(read_key_columns, storage, file.path, key, self.schema),
-            )
+            mine, rows = _indexes().look_up(file.path, wanted, partial(read_keys, file.path))
             hits.files[mine], hits.rows[mine] = number, rows
         self._leave_out_dead(hits)
         return hits

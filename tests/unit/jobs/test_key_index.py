@@ -1,12 +1,14 @@
 """Indexes of data files: exact for every type of key, bounded on disk, and never in the way."""
 
 import os
+import tracemalloc
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from random import Random
+from threading import Barrier
 
 import numpy as np
 import pyarrow as pa
@@ -140,6 +142,69 @@ def test_few_indexes_are_open_at_a_time(tmp_path: Path, monkeypatch: pytest.Monk
     for path in ("a", "b", "a", "c"):
         indexes.look_up(path, WantedKeys(keys), reading(keys))
     assert [path for path, _ in indexes._open] == ["a", "c"]
+
+
+def test_made_indexes_are_not_held_in_memory(tmp_path: Path) -> None:
+    indexes, keys = KeyIndexes(tmp_path), [pa.array(range(100_000))]
+    tracemalloc.start()
+    for number in range(8):
+        indexes.look_up(str(number), WantedKeys([pa.array([number])]), reading(keys))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 100_000 * 8
+
+
+def test_make_reads_only_files_without_an_index(tmp_path: Path) -> None:
+    indexes, read = KeyIndexes(tmp_path), []
+    for path in ("open", "on disk"):
+        indexes.put(path, [pa.array([1])])
+    indexes.look_up("open", WantedKeys([pa.array([1])]), never)
+
+    def read_keys(path: str) -> Columns:
+        read.append(path)
+        return [pa.array([len(path)])]
+
+    paths = ["open", "on disk", *(f"new {number}" for number in range(20))]
+    indexes.make(paths, "int", read_keys)
+    indexes.make(paths, "int", read_keys)
+    assert sorted(read) == sorted(paths[2:])
+    for path in paths[2:]:
+        mine, _ = indexes.look_up(path, WantedKeys([pa.array([len(path)])]), never)
+        assert mine.tolist() == [0]
+
+
+def test_make_reads_several_files_at_a_time(tmp_path: Path) -> None:
+    both = Barrier(2, timeout=10)
+
+    def read_keys(_: str) -> Columns:
+        both.wait()  # raises if the other file is not read meanwhile
+        return [pa.array([1])]
+
+    KeyIndexes(tmp_path).make(["a", "b"], "int", read_keys)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_make_raises_the_failure_of_a_read(tmp_path: Path) -> None:
+    def read_keys(path: str) -> Columns:
+        raise FileNotFoundError(path)
+
+    with pytest.raises(FileNotFoundError):
+        KeyIndexes(tmp_path).make(["a", "b"], "int", read_keys)
+
+
+def test_make_stops_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    read = []
+
+    def read_keys(path: str) -> Columns:
+        read.append(path)
+        return [pa.array([1])]
+
+    monkeypatch.setattr(Path, "replace", is_full)
+    KeyIndexes(tmp_path).make([str(number) for number in range(1000)], "int", read_keys)
+    assert len(read) < 1000
 
 
 def test_a_full_disk_means_no_index(
