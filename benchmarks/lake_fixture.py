@@ -91,7 +91,7 @@ def both_compilers() -> Iterator[None]:
 
     with (
         mock.patch.object(supervisor_client, "ensure", ensure_with_both),
-        mock.patch.object(spark_jobs, "_compilers", lambda job: []),
+        mock.patch.object(spark_jobs, "_ONE_COMPILER", ()),
     ):
         yield
 
