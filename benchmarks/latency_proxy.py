@@ -1,8 +1,9 @@
 """`python -m benchmarks.latency_proxy --port N --data DIR`: the local S3 and Glue, further off.
 
 Each request is counted and waits first, as a round trip to AWS would have it wait; then the local
-lake's own server answers it. That server shares the machine with whoever is measured: seconds from
-here compare with each other, with those of tables in a folder they do not.
+lake's own server answers it. With `--near` it is only counted. That server shares the machine with
+whoever is measured: seconds from here compare with each other, with those of tables in a folder
+they do not.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,8 @@ LATENCY_SECONDS = {"s3": 0.030, "glue": 0.080}
 class FarAws:
     """The local S3 and Glue, behind a count and a wait."""
 
-    def __init__(self, near: DurableAws) -> None:
-        self._near = near
+    def __init__(self, near: DurableAws, latency: Mapping[str, float]) -> None:
+        self._near, self._latency = near, latency
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -40,7 +42,7 @@ class FarAws:
             _, service = scope(environ)
             with self._lock:
                 self._counts[service] += 1
-            time.sleep(LATENCY_SECONDS.get(service, 0.0))
+            time.sleep(self._latency.get(service, 0.0))
         return self._near(environ, body)
 
 
@@ -49,8 +51,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="S3 and Glue, some way off.")
     parser.add_argument("--port", required=True, type=int)
     parser.add_argument("--data", required=True, type=Path)
+    parser.add_argument("--near", action="store_true")
     args = parser.parse_args()
-    with Server(args.port, FarAws(DurableAws(args.data))) as server:
+    latency = {} if args.near else LATENCY_SECONDS
+    with Server(args.port, FarAws(DurableAws(args.data), latency)) as server:
         server.serve_forever()
     return 0
 

@@ -3,9 +3,9 @@
 Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but of the full size: a
 measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
 is there; `buffering` and `views` have a file each. Measures may be hours apart, and on another
-machine of the kind, so each says which commit was measured, when, and by what processor. P1, P2, P6
-and P9 have steps, which are kept: with `--minutes` no further step begins after that time, and the
-same command goes on, also after an interrupt.
+machine of the kind, so each says which commit was measured, when, and by what processor. P1, P2,
+P6, P9 and N10 have steps, which are kept: with `--minutes` no further step begins after that time,
+and the same command goes on, also after an interrupt.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from benchmarks.changelog import (
 from benchmarks.decode import measure_decode
 from benchmarks.first_load import measure_first_load
 from benchmarks.machine import machine, versions
+from benchmarks.race.measure import measure_race
 from benchmarks.results import Measure
 from benchmarks.session import PROJECT
 from benchmarks.sizes import SIZES, Size
@@ -55,6 +56,7 @@ STEPPED: dict[str, Callable[[Size, Path, Steps], Measure]] = {
     "P2": measure_growth,
     "P6": measure_streaming,
     "P9": measure_far,
+    "N10": measure_race,
 }
 # Costs in absolute units, without a peer.
 COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.history import Keys
@@ -28,6 +29,22 @@ class Buffering:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Race:
+    """How long each contender of N10 runs, and at which rates, in changes a second."""
+
+    tables: int
+    rows: int  # that a table opens with
+    common_rate: int  # at which everybody is measured
+    first_rates: Mapping[str, int]  # the first to be tried, by contender
+    most: int  # the greatest to be tried: what the source's core delivers
+    warm_up_seconds: float
+    trial_seconds: float
+    stretch_seconds: float
+    rounds: int
+    distances: tuple[str, ...] = ("near", "far")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
     """Rows of the table, changes a batch, batches with their warm-up, and how keys are drawn."""
 
@@ -44,10 +61,11 @@ class Size:
     viewed: int  # rows of the table whose view is read
     streaming: Streaming
     buffering: Buffering
+    race: Race
     measures: tuple[str, ...]
 
 
-EVERY = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9")
+EVERY = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "N10")
 SIZES = {
     "full": Size(
         rows=10_000_000,
@@ -65,6 +83,17 @@ SIZES = {
             tables=20, backlog=300_000, first_rate=8000, probe_seconds=60, hold_seconds=300
         ),
         buffering=Buffering(seconds=2_715, buffer_seconds=(60, 300, 900), records_a_second=50),
+        race=Race(
+            tables=20,
+            rows=10_000,
+            common_rate=1000,
+            first_rates={"ours": 4000, "spark_merge": 2000, "flink_upsert": 2000},
+            most=4500,
+            warm_up_seconds=60,
+            trial_seconds=120,
+            stretch_seconds=180,
+            rounds=3,
+        ),
         measures=EVERY,
     ),
     "short": Size(
@@ -83,6 +112,18 @@ SIZES = {
             tables=20, backlog=100_000, first_rate=4000, probe_seconds=45, hold_seconds=60
         ),
         buffering=Buffering(seconds=190, buffer_seconds=(10, 30, 60), records_a_second=50),
+        race=Race(
+            tables=20,
+            rows=10_000,
+            common_rate=1000,
+            first_rates={"ours": 4000, "spark_merge": 2000, "flink_upsert": 2000},
+            most=4500,
+            warm_up_seconds=30,
+            trial_seconds=60,
+            stretch_seconds=60,
+            rounds=1,
+            distances=("near",),
+        ),
         measures=("P1", "P3", "P4"),
     ),
     "tiny": Size(
@@ -101,6 +142,18 @@ SIZES = {
             tables=6, backlog=2_000, first_rate=100, probe_seconds=25, hold_seconds=25
         ),
         buffering=Buffering(seconds=5, buffer_seconds=(1, 2, 4), records_a_second=20),
+        race=Race(
+            tables=3,
+            rows=100,
+            common_rate=100,
+            first_rates={"ours": 100, "spark_merge": 100, "flink_upsert": 100},
+            most=100,
+            warm_up_seconds=5,
+            trial_seconds=25,
+            stretch_seconds=15,
+            rounds=1,
+            distances=("near",),
+        ),
         measures=EVERY,
     ),
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -14,22 +14,22 @@ ON_CORE = ("taskset", "--cpu-list", str(CONTENDER_CORE))
 _END_SECONDS = 30.0
 
 
-@contextmanager
-def running(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Iterator[int]:
-    """Run the command in the folder, with its output in a log there; yield its process id."""
+def start(command: Sequence[str], env: Mapping[str, str], folder: Path) -> subprocess.Popen[bytes]:
+    """Start the command in the folder, on its core, with its output in a log there."""
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [*ON_CORE, *command], env=env, cwd=folder, stdout=log, stderr=subprocess.STDOUT
         )
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End the process, if it has not ended."""
+    process.terminate()
     try:
-        yield process.pid
-    finally:
-        process.terminate()
-        try:
-            process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def lifetime_cpu_seconds(root: int) -> float:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.local.components.installed import REGION
 from cdclake.local.components.kafka import CLIENT_SETTINGS, Broker
 from cdclake.naming import CATALOG
