@@ -77,26 +77,34 @@ def wrong_rows(dsn: str, tables: Sequence[Table], rows: Path) -> dict[str, int]:
 def _wrong(dsn: str, table: Table, rows: Path) -> int:
     source = rows.with_suffix(".csv")
     _export(dsn, table, source)
+    try:
+        return differing_rows(table, source, rows)
+    finally:
+        source.unlink()
+
+
+def differing_rows(table: Table, source: Path, rows: Path) -> int:
+    """Return how many keys have no equal row in both the CSV file and the folder of Parquet.
+
+    The file has the source's rows as `_export` writes them.
+    """
     columns = {column.name: "VARCHAR" for column in table.columns}
     kept = ", ".join(_text(column) for column in table.columns)
     keys = ", ".join(DUCKDB.name(name) for name in table.key)
-    try:
-        with duckdb.connect(config={"threads": 1, "memory_limit": "2GB"}) as duck:
-            duck.execute(
-                f"CREATE TABLE source AS SELECT * FROM read_csv({DUCKDB.text(str(source))}, "
-                f"columns = {columns}, header = false, auto_detect = false, quote = '\"')"
-            )
-            files = DUCKDB.text(f"{rows}/*.parquet")
-            duck.execute(f"CREATE TABLE lake AS SELECT {kept} FROM read_parquet({files})")
-            differing = " UNION ALL ".join(
-                f"(SELECT {keys} FROM (FROM {one} EXCEPT ALL FROM {other}))"
-                for one, other in (("source", "lake"), ("lake", "source"))
-            )
-            counted = duck.execute(f"SELECT count(DISTINCT ({keys})) FROM ({differing})").fetchone()
-            assert counted is not None  # an aggregate has a row
-            return int(counted[0])
-    finally:
-        source.unlink()
+    differing = " UNION ALL ".join(
+        f"(SELECT {keys} FROM (FROM {one} EXCEPT ALL FROM {other}))"
+        for one, other in (("source", "lake"), ("lake", "source"))
+    )
+    with duckdb.connect(config={"threads": 1, "memory_limit": "2GB"}) as duck:
+        duck.execute(
+            f"CREATE TABLE source AS SELECT * FROM read_csv({DUCKDB.text(str(source))}, "
+            f"columns = {columns}, header = false, auto_detect = false, quote = '\"')"
+        )
+        files = DUCKDB.text(f"{rows}/*.parquet")
+        duck.execute(f"CREATE TABLE lake AS SELECT {kept} FROM read_parquet({files})")
+        counted = duck.execute(f"SELECT count(DISTINCT ({keys})) FROM ({differing})").fetchone()
+        assert counted is not None  # an aggregate has a row
+        return int(counted[0])
 
 
 def _export(dsn: str, table: Table, file: Path) -> None:
