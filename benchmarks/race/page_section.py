@@ -33,7 +33,7 @@ def race_bars(measure: Mapping[str, Any]) -> dict[str, float | str]:
     for run in measure["runs"]:
         seconds = [figures["seconds"] for figures in run["figures"]]
         bar = statistics.median(seconds) if seconds else f"wrong: {run['wrong']}"
-        bars[f"{run['contender']}, {run['subject']}"] = bar
+        bars[f"{run['contender']} {run['subject']}"] = bar
     return bars
 
 

@@ -192,6 +192,6 @@ def test_the_page_has_the_race_near_and_far() -> None:
     assert "| ours | near | 4,500* | 5,000 | 5,000 | 6.0 | 11.0 | 12.5 | 1,200 | 80 |" in text
     assert "wrong: 2 rows differ from the source" in text
     bars = race_bars(kept)
-    assert bars["ours, near"] == 11.0
-    assert bars["spark_merge, near"] == "wrong: 2 rows differ from the source"
+    assert bars["ours near"] == 11.0
+    assert bars["spark_merge near"] == "wrong: 2 rows differ from the source"
     assert bar_chart("N10", bars, unit="s", ours="ours").count('class="ours"') == 1
