@@ -30,11 +30,11 @@ class Buffering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Race:
-    """How long each contender of N10 runs, and at which rates, in changes a second."""
+    """Durations and rates of the contenders of N10; rates are changes a second."""
 
     tables: int
     rows: int  # that a table opens with
-    common_rate: int  # at which everybody is measured
+    common_rate: int  # of a stretch by every contender
     first_rates: Mapping[str, int]  # the first to be tried, by contender
     most: int  # the greatest to be tried: what the source's core delivers
     warm_up_seconds: float
@@ -116,11 +116,11 @@ SIZES = {
             tables=20,
             rows=10_000,
             common_rate=1000,
-            first_rates={"ours": 4000, "spark_merge": 2000, "flink_upsert": 2000},
-            most=4500,
-            warm_up_seconds=30,
-            trial_seconds=60,
-            stretch_seconds=60,
+            first_rates={"ours": 4000, "spark_merge": 3000, "flink_upsert": 4000},
+            most=4000,
+            warm_up_seconds=20,
+            trial_seconds=45,
+            stretch_seconds=45,
             rounds=1,
             distances=("near",),
         ),
@@ -148,9 +148,9 @@ SIZES = {
             common_rate=100,
             first_rates={"ours": 100, "spark_merge": 100, "flink_upsert": 100},
             most=100,
-            warm_up_seconds=5,
-            trial_seconds=25,
-            stretch_seconds=15,
+            warm_up_seconds=1,
+            trial_seconds=12,
+            stretch_seconds=12,
             rounds=1,
             distances=("near",),
         ),

@@ -11,12 +11,13 @@ import psutil
 
 SURROUNDINGS_CORE, CONTENDER_CORE = 0, 1
 ON_CORE = ("taskset", "--cpu-list", str(CONTENDER_CORE))
+LOG = "contender.log"
 _END_SECONDS = 30.0
 
 
 def start(command: Sequence[str], env: Mapping[str, str], folder: Path) -> subprocess.Popen[bytes]:
     """Start the command in the folder, on its core, with its output in a log there."""
-    with (folder / "log").open("wb") as log:
+    with (folder / LOG).open("wb") as log:
         return subprocess.Popen(
             [*ON_CORE, *command], env=env, cwd=folder, stdout=log, stderr=subprocess.STDOUT
         )

@@ -30,12 +30,13 @@ from benchmarks.requests import requests_so_far
 from benchmarks.source_fixture import create_tables
 from cdclake.local.demo.freshness import freshness
 from cdclake.local.lake.lake import LocalLake
+from cdclake.local.process.supervisor_client import log_tail
 
 _ARRIVAL_SECONDS, _POLL_SECONDS = 900.0, 1.0
 
 
 class Sight(Protocol):
-    """When readers see what was written."""
+    """View of a reader: the time at which it sees what was written."""
 
     def await_arrival(self) -> None:
         """Return when readers see everything that was written before the call."""
@@ -71,6 +72,7 @@ class PeersSight:
     lake: LocalLake
     traffic: ZipfTraffic
     pid: int
+    log: Path
     sightings: Sightings
 
     def await_arrival(self) -> None:
@@ -81,7 +83,8 @@ class PeersSight:
         for table in self.lake.plan.tables:
             while not self.sightings.has_all(table, last[table.name]):
                 if not _runs(self.pid) or time.monotonic() > deadline:
-                    raise RuntimeError(f"the last row of {table.name} has not arrived")
+                    said = log_tail(self.log)
+                    raise RuntimeError(f"the last row of {table.name} is missing:\n{said}")
                 time.sleep(_POLL_SECONDS)
 
     def ages_between(self, start: float, stop: float) -> list[tuple[float, int]]:
@@ -170,12 +173,12 @@ def ground_of(
 
 
 def _seen(contender: Running, racer: Racer, traffic: ZipfTraffic) -> Ground:
-    """Return the ground when the tables have the rows with which they open."""
+    """Return the ground when the tables have their opening rows."""
     lake = contender.lake
     os.environ[ENDPOINT] = lake.s3
     sight: Sight = OurSight(lake)
     if racer.command is not None:
-        sight = PeersSight(lake, traffic, contender.pid, Sightings(lake))
+        sight = PeersSight(lake, traffic, contender.pid, contender.log, Sightings(lake))
     sight.await_arrival()
     return Ground(lake, traffic, sight, contender)
 

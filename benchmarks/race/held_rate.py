@@ -9,7 +9,7 @@ from cdclake.local.demo.freshness import freshness
 
 Ages = Callable[[float, float], list[tuple[float, int]]]
 _KEPT_UP = 0.95  # of the rate that was asked for; below it the source was the limit
-_SLACK_MS, _SLACK = 5000, 0.25  # by which the median age may grow: half a trigger, or a quarter
+_SLACK_MS, _SLACK = 5000, 0.25  # allowed growth of the median age: half a trigger, or a quarter
 _FIRST_PART, _MIDDLE = 0.25, 0.625  # of a trial: before the one nothing counts
 _STEP, _BACK = 1.5, 0.8
 _TRIALS = 6
@@ -17,7 +17,7 @@ _TRIALS = 6
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of a rate: changes a second that were written, and the growth of their age."""
+    """Outcome of a rate: changes a second that were written, and the growth of their age."""
 
     written: float
     growth: float  # seconds of age in a second
@@ -30,7 +30,7 @@ class Trial:
 
 
 def judged(rate: float, written: float, ages: Ages, begun: float, ended: float) -> Trial:
-    """Return what came of a rate that was asked for from `begun` to `ended`.
+    """Return the outcome of a rate that was asked for from `begun` to `ended`.
 
     It was held if the median age of the trial's end is hardly above that of its middle. A contender
     whose batches take long is given a quarter of its age: its ages rise and fall with each batch.

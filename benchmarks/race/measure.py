@@ -24,7 +24,7 @@ _TARGETS = {FLINK_UPSERT: Bound(">=", 5), SPARK_MERGE: Bound(">=", 8)}
 
 
 def measure_race(size: Size, work: Path, steps: Steps) -> Measure:
-    """Take N10; the figures on top are those of the distance at which ours does worst.
+    """Take N10; the figures on top are of the distance with the worst ratio.
 
     They are the CPU seconds of 100,000 changes at the rate that is common to all.
     """
@@ -33,7 +33,7 @@ def measure_race(size: Size, work: Path, steps: Steps) -> Measure:
         for distance in size.race.distances:
             for contender in RACERS:
                 step = f"{contender} {distance} {number + 1}"
-                leg = steps.take(step, partial(_leg, arena, size.race, contender, distance))
+                leg = steps.take(step, partial(take_leg, arena, size.race, contender, distance))
                 legs.setdefault((contender, distance), []).append(leg)
     runs = [run_of(contender, distance, found) for (contender, distance), found in legs.items()]
     return worst_subject(runs, OURS, lambda _: _TARGETS)
@@ -46,7 +46,8 @@ def run_of(contender: str, distance: str, legs: list[Mapping[str, Any]]) -> Run:
     return Run(contender, {"subject": distance}, said, [leg["figures"] for leg in legs])
 
 
-def _leg(arena: Arena, race: Race, contender: str, distance: str) -> Mapping[str, Any]:
+def take_leg(arena: Arena, race: Race, contender: str, distance: str) -> Mapping[str, Any]:
+    """Return the figures and the wrong rows of a leg, taken in a process by itself."""
     with arena.place(f"race-{contender}") as place:
         asked = {"contender": contender, "is_far": distance == FAR, "race": asdict(race)}
         found: Mapping[str, Any] = place.ask("benchmarks.race.leg", asked)

@@ -15,7 +15,7 @@ from psycopg import sql
 from benchmarks.contenders import OURS
 from benchmarks.lake_fixture import stream
 from benchmarks.race import flink, spark
-from benchmarks.race.contender_process import ON_CORE, end, start
+from benchmarks.race.contender_process import LOG, ON_CORE, end, start
 from cdclake.local import lifecycle, operations_backend, shutdown
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState, LocalLake, open_lake
@@ -33,6 +33,7 @@ class Running:
 
     lake: LocalLake
     pid: int  # all its processes are below
+    log: Path
     end: Callable[[], object]  # may be called again
 
 
@@ -60,12 +61,14 @@ class Racer:
         if self.command is None or self.variables is None:
             with _on_its_core():
                 lake = stream(home, plan)
-            return Running(lake, _pid_of_stream(home), partial(shutdown.pause, home, lake))
+            return Running(
+                lake, _pid_of_stream(home), home.log(STREAM), partial(shutdown.pause, home, lake)
+            )
         replace(LakeState.load(home), paused=True).save(home)  # all but our stream
         lifecycle.up(home, plan, "a benchmark's", None)
         lake = open_lake(home)
         process = start(self.command(lake, folder), self.variables(lake, folder), folder)
-        return Running(lake, process.pid, partial(end, process))
+        return Running(lake, process.pid, folder / LOG, partial(end, process))
 
 
 RACERS = {

@@ -34,10 +34,10 @@ class Sighting:
 
 @dataclass(slots=True)
 class Sightings:
-    """What the commits of each table have added; a commit's files are read once.
+    """Rows that the commits of each table have added; a commit's files are read once.
 
     A row is in the files of the commit that brought it: both peers write changed rows as new
-    files, and nobody compacts meanwhile. Rows that the same commit replaced are in no file.
+    files, and nothing is compacted meanwhile. Rows that the same commit replaced are in no file.
     """
 
     lake: LocalLake
