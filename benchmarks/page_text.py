@@ -96,7 +96,7 @@ WORDS = {
         "commit of the table. A rate is held if the median age of the changes of a trial's "
         "last three eighths is hardly above that of the three eighths before. In the end Spark "
         "counts and reads the current rows of all tables, and every row is compared with "
-        "PostgreSQL. The figures on top are of the distance at which ours does worst."
+        "PostgreSQL. The figures on top are of the distance with the worst ratio."
     ),
 }
 # P2's target, in seconds.

@@ -31,7 +31,7 @@ class Keys:
 
 
 class Traffic:
-    """Writes to tables that are empty at first; every change is an event of its own.
+    """Writes to tables that are empty at first; every change is an event.
 
     New keys are inserted, the oldest deleted, and a stretch between them updated.
     """

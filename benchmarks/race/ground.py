@@ -36,7 +36,7 @@ _ARRIVAL_SECONDS, _POLL_SECONDS = 900.0, 1.0
 
 
 class Sight(Protocol):
-    """View of a reader: the time at which it sees what was written."""
+    """View of a reader: how long it waits for what was written."""
 
     def await_arrival(self) -> None:
         """Return when readers see everything that was written before the call."""
