@@ -90,7 +90,7 @@ WORDS = {
         "with the writer; the contender has the other core. Twenty tables as in P6, each "
         "opened with 10,000 rows; transactions of 100 changes (70 % inserts, 25 % updates, 5 % "
         "deletes), and updates that draw their rows by Zipf's law. CPU is that of all processes of "
-        "the contender, until readers see the last change. A trigger, or a checkpoint, is due "
+        "the contender, until two triggers after readers see the last change. A trigger, or a checkpoint, is due "
         "every 10 s. Freshness is the time until a reader of current rows sees a change: with ours "
         "from the changelog's commit on, which `_current` includes, with the others from the "
         "commit of the table. A rate is held if the median age of the changes of a trial's "

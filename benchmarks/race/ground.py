@@ -116,17 +116,17 @@ class Ground:
     def stretch(self, rate: float, seconds: float) -> Mapping[str, Any]:
         """Measure so many changes a second for so long.
 
-        CPU is the contender's until readers see the last of them. Requests are those of the time of
-        writing, since the look at the tables afterwards sends some too.
+        CPU is the contender's until two triggers after readers see the last of them: our stream
+        updates states after the changelogs. Requests are those of the time of writing, since the
+        look at the tables afterwards sends some too.
         """
-        spent, asked, begun = (
-            lifetime_cpu_seconds(self.contender.pid),
-            requests_so_far(),
-            time.time(),
-        )
+        self._settle()
+        spent, asked = lifetime_cpu_seconds(self.contender.pid), requests_so_far()
+        begun = time.time()
         written = self.traffic.hold(rate, seconds)
         ended, requests = time.time(), requests_so_far() - asked
         self.sight.await_arrival()
+        self._settle()
         cpu = lifetime_cpu_seconds(self.contender.pid) - spent
         found = self.sight.ages_between(begun, ended)
         age = freshness(found)
@@ -143,6 +143,9 @@ class Ground:
             "max_seconds": round(max(found)[0] / 1000, 3),
             "requests": {"s3": requests.s3, "glue": requests.glue},
         }
+
+    def _settle(self) -> None:
+        time.sleep(2 * self.lake.plan.trigger_seconds)
 
 
 @contextmanager

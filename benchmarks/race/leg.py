@@ -54,7 +54,7 @@ def _streamed(ground: Ground, given: Race, contender: str) -> dict[str, Any]:
     ground.traffic.hold(given.common_rate, given.warm_up_seconds)
     ground.sight.await_arrival()
     common = ground.stretch(given.common_rate, given.stretch_seconds)
-    trial = partial(_trial, ground, given.trial_seconds)
+    trial = partial(ground.trial, seconds=given.trial_seconds)
     rate = held_rate(trial, given.first_rates[contender], given.most)
     half = ground.stretch(rate / 2, given.stretch_seconds)
     spent = common["cpu_seconds"]
@@ -67,10 +67,6 @@ def _streamed(ground: Ground, given: Race, contender: str) -> dict[str, Any]:
         "common": common,
         "half": half,
     }
-
-
-def _trial(ground: Ground, seconds: float, rate: float) -> Any:
-    return ground.trial(rate, seconds)
 
 
 def read_by_spark(lake: LocalLake, contender: str, folder: Path) -> Mapping[str, float]:
