@@ -90,12 +90,12 @@ WORDS = {
         "with the writer; the contender has the other core. Twenty tables as in P6, each "
         "opened with 10,000 rows; transactions of 100 changes (70 % inserts, 25 % updates, 5 % "
         "deletes), and updates that draw their rows by Zipf's law. CPU is that of all processes of "
-        "the contender, until two triggers after readers see the last change. A trigger, or a checkpoint, is due "
-        "every 10 s. Freshness is the time until a reader of current rows sees a change: with ours "
-        "from the changelog's commit on, which `_current` includes, with the others from the "
-        "commit of the table. A rate is held if the median age of the changes of a trial's "
-        "last three eighths is hardly above that of the three eighths before. In the end Spark "
-        "counts and reads the current rows of all tables, and every row is compared with "
+        "the contender, until two triggers after readers see the last change. A trigger, or a "
+        "checkpoint, is due every 10 s. Freshness is the time until a reader of current rows sees "
+        "a change: with ours from the changelog's commit on, which `_current` includes, with the "
+        "others from the commit of the table. A rate is held if the median age of the changes of a "
+        "trial's last three eighths is hardly above that of the three eighths before. In the end "
+        "Spark counts and reads the current rows of all tables, and every row is compared with "
         "PostgreSQL. The figures on top are of the distance with the worst ratio."
     ),
 }

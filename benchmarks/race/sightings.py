@@ -37,7 +37,7 @@ class Sightings:
     """Rows that the commits of each table have added; a commit's files are read once.
 
     A row is in the files of the commit that brought it: both peers write changed rows as new
-    files, and nothing is compacted meanwhile. Rows that the same commit replaced are in no file.
+    files, and nothing is compacted meanwhile. A row that the same commit replaced may be in none.
     """
 
     lake: LocalLake
