@@ -22,12 +22,13 @@ from benchmarks.lake_fixture import (
 )
 from benchmarks.many_tables import plan_of_many
 from benchmarks.race.contender_process import SURROUNDINGS_CORE, lifetime_cpu_seconds
-from benchmarks.race.held_rate import Trial, judged
+from benchmarks.race.held_rate import judged
 from benchmarks.race.racers import Racer, Running
 from benchmarks.race.sightings import Sightings, newest_writes
 from benchmarks.race.zipf_traffic import ZipfTraffic
 from benchmarks.requests import requests_so_far
 from benchmarks.source_fixture import create_tables
+from benchmarks.streaming import Trial
 from cdclake.local.demo.freshness import freshness
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.process.supervisor_client import log_tail
@@ -168,6 +169,7 @@ def ground_of(
         create_tables(dsn, plan.tables)
         racer.prepare(dsn, plan)
         traffic = ZipfTraffic(dsn, plan.tables, rows)
+        traffic.open(rows)
         contender = racer.start(home, plan, beside)
         try:
             yield _seen(contender, racer, traffic)

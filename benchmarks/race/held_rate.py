@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from benchmarks.streaming import Trial
 from cdclake.local.demo.freshness import freshness
 
 Ages = Callable[[float, float], list[tuple[float, int]]]
@@ -13,20 +13,6 @@ _SLACK_MS, _SLACK = 5000, 0.25  # allowed growth of the median age: half a trigg
 _FIRST_PART, _MIDDLE = 0.25, 0.625  # of a trial: before the one nothing counts
 _STEP, _BACK = 1.5, 0.8
 _TRIALS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Outcome of a rate: changes a second that were written, and the growth of their age."""
-
-    written: float
-    growth: float  # seconds of age in a second
-    held: bool
-
-    @property
-    def arrived(self) -> float:
-        """Changes a second that readers came to see: fewer than were written by what age grew."""
-        return self.written / (1 + max(0.0, self.growth))
 
 
 def judged(rate: float, written: float, ages: Ages, begun: float, ended: float) -> Trial:

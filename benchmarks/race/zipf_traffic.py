@@ -16,13 +16,12 @@ _SEED = 1
 class ZipfTraffic(Traffic):
     """Traffic that draws the rows to update by Zipf's law, from the rows that a table opens with.
 
-    Every draw comes from one seed.
+    `rows` is how many these are. Every draw comes from one seed.
     """
 
     def __init__(self, dsn: str, tables: Sequence[Table], rows: int) -> None:
         super().__init__(dsn, tables)
         self._rows, self._random = rows, random.Random(_SEED)
-        self.open(rows)
 
     def _draw(self, keys: Keys, count: int) -> list[int]:
         drawn: set[int] = set()

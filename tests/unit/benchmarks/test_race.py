@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,14 @@ from benchmarks.charts import bar_chart
 from benchmarks.many_tables import plan_of_many
 from benchmarks.page import page
 from benchmarks.race import flink_sql, spark_stream
-from benchmarks.race.held_rate import Trial, held_rate, judged
+from benchmarks.race.held_rate import held_rate, judged
 from benchmarks.race.measure import run_of
 from benchmarks.race.page_section import race_bars
 from benchmarks.race.reading import differing_rows
 from benchmarks.race.sightings import Sighting, added_files, ages
 from benchmarks.race.zipf_traffic import ZipfTraffic
 from benchmarks.results import Bound, worst_subject
+from benchmarks.streaming import Trial
 from benchmarks.traffic import DELETES, Keys
 from cdclake.jobs.reader.catalog import TableSnapshot
 from cdclake.local.components.kafka import Broker
@@ -134,8 +134,7 @@ def test_a_wrong_row_is_counted_once(tmp_path: Path, rows: str, wrong: int) -> N
 
 
 def test_zipf_updates_favour_some_living_rows() -> None:
-    traffic = ZipfTraffic.__new__(ZipfTraffic)
-    traffic._rows, traffic._random = 1000, random.Random(1)
+    traffic = ZipfTraffic("", (), 1000)
     keys = Keys(first=11, following=1001)
     drawn = [key for _ in range(200) for key in traffic._draw(keys, 25)]
     assert min(drawn) >= keys.first + DELETES
