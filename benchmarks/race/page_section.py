@@ -23,7 +23,7 @@ def race_tables(measure: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ..
         "the greatest rate that was tried:\n"
     )
     yield words, _HEADS, rows
-    given = [(name, racer.given, racer.cannot or "-") for name, racer in RACERS.items()]
+    given: Rows = [(name, racer.given, racer.cannot or "-") for name, racer in RACERS.items()]
     yield "Set-up:\n", ("contender", "given", "does not, as set up here"), given
 
 

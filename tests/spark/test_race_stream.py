@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -31,7 +32,7 @@ def event(op: str, after: dict[str, Any]) -> str:
     return json.dumps({"op": op, "before": sides[0], "after": sides[1]})
 
 
-def apply(spark: SparkSession, values: list[str | None]) -> dict[int, tuple[str, str]]:
+def apply(spark: SparkSession, values: Sequence[str | None]) -> dict[int, tuple[str, str]]:
     """Merge one batch, and return status and text by key."""
     records = [(number, value) for number, value in enumerate(values)]
     batch = spark.createDataFrame(records, "offset BIGINT, value STRING")
