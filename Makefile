@@ -11,6 +11,7 @@ COMPILE_FOR := $(BIN)/uv --quiet --no-config pip compile --generate-hashes \
 COMPILE := $(COMPILE_FOR) 3.11
 
 PEER_JARS := $(foreach peer,delta hudi,benchmarks/jars/$(peer)/.fetched)
+FLINK := benchmarks/jars/flink/.fetched
 DLT := build/venvs/dlt/.installed
 SITE := build/venvs/site/.installed site/node_modules/.package-lock.json
 
@@ -93,10 +94,10 @@ test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for so
 prove: connectors hudi-jars trino-iceberg-jars ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
 	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
-bench: setup $(if $(filter-out buffering views,$(or $(ONLY),all)),$(PEER_JARS)) $(if $(filter P5 full tiny,$(or $(ONLY),$(SIZE))),$(DLT)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results, MINUTES=25 to go on later
+bench: setup $(if $(filter-out buffering views,$(or $(ONLY),all)),$(PEER_JARS)) $(if $(filter P5 full tiny,$(or $(ONLY),$(SIZE))),$(DLT)) $(if $(filter N10 full tiny,$(or $(ONLY),$(SIZE))),$(FLINK)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results, MINUTES=25 to go on later
 	@$(BIN)/python -m benchmarks.run $(SIZE) $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))
 
-bench-full: setup $(PEER_JARS) $(DLT) ## Run all benchmarks and write docs/benchmarks.md; needs an idle machine
+bench-full: setup $(PEER_JARS) $(DLT) $(FLINK) ## Run all benchmarks and write docs/benchmarks.md; needs an idle machine
 	@$(BIN)/python -m benchmarks.run full
 	@$(BIN)/python -m benchmarks.profile
 	@$(BIN)/python -m benchmarks.page

@@ -15,7 +15,10 @@ _STYLE = (
 
 
 def bar_chart(title: str, bars: Mapping[str, Figure], *, unit: str, ours: str) -> str:
-    """One bar a figure, longest for the greatest; a word stands where there is no figure."""
+    """One bar a figure, longest for the greatest; a word stands where there is no figure.
+
+    Bars whose first word is `ours` are marked.
+    """
     greatest = max((bar for bar in bars.values() if not isinstance(bar, str)), default=1.0)
     height = _STEP * (len(bars) + 1)
     rows = [_row(n, name, bar, greatest, unit, ours) for n, (name, bar) in enumerate(bars.items())]
@@ -30,7 +33,7 @@ def _row(number: int, name: str, bar: Figure, greatest: float, unit: str, ours: 
     y = _STEP * (number + 1)
     length, said = (0.0, "wrong") if isinstance(bar, str) else (bar, f"{bar:.2f} {unit}")
     width = (_WIDTH - _LABEL - _ROOM) * length / greatest
-    mark = ' class="ours"' if name == ours else ""
+    mark = ' class="ours"' if name.partition(" ")[0] == ours else ""
     return (
         f'<g{mark}><text x="0" y="{y + _BAR - 4}">{escape(name)}</text>'
         f'<rect x="{_LABEL}" y="{y}" width="{width:.1f}" height="{_BAR}"/>'

@@ -64,13 +64,16 @@ def stream(home: Home, plan: Plan) -> LocalLake:
 
 
 @contextmanager
-def far_aws() -> Iterator[None]:
-    """Put S3 30 ms and Glue 80 ms away from lakes that start within the block."""
+def far_aws(*options: str) -> Iterator[None]:
+    """Count requests, and put S3 30 ms and Glue 80 ms away from lakes that start within the block.
+
+    `options` are those of `benchmarks.latency_proxy`: with `--near` the requests are only counted.
+    """
     near = aws.component
 
     def far(home: Home, port: int) -> Component:
         component = near(home, port)
-        command = (sys.executable, "-m", "benchmarks.latency_proxy")
+        command = (sys.executable, "-m", "benchmarks.latency_proxy", *options)
         place = ("--port", str(port), "--data", str(home.data(aws.NAME)))
         spec = replace(component.spec, argv=(*command, *place), cwd=str(PROJECT))
         return replace(component, spec=spec)
@@ -91,7 +94,7 @@ def both_compilers() -> Iterator[None]:
 
     with (
         mock.patch.object(supervisor_client, "ensure", ensure_with_both),
-        mock.patch.object(spark_jobs, "_compilers", lambda job: []),
+        mock.patch.object(spark_jobs, "_ONE_COMPILER", ()),
     ):
         yield
 

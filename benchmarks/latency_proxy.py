@@ -1,8 +1,9 @@
 """`python -m benchmarks.latency_proxy --port N --data DIR`: the local S3 and Glue, further off.
 
 Each request is counted and waits first, as a round trip to AWS would have it wait; then the local
-lake's own server answers it. That server shares the machine with whoever is measured: seconds from
-here compare with each other, with those of tables in a folder they do not.
+lake's own server answers it. With `--near` it is only counted. That server shares the machine with
+whoever is measured: seconds from here compare with each other, with those of tables in a folder
+they do not.
 """
 
 from __future__ import annotations

@@ -17,6 +17,8 @@ _JARS = {
     "iceberg": "jars/spark/iceberg-spark-runtime-3.5_2.12-*.jar",
     "delta": "benchmarks/jars/delta/delta-spark_2.12-*.jar",
     "hudi": "benchmarks/jars/hudi/hudi-spark3.5-bundle_2.12-*.jar",
+    "flink": "benchmarks/jars/flink/flink-clients-*.jar",
+    "iceberg_of_flink": "benchmarks/jars/flink/iceberg-flink-runtime-2.0-*.jar",
 }
 
 

@@ -26,12 +26,14 @@ from benchmarks.page_text import (
     TITLES,
     WORDS,
 )
+from benchmarks.race.page_section import race_bars, race_tables
 from benchmarks.scale.run_tables import run_tables
 from benchmarks.session import PROJECT
 
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
 PROFILE = RESULTS.with_name("profile.json")
 DOCS = PROJECT / "docs"
+RACE = "N10"
 
 
 def main() -> int:
@@ -53,6 +55,8 @@ def main() -> int:
 def chart(name: str, measure: Mapping[str, Any]) -> str:
     """The measure's chart as SVG."""
     bars = {OURS: measure["ours"], **measure["peers"]}
+    if name == RACE:
+        bars = race_bars(measure)
     return bar_chart(f"{name}: {TITLES[name]}", bars, unit="s", ours=OURS)
 
 
@@ -66,7 +70,7 @@ def page(results: Mapping[str, Any], profile: Mapping[str, Any] | None = None) -
         parts += [f"## {name}: {TITLES[name]}\n", f"![{name}](charts/{name}.svg)\n"]
         parts += [_circumstances(measure["measured"])]
         parts += [f"{WORDS[name]}\n", _verdict(measure), _runs(measure)]
-        parts += [*_who_spent(measure), *_growth(name, measure)]
+        parts += [*_who_spent(measure), *_growth(name, measure), *_race(name, measure)]
         if profile is not None and name in profile["profiles"]:
             parts += [*_one_batch(profile["profiles"][name], profile["versions"]["cdclake"])]
     missing = [f"{name} ({title})" for name, title in TITLES.items() if name not in measures]
@@ -232,6 +236,15 @@ def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
             f"{seconds - counting:.2f} s more to apply to (target: <= {PER_TEN_MILLION:.2f} s), "
             f"and {counting:.2f} s more to count.\n"
         )
+
+
+def _race(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
+    """Give the race's own figures."""
+    if name != RACE:
+        return
+    for words, heads, rows in race_tables(measure):
+        yield words
+        yield _table(heads, rows)
 
 
 def _middle(run: Mapping[str, Any], figure: str) -> float:

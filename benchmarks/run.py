@@ -32,6 +32,7 @@ from benchmarks.changelog import (
 from benchmarks.decode import measure_decode
 from benchmarks.first_load import measure_first_load
 from benchmarks.machine import machine, versions
+from benchmarks.race.measure import measure_race
 from benchmarks.results import Measure
 from benchmarks.scale import SCALE_MEASURES
 from benchmarks.session import PROJECT
@@ -56,6 +57,7 @@ STEPPED: dict[str, Callable[[Size, Path, Steps], Measure]] = {
     "P5": measure_first_load,
     "P6": measure_streaming,
     "P9": measure_far,
+    "N10": measure_race,
 }
 # Costs in absolute units, without a peer.
 COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {

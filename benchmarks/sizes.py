@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchmarks.history import Keys
@@ -39,6 +40,22 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Race:
+    """Durations and rates of the contenders of N10; rates are changes a second."""
+
+    tables: int
+    rows: int  # that a table opens with
+    common_rate: int  # of a stretch by every contender
+    first_rates: Mapping[str, int]  # the first to be tried, by contender
+    most: int  # the greatest to be tried: what the source's core delivers
+    warm_up_seconds: float
+    trial_seconds: float
+    stretch_seconds: float
+    rounds: int
+    distances: tuple[str, ...] = ("near", "far")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
     """Rows of the table, changes a batch, batches with their warm-up, and how keys are drawn."""
 
@@ -56,10 +73,11 @@ class Size:
     streaming: Streaming
     buffering: Buffering
     scale: Scale
+    race: Race
     measures: tuple[str, ...]
 
 
-EVERY = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9")
+EVERY = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "N10")
 SIZES = {
     "full": Size(
         rows=10_000_000,
@@ -83,6 +101,17 @@ SIZES = {
             backlog=3_000_000,
             wide_events=(1_000, 10_000),
             commits=(720, 43_200),
+        ),
+        race=Race(
+            tables=20,
+            rows=10_000,
+            common_rate=1000,
+            first_rates={"ours": 4000, "spark_merge": 2000, "flink_upsert": 2000},
+            most=4500,
+            warm_up_seconds=45,
+            trial_seconds=90,
+            stretch_seconds=120,
+            rounds=3,
         ),
         measures=EVERY,
     ),
@@ -109,6 +138,18 @@ SIZES = {
             wide_events=(500, 4_000),
             commits=(720, 5_000),
         ),
+        race=Race(
+            tables=20,
+            rows=10_000,
+            common_rate=1000,
+            first_rates={"ours": 4000, "spark_merge": 3000, "flink_upsert": 4000},
+            most=4000,
+            warm_up_seconds=20,
+            trial_seconds=45,
+            stretch_seconds=45,
+            rounds=1,
+            distances=("near",),
+        ),
         measures=("P1", "P3", "P4"),
     ),
     "tiny": Size(
@@ -129,6 +170,18 @@ SIZES = {
         buffering=Buffering(seconds=5, buffer_seconds=(1, 2, 4), records_a_second=20),
         scale=Scale(
             files=(2, 40), scattered=500, backlog=4_000, wide_events=(100, 500), commits=(20, 200)
+        ),
+        race=Race(
+            tables=3,
+            rows=100,
+            common_rate=100,
+            first_rates={"ours": 100, "spark_merge": 100, "flink_upsert": 100},
+            most=100,
+            warm_up_seconds=1,
+            trial_seconds=12,
+            stretch_seconds=12,
+            rounds=1,
+            distances=("near",),
         ),
         measures=EVERY,
     ),

@@ -15,7 +15,7 @@ from cdclake.plan import Table
 CHANGES = 100  # in a transaction, all of one table: so many inserts, updates and deletes
 INSERTS, UPDATES, DELETES = 70, 25, 5
 _INSERT = "INSERT INTO {table} SELECT {values} FROM generate_series({first}, {last}) AS key"
-_IDS = "(SELECT {id} FROM generate_series({first}, {last}) AS key)"
+_IDS = "(SELECT {id} FROM unnest({keys}::bigint[]) AS key)"
 _UPDATE = (
     "UPDATE {table} SET status = 'paid', updated_at = now() WHERE id = ANY (ARRAY" + _IDS + ")"
 )
@@ -31,7 +31,7 @@ class Keys:
 
 
 class Traffic:
-    """Writes to tables that are empty at first; every change is an event of its own.
+    """Writes to tables that are empty at first; every change is an event.
 
     New keys are inserted, the oldest deleted, and a stretch between them updated.
     """
@@ -45,7 +45,7 @@ class Traffic:
         """So many rows into each table."""
         with psycopg.connect(self._dsn, autocommit=True) as connection:
             for table, keys in zip(self._tables, self._keys, strict=True):
-                _execute(connection, _INSERT, table, keys.following, keys.following + rows - 1)
+                _insert(connection, table, keys.following, rows)
                 keys.following += rows
 
     def write(self, changes: int) -> None:
@@ -71,24 +71,32 @@ class Traffic:
         number = self._turn % len(self._tables)
         self._turn += 1
         table, keys = self._tables[number], self._keys[number]
-        middle = keys.first + (keys.following - keys.first) // 2
+        changed = self._draw(keys, UPDATES)
         with connection.pipeline(), connection.transaction():
-            _execute(connection, _INSERT, table, keys.following, keys.following + INSERTS - 1)
-            _execute(connection, _UPDATE, table, middle, middle + UPDATES - 1)
-            _execute(connection, _DELETE, table, keys.first, keys.first + DELETES - 1)
+            _insert(connection, table, keys.following, INSERTS)
+            _execute(connection, _UPDATE, table, keys=changed)
+            _execute(connection, _DELETE, table, keys=list(range(keys.first, keys.first + DELETES)))
         keys.following += INSERTS
         keys.first += DELETES
 
+    def _draw(self, keys: Keys, count: int) -> list[int]:
+        """Return living keys to update, none of them the oldest, which are deleted."""
+        middle = keys.first + (keys.following - keys.first) // 2
+        return list(range(middle, middle + count))
+
+
+def _insert(connection: psycopg.Connection, table: Table, first: int, rows: int) -> None:
+    _execute(connection, _INSERT, table, first=first, last=first + rows - 1)
+
 
 def _execute(
-    connection: psycopg.Connection, statement: str, table: Table, first: int, last: int
+    connection: psycopg.Connection, statement: str, table: Table, **given: int | list[int]
 ) -> None:
     [key] = table.key_columns
     query = sql.SQL(statement).format(
         table=sql.Identifier(table.schema, table.table),
         values=sql.SQL(", ").join(sql.SQL(value_of(column)) for column in table.columns),
         id=sql.SQL(value_of(key)),
-        first=first,
-        last=last,
+        **given,
     )
     connection.execute(query)
