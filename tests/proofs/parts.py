@@ -13,7 +13,7 @@ from tests.recorded_requests.record import PARTS
 
 PROJECT = Path(__file__).resolve().parents[2]
 MODEL_SEEDS, SEEDS_PER_UNIT = 200, 20
-READS, READS_PER_UNIT = 1000, 250
+READS, READS_PER_UNIT = 1000, 100
 _READS = "tests/trino/test_reads.py"
 _REQUESTS = "tests/local/test_recorded_requests.py"
 _MARKED = re.compile(r"\bmark\.(slow|synth)\b")

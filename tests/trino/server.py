@@ -21,6 +21,7 @@ VERSION = "406"
 CATALOG = "awsdatacatalog"  # as Athena calls the Glue catalog of its account
 _START = Path(__file__).with_name("StartTrino.java")
 _START_S = 90.0
+# Its one node announces itself every few seconds; on a busy machine it would pass for gone.
 _CONFIG = """\
 coordinator=true
 node-scheduler.include-coordinator=true
@@ -28,6 +29,8 @@ http-server.http.port={port}
 discovery.uri=http://127.0.0.1:{port}
 node.internal-address=127.0.0.1
 node.bind-ip=127.0.0.1
+discovery.max-age=10m
+failure-detector.enabled=false
 query.max-memory-per-node={memory}MB
 memory.heap-headroom-per-node=100MB
 """
@@ -72,7 +75,7 @@ def running_trino(folder: Path, catalog: str = "") -> Iterator[Trino]:
     log = folder / "trino.log"
     with log.open("wb") as output:
         server = subprocess.Popen(
-            _command(folder, heap_mb=4 * memory),
+            _command(folder, heap_mb=4 * memory, compilers=2 if catalog else 1),
             cwd=folder,  # it writes its log of requests there
             stdout=output,
             stderr=output,
@@ -97,7 +100,7 @@ def _link_plugin(folder: Path) -> None:
         (folder / jar.name).symlink_to(jar)
 
 
-def _command(folder: Path, heap_mb: int) -> list[str]:
+def _command(folder: Path, heap_mb: int, compilers: int) -> list[str]:
     settings = {
         "config": folder / "config.properties",
         "node.environment": "test",
@@ -106,9 +109,10 @@ def _command(folder: Path, heap_mb: int) -> list[str]:
         "catalog.config-dir": folder / "catalog",
         "plugin.dir": folder / "plugin",
     }
+    # Without a catalog no query is repeated, so that a second compiler costs more than it saves.
+    levels = ["-XX:TieredStopAtLevel=1"] if compilers == 1 else []
     return [
-        # No query is repeated, so a second compiler would cost more than it saves.
-        *("java", "-Xms256m", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        *("java", "-Xms256m", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", *levels),
         *("-XX:+ExitOnOutOfMemoryError", "-Djdk.attach.allowAttachSelf=true"),
         "--add-opens=java.base/java.nio=ALL-UNNAMED",
         *(f"-D{name}={value}" for name, value in settings.items()),
