@@ -24,8 +24,7 @@ from benchmarks.ours import Ours
 from benchmarks.session import open_session
 from benchmarks.sizes import Size
 from benchmarks.storage import Storage, far_away, in_folder
-from benchmarks.stream_batches import Apply, appended, fill_topics, plan_of, run_stream
-from cdclake import naming
+from benchmarks.stream_batches import Apply, plan_of, stream_records
 
 MANY, HUNDREDS = 20, 300
 Target = Mapping[str, float]
@@ -177,11 +176,7 @@ def take(
     plan = plan_of(tables, apply)
     spark = open_session(Ours.jars, Ours.settings(warehouse), Path(scratch))
     try:
-        spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{plan.lake_database}")
         records = (records_of(spark.read.parquet(batch), refuse=False) for batch in batches)
-        expected = fill_topics(plan, records, brokers)
-        figures = run_stream(spark, plan, brokers, scratch, changes)
-        assert appended(spark, plan) == expected
-        return figures
+        return stream_records(spark, plan, records, brokers, scratch, changes)
     finally:
         spark.stop()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -30,6 +31,12 @@ class Meter:
     def figures(self) -> dict[str, Any]:
         """As a run keeps them."""
         return asdict(self)
+
+
+def medians(figures: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the median `seconds` and `cpu_seconds` of some stretches of work."""
+    names = ("seconds", "cpu_seconds")
+    return {name: round(statistics.median(each[name] for each in figures), 3) for name in names}
 
 
 class _Sampler(threading.Thread):

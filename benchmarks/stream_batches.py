@@ -41,7 +41,33 @@ def plan_of(tables: int, apply: Apply, like: Table = ORDERS) -> Plan:
     return replace(PLAN, tables=made, mode="scheduled")
 
 
-def fill_topics(plan: Plan, batches: Iterable[DataFrame], brokers: dict[str, str]) -> int:
+def stream_records(
+    spark: SparkSession,
+    plan: Plan,
+    batches: Iterable[DataFrame],
+    brokers: dict[str, str],
+    scratch: str,
+    changes: int,
+    meter: BatchMeter | None = None,
+) -> list[Mapping[str, Any]]:
+    """Fill the topics with all records, stream `changes` a batch, and return each batch's figures.
+
+    AssertionError unless the changelogs have every record in the end.
+    """
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{plan.lake_database}")
+    expected = _fill_topics(plan, batches, brokers)
+    figures = _run_stream(spark, plan, brokers, scratch, changes, meter or BatchMeter())
+    assert appended(spark, plan) == expected
+    return figures
+
+
+def appended(spark: SparkSession, plan: Plan) -> int:
+    """Return the number of rows in all changelogs."""
+    names = (f"{naming.CATALOG}.{plan.lake_database}.{table.changes}" for table in plan.tables)
+    return sum(spark.table(name).count() for name in names)
+
+
+def _fill_topics(plan: Plan, batches: Iterable[DataFrame], brokers: dict[str, str]) -> int:
     """Write the records of all batches to the topics, in their order; return their number."""
     written = 0
     for batch in batches:
@@ -52,32 +78,24 @@ def fill_topics(plan: Plan, batches: Iterable[DataFrame], brokers: dict[str, str
     return written
 
 
-def run_stream(
+def _run_stream(
     spark: SparkSession,
     plan: Plan,
     brokers: dict[str, str],
     scratch: str,
     changes: int,
-    meter: BatchMeter | None = None,
+    meter: BatchMeter,
 ) -> list[Mapping[str, Any]]:
-    """Stream all that the topics have, `changes` a batch; return what each batch took."""
     plans: Any = FixedPlan(plan)
     control: Any = MemoryStore()
-    batch = MicroBatch(plans, control, brokers, NoOperations(), KafkaTopics(spark, brokers))
-    meter = meter or BatchMeter()
-    meter.process = batch
+    topics = KafkaTopics(spark, brokers)
+    meter.process = MicroBatch(plans, control, brokers, NoOperations(), topics)
     # One batch of the measurement's size after the other, each with its part of every topic.
     streaming_query.MAX_OFFSETS_PER_CORE = changes // spark.sparkContext.defaultParallelism
     records = read_topics(spark, plan, brokers)
     streaming_query.start(records, meter, plan, f"{scratch}/checkpoint").awaitTermination()
     meter.look()
     return meter.figures()
-
-
-def appended(spark: SparkSession, plan: Plan) -> int:
-    """Return the number of rows in all changelogs."""
-    names = (f"{naming.CATALOG}.{plan.lake_database}.{table.changes}" for table in plan.tables)
-    return sum(spark.table(name).count() for name in names)
 
 
 def _spread(records: DataFrame, plan: Plan) -> DataFrame:

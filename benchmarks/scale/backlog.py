@@ -14,7 +14,7 @@ from benchmarks.scale.fed_stream import fed_stream
 from benchmarks.session import CORES, open_session
 from benchmarks.sizes import Size
 from benchmarks.steps import Steps
-from benchmarks.stream_batches import appended, fill_topics, plan_of, run_stream
+from benchmarks.stream_batches import appended, plan_of, stream_records
 from cdclake import naming
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -28,7 +28,7 @@ def measure_backlog(size: Size, work: Path, steps: Steps) -> dict[str, Any]:
     """N8c: from the first batch to the last, Java's first minutes included."""
     run = steps.take("backlog", partial(_run, size, work))
     ours = {name: run[name] for name in ("events_per_second", "events_per_cpu_second")}
-    return {"ours": ours, "peers": {}, "target": {}, "met": True, "runs": [run]}
+    return {"ours": ours, "peers": {}, "target": {}, "met": None, "runs": [run]}
 
 
 def _run(size: Size, work: Path) -> Any:
@@ -48,11 +48,10 @@ def take(
     plan = plan_of(1, "each_batch")
     spark = open_session(Ours.jars, Ours.settings(warehouse), Path(scratch))
     try:
-        spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{plan.lake_database}")
         records = (records_of(spark.read.parquet(batch), refuse=False) for batch in batches)
-        events = fill_topics(plan, records, brokers)
-        taken = run_stream(spark, plan, brokers, scratch, MAX_OFFSETS_PER_CORE * CORES)
-        assert appended(spark, plan) == events
+        changes = MAX_OFFSETS_PER_CORE * CORES
+        taken = stream_records(spark, plan, records, brokers, scratch, changes)
+        events = appended(spark, plan)
         seconds, cpu = (sum(each[name] for each in taken) for name in ("seconds", "cpu_seconds"))
         return {
             "events": events,

@@ -1,4 +1,4 @@
-"""N8a: the stream on four executors: who does the work, what they exchange, tasks per job.
+"""N8a: the stream on four executors: their shares of the work, bytes exchanged, tasks per job.
 
 Spark starts the executors as processes of this machine (`local-cluster`), each with one core. With
 fewer cores than executors, seconds say nothing; shares, bytes and numbers of tasks do.
@@ -18,20 +18,20 @@ from typing import Any
 
 import psutil
 import pyspark
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from benchmarks import event_log
 from benchmarks.dataset import DataSet
 from benchmarks.event_log import EventLog, Moments
 from benchmarks.kafka_records import records_of
+from benchmarks.metering import medians
 from benchmarks.ours import Ours
 from benchmarks.scale.fed_stream import fed_stream
 from benchmarks.session import PROJECT, open_session
 from benchmarks.sizes import Size
 from benchmarks.steps import Steps
-from benchmarks.stream_batches import BatchMeter, appended, fill_topics, plan_of, run_stream
+from benchmarks.stream_batches import BatchMeter, plan_of, stream_records
 from benchmarks.threads import PYTHON, cpu_by_thread
-from cdclake import naming
 
 EXECUTORS, TABLES = 4, 20
 TARGET: Mapping[str, float] = {
@@ -85,18 +85,15 @@ def take(
     meter = _ClusterMeter()
     spark = _open_cluster(warehouse, Path(scratch), log_folder)
     try:
-        spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{plan.lake_database}")
         records = (records_of(spark.read.parquet(batch), refuse=False) for batch in batches)
-        expected = fill_topics(plan, records, brokers)
-        figures = run_stream(spark, plan, brokers, scratch, changes, meter)[warm_up:]
-        assert appended(spark, plan) == expected
+        taken = stream_records(spark, plan, records, brokers, scratch, changes, meter)
     finally:
         spark.stop()
+    figures = taken[warm_up:]
     within = (meter.looked_at[warm_up], meter.looked_at[-1])
     log = EventLog.read(log_folder)
     return {
-        "seconds": round(statistics.median(batch["seconds"] for batch in figures), 2),
-        "cpu_seconds": round(statistics.median(b["cpu_seconds"] for b in figures), 2),
+        **medians(figures),
         **_shares(meter.task_cpu[warm_up], meter.task_cpu[-1]),
         **_exchanged(log, within, changes * len(figures)),
         "changelog_tasks": _tasks(log, "MapInArrow", within),
@@ -137,10 +134,6 @@ class _ClusterMeter(BatchMeter):
         BatchMeter.look(self)
         self.looked_at.append(time.time() * 1000)
         self.task_cpu.append(_task_cpu())
-
-    def __call__(self, records: DataFrame, number: int) -> None:
-        """Process a batch."""
-        BatchMeter.__call__(self, records, number)
 
 
 def _task_cpu() -> Mapping[str, float]:

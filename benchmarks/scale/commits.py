@@ -6,7 +6,6 @@ have all of them.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -14,15 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from pyspark.sql import DataFrame
-
-from benchmarks.comparison import Arena
 from benchmarks.dataset import DataSet
-from benchmarks.expected import differences
 from benchmarks.long_log import add_commits
-from benchmarks.metering import metered
+from benchmarks.metering import medians
 from benchmarks.orders import ORDERS
 from benchmarks.ours import Ours
+from benchmarks.scale.state_batches import apply_batch, checked_answer, figures_of
 from benchmarks.session import open_session
 from benchmarks.sizes import Size
 from benchmarks.steps import Steps
@@ -45,7 +41,7 @@ def measure_commits(size: Size, work: Path, steps: Steps) -> dict[str, Any]:
         for commits, is_thinned in subjects
     ]
     ours = {f"cpu_seconds_after_{_named(run)}": run["cpu_seconds"] for run in runs}
-    return {"ours": ours, "peers": {}, "target": {}, "met": True, "runs": runs}
+    return {"ours": ours, "peers": {}, "target": {}, "met": None, "runs": runs}
 
 
 def _named(run: Mapping[str, Any]) -> str:
@@ -57,21 +53,10 @@ def _run(size: Size, work: Path, commits: int, is_thinned: bool) -> dict[str, An
         folder=work / "data", rows=size.rows // 10, changes=size.changes, batches=size.batches,
         warm_up=size.warm_up, keys="zipf",
     ).make()  # fmt: skip
-    with Arena(work, in_folder).place("scale") as place:
-        live_rows = place.folder / "live"
-        question = {
-            "base": str(data.base), "batches": [str(file) for file in data.batch_files],
-            "commits": commits, "is_thinned": is_thinned, "live_rows": str(live_rows),
-        }  # fmt: skip
-        answer = place.ask("benchmarks.scale.commits", question)
-        wrong = differences(data.base, data.batch_files, live_rows)
-    if wrong is not None:
-        raise RuntimeError(f"the state is wrong: {wrong}")
-    figures = data.counted(answer.pop("batches"))
-    median = {
-        name: round(statistics.median(batch[name] for batch in figures), 3)
-        for name in ("seconds", "cpu_seconds")
-    }
+    answer = checked_answer(
+        "benchmarks.scale.commits", data, work, in_folder, commits=commits, is_thinned=is_thinned
+    )
+    median = medians(data.counted(answer.pop("batches")))
     kept = "thinned" if is_thinned else "all kept"
     return {"earlier_commits": commits, "snapshots": kept, **median, **answer}
 
@@ -91,19 +76,17 @@ def take(
     try:
         ours = Ours(spark, warehouse)
         ours.load(spark.read.parquet(base))
-        figures = [_applied(ours, spark.read.parquet(batches[0]))]
+        figures = [apply_batch(ours, spark.read.parquet(batches[0]))]
         for table in _TABLES:
             add_commits(ours.lake, table, commits)
         ours.forget()
-        with metered() as thinning:
-            for table in _TABLES if is_thinned else ():
-                remove_old_snapshots(ours.lake, table, datetime.now(UTC))
+        thinning = figures_of(lambda: _thin(ours.lake)) if is_thinned else None
         ours.forget()
-        figures += [_applied(ours, spark.read.parquet(batch)) for batch in batches[1:]]
+        figures += [apply_batch(ours, spark.read.parquet(batch)) for batch in batches[1:]]
         ours.live_rows().write.parquet(live_rows)
         return {
             "batches": figures,
-            "thinning_seconds": round(thinning.seconds, 1) if is_thinned else None,
+            "thinning_seconds": thinning and thinning["seconds"],
             "kept_snapshots": sum(1 for _ in _snapshots(ours.lake)),
             "metadata_bytes": sum(_metadata_file(ours.lake, t).stat().st_size for t in _TABLES),
         }
@@ -111,13 +94,9 @@ def take(
         spark.stop()
 
 
-def _applied(ours: Ours, changes: DataFrame) -> Mapping[str, Any]:
-    rows = changes.cache()
-    rows.count()
-    with metered() as meter:
-        ours.apply(rows)
-    rows.unpersist()
-    return {"seconds": meter.seconds, "cpu_seconds": meter.cpu_seconds}
+def _thin(lake: LakeTables) -> None:
+    for table in _TABLES:
+        remove_old_snapshots(lake, table, datetime.now(UTC))
 
 
 def _snapshots(lake: LakeTables) -> Iterator[Any]:

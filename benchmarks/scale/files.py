@@ -7,20 +7,17 @@ Tables are in the local S3 and Glue, which count the requests and do not wait.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison import Arena
 from benchmarks.dataset import DataSet
-from benchmarks.expected import differences
 from benchmarks.history import Mix
-from benchmarks.metering import metered
 from benchmarks.orders import ORDERS, PLAN
 from benchmarks.ours import Ours
-from benchmarks.requests import requests_so_far
+from benchmarks.scale.state_batches import apply_batch, checked_answer, figures_of
 from benchmarks.session import open_session
 from benchmarks.sizes import Size
 from benchmarks.steps import Steps
@@ -46,7 +43,7 @@ def measure_files(size: Size, work: Path, steps: Steps) -> dict[str, Any]:
         if run["of"] == _NEXT
         for figure in ("seconds", "cpu_seconds")
     }
-    return {"ours": ours, "peers": {}, "target": {}, "met": True, "runs": runs}
+    return {"ours": ours, "peers": {}, "target": {}, "met": None, "runs": runs}
 
 
 def _runs(size: Size, work: Path, files: int) -> list[dict[str, Any]]:
@@ -54,16 +51,7 @@ def _runs(size: Size, work: Path, files: int) -> list[dict[str, Any]]:
         folder=work / "data", rows=size.rows, changes=size.scale.scattered, batches=_BATCHES,
         keys="uniform", mix=_SCATTERED,
     ).make()  # fmt: skip
-    with Arena(work, counted).place("scale") as place:
-        live_rows = place.folder / "live"
-        question = {
-            "base": str(data.base), "batches": [str(file) for file in data.batch_files],
-            "files": files, "live_rows": str(live_rows),
-        }  # fmt: skip
-        figures = place.ask("benchmarks.scale.files", question)
-        wrong = differences(data.base, data.batch_files, live_rows)
-    if wrong is not None:
-        raise RuntimeError(f"the state is wrong: {wrong}")
+    figures = checked_answer("benchmarks.scale.files", data, work, counted, files=files)
     about = {"files": files, "rows": size.rows, "keys": size.scale.scattered}
     return [{**about, "of": act, **found} for act, found in figures.items()]
 
@@ -84,15 +72,11 @@ def take(
         ours.load(spark.read.parquet(base).repartition(files))
 
         def batch(number: int) -> Mapping[str, Any]:
-            changes = spark.read.parquet(batches[number]).cache()
-            changes.count()
-            found = _metered(lambda: ours.apply(changes))
-            changes.unpersist()
-            return found
+            return apply_batch(ours, spark.read.parquet(batches[number]))
 
         figures = {_FIRST: batch(0)}
         figures[_NEXT] = _median([batch(number) for number in range(1, _BATCHES - 1)][1:])
-        figures[_COMPACTION] = _metered(lambda: _compact(ours))
+        figures[_COMPACTION] = figures_of(lambda: _compact(ours))
         figures[_AFTER] = batch(_BATCHES - 1)
         ours.live_rows().write.parquet(live_rows)
         return figures
@@ -106,19 +90,6 @@ def _compact(ours: Ours) -> None:
     )
     compact(upkeep)
     ours.forget()
-
-
-def _metered(act: Callable[[], object]) -> Mapping[str, Any]:
-    before = requests_so_far()
-    with metered() as meter:
-        act()
-    requests = requests_so_far() - before
-    return {
-        "seconds": round(meter.seconds, 2),
-        "cpu_seconds": round(meter.cpu_seconds, 2),
-        "s3_requests": requests.s3,
-        "glue_requests": requests.glue,
-    }
 
 
 def _median(figures: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
