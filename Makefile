@@ -91,7 +91,7 @@ test-model: setup ## Run random histories on the real local lake: SEEDS=200 of t
 test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for some, SEED=0
 	@$(BIN)/python -m tests.faults.run --only "$(ONLY)" --seed $(SEED)
 
-prove: connectors hudi-jars trino-iceberg-jars ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
+prove: connectors hudi-jars trino-iceberg-jars $(FLINK) ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
 	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
 bench: setup $(if $(filter-out buffering views,$(or $(ONLY),all)),$(PEER_JARS)) $(if $(filter P5 full tiny,$(or $(ONLY),$(SIZE))),$(DLT)) $(if $(filter N10 full tiny,$(or $(ONLY),$(SIZE))),$(FLINK)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results, MINUTES=25 to go on later

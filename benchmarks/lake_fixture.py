@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from unittest import mock
 
 from psycopg.conninfo import make_conninfo
 
+from benchmarks import latency_proxy
 from benchmarks.metering import cpu_by_program
 from benchmarks.session import PROJECT
 from cdclake import naming
@@ -64,18 +64,17 @@ def stream(home: Home, plan: Plan) -> LocalLake:
 
 
 @contextmanager
-def far_aws(*options: str) -> Iterator[None]:
-    """Count requests, and put S3 30 ms and Glue 80 ms away from lakes that start within the block.
+def counted_aws(*, is_far: bool) -> Iterator[None]:
+    """Count requests to S3 and Glue of lakes that start within the block.
 
-    `options` are those of `benchmarks.latency_proxy`: with `--near` the requests are only counted.
+    Far away, S3 is 30 ms and Glue 80 ms off.
     """
     near = aws.component
 
     def far(home: Home, port: int) -> Component:
         component = near(home, port)
-        command = (sys.executable, "-m", "benchmarks.latency_proxy", *options)
-        place = ("--port", str(port), "--data", str(home.data(aws.NAME)))
-        spec = replace(component.spec, argv=(*command, *place), cwd=str(PROJECT))
+        command = latency_proxy.command(port, home.data(aws.NAME), is_far=is_far)
+        spec = replace(component.spec, argv=command, cwd=str(PROJECT))
         return replace(component, spec=spec)
 
     with mock.patch.object(aws, "component", far):

@@ -2,8 +2,8 @@
 
 Each request is counted and waits first, as a round trip to AWS would have it wait; then the local
 lake's own server answers it. With `--near` it is only counted. That server shares the machine with
-whoever is measured: seconds from here compare with each other, with those of tables in a folder
-they do not.
+the measured process: seconds from here compare with each other, not with those of tables in a
+folder.
 """
 
 from __future__ import annotations
@@ -23,6 +23,13 @@ from cdclake.local.aws.aws_server import HEALTH, DurableAws, scope
 from cdclake.local.aws.http_server import Answer, Server
 
 LATENCY_SECONDS = {"s3": 0.030, "glue": 0.080}
+
+
+def command(port: int, data: Path, *, is_far: bool) -> tuple[str, ...]:
+    """Return the command of a server near or far."""
+    options = () if is_far else ("--near",)
+    place = ("--port", str(port), "--data", str(data))
+    return sys.executable, "-m", "benchmarks.latency_proxy", *place, *options
 
 
 class FarAws:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
+from benchmarks import latency_proxy
 from benchmarks.iceberg_catalog import ENDPOINT
 from benchmarks.session import PROJECT
 from cdclake.local.aws.aws_server import HEALTH
@@ -51,28 +51,27 @@ def in_folder(folder: Path) -> Iterator[Storage]:
 @contextmanager
 def far_away(folder: Path) -> Iterator[Storage]:
     """An empty bucket and catalog, 30 ms and 80 ms away; gone when the block ends."""
-    with _aws(folder) as storage:
+    with _aws(folder, is_far=True) as storage:
         yield storage
 
 
 @contextmanager
 def counted(folder: Path) -> Iterator[Storage]:
     """Yield the same without the distance: requests are counted, and answered at once."""
-    with _aws(folder, "--near") as storage:
+    with _aws(folder, is_far=False) as storage:
         yield storage
 
 
 @contextmanager
-def _aws(folder: Path, *options: str) -> Iterator[Storage]:
+def _aws(folder: Path, *, is_far: bool) -> Iterator[Storage]:
     folder.mkdir(parents=True)
     port = free_port()
     address = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "benchmarks.latency_proxy", "--port", str(port), *options]
     login = Login("local", "local")
     keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
-            [*command, "--data", str(folder / "aws")],
+            latency_proxy.command(port, folder / "aws", is_far=is_far),
             cwd=PROJECT,
             env={**os.environ, **keys},
             stdout=log,

@@ -21,9 +21,9 @@ from benchmarks.lake_fixture import (
     ages_between,
     await_arrival,
     both_compilers,
+    counted_aws,
     cpu_of_parts,
     difference,
-    far_aws,
     source_of,
     stream,
 )
@@ -51,7 +51,7 @@ _FRESHNESS, _FAR = "freshness p95 at half that rate", "the same with S3 and Glue
 _GOALS = {_RATE: 10.0, _FRESHNESS: 6.0, _FAR: 15.0}  # seconds
 _OPENING = 10_000  # rows that a table has before anything is measured
 _FASTER, _SLOWER = 1.25, 0.9
-_KEPT_UP = 0.95  # of the rate that was asked for; below it the source was the limit
+KEPT_UP = 0.95  # of the rate that was asked for; below it the source was the limit
 
 
 def measure_streaming(size: Size, work: Path, steps: Steps) -> Measure:
@@ -77,7 +77,7 @@ def take(
     given, folder = Streaming(**asked), Path(warehouse)
     if subject == _RATE:
         return _rate_runs(given, folder)
-    with far_aws() if subject == _FAR else nullcontext():
+    with counted_aws(is_far=True) if subject == _FAR else nullcontext():
         return _freshness_runs(given, folder, subject, rate / 2)
 
 
@@ -131,7 +131,7 @@ class Stand:
         late = freshness(ages_between(self.lake, ended - fifth, ended)).p50_ms
         if early is None or late is None:
             raise RuntimeError("nothing has arrived of what was written")
-        held = written >= _KEPT_UP * rate and late <= early + 500 * TRIGGER_SECONDS
+        held = written >= KEPT_UP * rate and late <= early + 500 * TRIGGER_SECONDS
         growth = (late - early) / 1000 / (3 * fifth)
         return Trial(written=written, growth=growth, held=held)
 

@@ -1,1 +1,1 @@
-"""N10, the race: from PostgreSQL to current rows, by us and by streams that others write."""
+"""N10, the race: from PostgreSQL to current rows, by this engine and by two other streams."""

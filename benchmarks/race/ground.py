@@ -17,7 +17,7 @@ from benchmarks.lake_fixture import (
     ages_between,
     await_arrival,
     both_compilers,
-    far_aws,
+    counted_aws,
     source_of,
 )
 from benchmarks.many_tables import plan_of_many
@@ -95,7 +95,7 @@ class PeersSight:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """A contender at work, who writes, and who looks."""
+    """A running contender, its traffic, and the view of its readers."""
 
     lake: LocalLake
     traffic: ZipfTraffic
@@ -155,14 +155,14 @@ def ground_of(
 ) -> Iterator[Ground]:
     """Have the contender stream tables that open with `rows` rows each; gone when the block ends.
 
-    This process and all that it starts share a core, but for the contender, who has the other one.
+    This process and all that it starts share a core; the contender has the other one.
     """
     os.sched_setaffinity(0, {SURROUNDINGS_CORE})
     plan = plan_of_many(tables, trigger_seconds)
-    beside = folder / "contender"
-    beside.mkdir(mode=0o700)
+    own_folder = folder / "contender"
+    own_folder.mkdir(mode=0o700)
     with (
-        far_aws(*(() if is_far else ("--near",))),
+        counted_aws(is_far=is_far),
         both_compilers(),
         source_of(folder / "home", plan) as (home, dsn),
     ):
@@ -170,7 +170,7 @@ def ground_of(
         racer.prepare(dsn, plan)
         traffic = ZipfTraffic(dsn, plan.tables, rows)
         traffic.open(rows)
-        contender = racer.start(home, plan, beside)
+        contender = racer.start(home, plan, own_folder)
         try:
             yield _seen(contender, racer, traffic)
         finally:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.streaming import Trial
+from benchmarks.streaming import KEPT_UP, Trial
 from cdclake.local.demo.freshness import freshness
 
 Ages = Callable[[float, float], list[tuple[float, int]]]
-_KEPT_UP = 0.95  # of the rate that was asked for; below it the source was the limit
 _SLACK_MS, _SLACK = 5000, 0.25  # allowed growth of the median age: half a trigger, or a quarter
 _FIRST_PART, _MIDDLE = 0.25, 0.625  # of a trial: before the one nothing counts
 _STEP, _BACK = 1.5, 0.8
@@ -28,7 +27,7 @@ def judged(rate: float, written: float, ages: Ages, begun: float, ended: float) 
     late = freshness(ages(middle, ended)).p50_ms
     if early is None or late is None:
         raise RuntimeError("nothing has arrived of what was written")
-    held = written >= _KEPT_UP * rate and late <= early + max(_SLACK_MS, _SLACK * early)
+    held = written >= KEPT_UP * rate and late <= early + max(_SLACK_MS, _SLACK * early)
     growth = (late - early) / 1000 / (whole * (_MIDDLE - _FIRST_PART))
     return Trial(written=written, growth=growth, held=held)
 

@@ -73,8 +73,6 @@ def read_by_spark(lake: LocalLake, contender: str, folder: Path) -> Mapping[str,
     """Return the seconds of Spark's reads, on the contender's core, after it has ended."""
     asked, answered = folder / "question.json", folder / "answer.json"
     question = {
-        "warehouse": lake.warehouse_uri,
-        "scratch": str(folder),
         "contender": contender,
         "plan": lake.plan.to_json(),
         "settings": spark.settings(lake, folder),

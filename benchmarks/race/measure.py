@@ -1,4 +1,4 @@
-"""N10: changes per CPU second and freshness, PostgreSQL to current rows, by us and by others.
+"""N10: changes per CPU second and freshness, PostgreSQL to current rows, by each contender.
 
 A step is a leg: one contender, near or far, one round. A contender's rounds are its figures.
 """

@@ -1,4 +1,4 @@
-"""The race's part of docs/benchmarks.md: who was given what, and the figures near and far."""
+"""The race's part of docs/benchmarks.md: set-up of the contenders, and figures near and far."""
 
 from __future__ import annotations
 

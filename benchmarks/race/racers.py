@@ -1,4 +1,4 @@
-"""Who takes part in the race, and how each is set up."""
+"""Contenders of the race and their set-up."""
 
 from __future__ import annotations
 

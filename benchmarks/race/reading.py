@@ -24,8 +24,6 @@ from cdclake.plan import Column, Plan, Table
 
 def take(
     *,
-    warehouse: str,
-    scratch: str,
     contender: str,
     plan: str,
     settings: Mapping[str, str],

@@ -1,4 +1,4 @@
-"""Which rows each commit of a peer's table brought, and when: freshness without the peer's help."""
+"""Rows that each commit of a peer's table added, with its time: freshness as a reader has it."""
 
 from __future__ import annotations
 
