@@ -30,7 +30,7 @@ class Buffering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How large the lakes of the scale measures are."""
+    """Sizes of the lakes of the scale measures."""
 
     files: tuple[int, int]  # of a state: few, and many
     scattered: int  # keys in a batch over these files

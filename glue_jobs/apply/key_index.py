@@ -31,7 +31,8 @@ from pandas.util import hash_array
 log = logging.getLogger("cdclake.state")
 
 MAX_BYTES = 8 << 30  # on disk
-# Of a process, which would open all of them in each batch if it had more: Linux maps some 65,000.
+# Of a process. A state with more data files has all of them opened again in each batch; Linux maps
+# some 65,000.
 MAX_OPEN = 16_000
 CONCURRENT_READS = 4  # each holds the keys of a file
 INDEX_FOLDER = "cdclake-key-index"

@@ -24,7 +24,7 @@ collect_ignore = [
 
 @pytest.fixture(scope="session")
 def deploy(tmp_path_factory: pytest.TempPathFactory) -> Deploy:
-    """Synthesize the deployment of a pipeline file once for all workers; nobody changes it."""
+    """Synthesize the deployment of a pipeline file once for all workers; tests only read it."""
     from tests.synth.deployments import synthesize_once
 
     base = tmp_path_factory.getbasetemp()

@@ -1,4 +1,4 @@
-"""The scale measures: what their figures follow from, and how the page shows them."""
+"""Figures of the scale measures, and their part of the page."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def test_a_column_has_a_dictionary_if_its_values_repeat(
 
 
 def test_no_group_of_rows_has_an_empty_dictionary() -> None:
-    """By default a second group, of NULLs only, would begin after 2^20 rows."""
+    """The rows exceed the 2^20 of a group by default; only NULLs are beyond."""
     rows = pa.table({"values": pa.concat_arrays([pa.array([1] * (1 << 20)), pa.nulls(9, "int64")])})
     _, footer = encode(rows)
     dictionary = footer.row_group(0).column(0)
