@@ -11,6 +11,7 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -149,9 +150,10 @@ def _task_cpu() -> Mapping[str, float]:
 def _executors() -> dict[str, psutil.Process]:
     found = {}
     for process in psutil.Process().children(recursive=True):
-        words = process.cmdline()
-        if any(word.endswith(_EXECUTOR) for word in words):
-            found[words[words.index(_EXECUTOR_ID) + 1]] = process
+        with suppress(psutil.NoSuchProcess):  # a Python worker that has just ended
+            words = process.cmdline()
+            if any(word.endswith(_EXECUTOR) for word in words):
+                found[words[words.index(_EXECUTOR_ID) + 1]] = process
     return found
 
 
