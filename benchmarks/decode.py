@@ -29,7 +29,7 @@ from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
-from cdclake.jobs.runtime.python_worker import forget_zip_importers
+from cdclake.jobs.runtime.python_worker import reduce_task_overhead
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.deduplicate import identity
 from cdclake.jobs.stream.event_decoder import EventDecoder
@@ -138,7 +138,7 @@ class _DecodeOnly:
     quarantine: FileTarget
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        reduce_task_overhead()
         decoder = decoders_of(self.plan_json).decoder(ORDERS)
         decoded: dict[int, list[pa.Table]] = {}
         refused: list[pa.Table] = []

@@ -207,7 +207,7 @@ class TableEntry(Section):
         default=60,
         ge=5,
         le=86_400,
-        description="Seconds that the state may lag behind the changelog when the stream is late;"
+        description="Seconds that the state may lag behind the changelog while events arrive;"
         " `<t>_current` is as fresh as the changelog at any time.",
     )
     replica_identity: Annotated[str, AfterValidator(_check_replica_identity)] | None = Field(

@@ -24,7 +24,7 @@ from cdclake.jobs.apply.state_task import (
 from cdclake.jobs.iceberg.data_file import Delta
 from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed
 from cdclake.jobs.iceberg.task_failures import failure_of, failure_text, traceback_of
-from cdclake.jobs.runtime.python_worker import forget_zip_importers
+from cdclake.jobs.runtime.python_worker import reduce_task_overhead
 
 log = logging.getLogger("cdclake.state")
 
@@ -75,7 +75,7 @@ def _divided(requests: Sequence[StateRequest], shares: int) -> list[list[StateRe
 
 
 def _update_all(share: Sequence[StateRequest]) -> list[tuple[str, str]]:
-    forget_zip_importers()
+    reduce_task_overhead()
     updated = [(each.target.table.name, _guarded(partial(_update, each))) for each in share]
     remove_old_indexes()
     return updated
@@ -111,7 +111,7 @@ class _RowsTask:
     schema: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        reduce_task_overhead()
         schema = arrow_schema(self.schema)
         parts = [completed(pa.Table.from_batches([batch]), schema) for batch in batches]
         changes = pa.concat_tables([schema.empty_table(), *parts])

@@ -12,7 +12,7 @@ from cdclake import naming
 from cdclake.iceberg.state_rows import EVENT_FACTS
 from cdclake.jobs.apply.state_values import to_state
 from cdclake.jobs.iceberg.file_target import FileTarget
-from cdclake.jobs.runtime.python_worker import forget_zip_importers
+from cdclake.jobs.runtime.python_worker import reduce_task_overhead
 from cdclake.jobs.stream.row_files import FILE_BYTES
 from cdclake.plan import Table
 
@@ -93,7 +93,7 @@ def _task(
     in_state = () if targets.state is None else table.columns
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        reduce_task_overhead()
         writer = LoadWriter(targets)
         for batch in batches:
             values = {c.name: to_state(batch[c.name], c.column_type) for c in in_state}

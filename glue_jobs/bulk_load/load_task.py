@@ -19,7 +19,7 @@ from cdclake.jobs.bulk_load.load_files import LoadFiles, LoadTargets, LoadWriter
 from cdclake.jobs.bulk_load.loaded_rows import SNAPSHOT_OP, ReadPlace, first_offset
 from cdclake.jobs.bulk_load.sent_column import SentColumn
 from cdclake.jobs.bulk_load.source_reader import SourceReader
-from cdclake.jobs.runtime.python_worker import forget_zip_importers
+from cdclake.jobs.runtime.python_worker import reduce_task_overhead
 from cdclake.jobs.stream.changelog_columns import FACT_COLUMNS, arrow_type
 from cdclake.jobs.stream.position_texts import Numbers, position_texts
 from cdclake.plan import Table
@@ -51,7 +51,7 @@ class LoadTask:
 
     def __call__(self, chunks: Iterable[tuple[int, str]]) -> Iterator[LoadedChunk]:
         """Load the chunks one after the other."""
-        forget_zip_importers()
+        reduce_task_overhead()
         for number, condition in chunks:
             yield self._load(number, condition)
 

@@ -17,7 +17,7 @@ from cdclake import naming
 from cdclake.jobs.bulk_load.load_task import SentRows
 from cdclake.jobs.bulk_load.loaded_rows import ReadPlace, first_offset, read_events
 from cdclake.jobs.bulk_load.source_reader import SourceReader
-from cdclake.jobs.runtime.python_worker import forget_zip_importers
+from cdclake.jobs.runtime.python_worker import reduce_task_overhead
 from cdclake.jobs.stream.changelog_columns import arrow_type
 from cdclake.plan import Plan, Table
 from cdclake.postgres.bulk_read import sent_rows_in_both_forms, value_name
@@ -48,7 +48,7 @@ class UnprovedRows:
         return ["string" if is_json(each) else each.log for each in types]
 
     def _read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        reduce_task_overhead()
         for batch in batches:
             for chunk in batch.to_pylist():
                 yield from self._rows(chunk["chunk"], chunk["condition"])

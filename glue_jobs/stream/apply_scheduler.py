@@ -1,8 +1,9 @@
-"""Schedule of state updates: all tables, or when the stream is late those that are due first.
+"""Schedule of state updates: all states while they cost little, otherwise those due first.
 
-`<t>_current` includes the tail, so readers see new rows before the state is applied. A late stream
-therefore appends to all changelogs first and applies more changes at once later. It spreads the
-updates: otherwise all states would become due in the same batch and delay the changelogs.
+`<t>_current` includes the tail, so readers see new rows before the state is applied. An update
+costs about the same for few changes as for many, so one that waits for its `state_freshness` saves
+those between. Updates are spread: otherwise all states would become due in the same batch and delay
+the changelogs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Callable, Iterable
 
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Plan
+
+SHARE = 0.05  # of the trigger interval, for state updates that could wait while events arrive
 
 
 class ApplyScheduler:
@@ -23,7 +26,7 @@ class ApplyScheduler:
         # last batch that applied any.
         self._logs_seconds = self._state_seconds = 0.0
         self._asked_at = clock()
-        self._owed = 0.0  # state updates due since the stream is late
+        self._owed = 0.0  # state updates due since not all of them fit
 
     def wait(self, streams: Iterable[TableStream]) -> None:
         """Mark the tables' states as behind; a table that is waiting keeps its waiting time.
@@ -56,11 +59,10 @@ class ApplyScheduler:
         `arriving` are the tables with events in the batch. Stopped tables are left out: they would
         stay at the head of the queue.
 
-        If the changelogs and all states that are behind fit into the trigger interval, all are
-        chosen. Otherwise the stream is late: as many as fit next to the changelogs, those first
-        whose `state_freshness` ends first, or more if needed to apply each within it. A batch
-        without events applies states too, but not for longer than the trigger interval, since new
-        events may arrive.
+        If all states that are behind fit into a small share of the trigger interval, and next to
+        the changelogs, all are chosen. Otherwise as many as fit, those first whose
+        `state_freshness` ends first, or more if needed to apply each within it. A batch without
+        events applies states for up to a trigger interval, since new events may arrive.
         """
         streams = list(flowing)
         everything = frozenset(stream.table.name for stream in streams)
@@ -79,7 +81,9 @@ class ApplyScheduler:
         passed = now - self._asked_at
         self._owed += sum(passed / allowed[table] for table in lacking & waiting.keys())
         self._asked_at = now
-        room = plan.trigger_seconds - (self._logs_seconds if arriving else 0.0)
+        room = float(plan.trigger_seconds)
+        if arriving:
+            room = min(SHARE * room, room - self._logs_seconds)
         if len(lacking) * self._state_seconds <= room:
             self._owed = 0.0
             return everything

@@ -28,6 +28,7 @@ from cdclake.jobs.control.requests import take_resumes
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import expired_records
 from cdclake.jobs.runtime.logs import bound
+from cdclake.jobs.runtime.quiet_consumer import QuietConsumer
 from cdclake.jobs.runtime.session import share_among_cores
 from cdclake.jobs.stream import topic_check
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
@@ -96,6 +97,7 @@ class MicroBatch:
         self._stamps = StampRenewal(leases)
         self._views = views
         self._erasures = erasures
+        self._consumer = QuietConsumer()
         self._commits = ThreadPoolExecutor(MAX_CONCURRENT_COMMITS)
         leases.abandon_earlier_runs()
 
@@ -107,6 +109,7 @@ class MicroBatch:
     def _process(self, records: DataFrame, batch: int) -> None:
         started, laps = time.monotonic(), StageTimer()
         share_among_cores(records.sparkSession)
+        self._consumer.extend(records.sparkSession)
         # Before the plan: operators fix it, then resume.
         take_resumes(self._control, self._progress)
         plan = self._plans.read()

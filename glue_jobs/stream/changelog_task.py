@@ -19,7 +19,7 @@ from cdclake.erasures import ErasedKeys
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.row_selection import filtered
 from cdclake.jobs.iceberg.task_failures import failure_text
-from cdclake.jobs.runtime.python_worker import forget_zip_importers
+from cdclake.jobs.runtime.python_worker import reduce_task_overhead
 from cdclake.jobs.stream.avro_values import without_refusal
 from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL, without_refused
 from cdclake.jobs.stream.deduplicate import identity
@@ -81,7 +81,7 @@ class ChangelogTask:
         Each batch has topic, partition, offset, key, value, headers and `size`. A value that is
         NULL though it has a size was left out for a later job.
         """
-        forget_zip_importers()
+        reduce_task_overhead()
         work = _Work(decoders_of(self.plan_json), self)
         for batch in batches:
             yield from _results(work.take(batch))

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from cdclake.jobs.iceberg.data_file import path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
-from cdclake.jobs.runtime.python_worker import forget_zip_importers
+from cdclake.jobs.runtime.python_worker import reduce_task_overhead
 
 FILE_BYTES = 64 * 1024 * 1024  # of Arrow memory, from which on a file is written
 
@@ -28,7 +28,7 @@ def write_rows(rows: DataFrame, target: FileTarget) -> list[str]:
 
 def _writer(target: FileTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        reduce_task_overhead()
         held: list[pa.RecordBatch] = []
         held_bytes = 0
         for batch in batches:

@@ -14,6 +14,8 @@ import psycopg
 import pyarrow.parquet
 import pytest
 
+from cdclake import naming
+from cdclake.local.process.home import Home
 from tests.local.running import DERIVED, PROJECT, SHOP, RunningLake, ShopWriter, shop_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(600)]
@@ -110,6 +112,13 @@ def test_doctor_finds_slot_and_publication_of_the_lake(lake: RunningLake) -> Non
 def test_the_snapshot_is_equal(lake: RunningLake) -> None:
     tables = lake.assert_equal()
     assert tables["orders"]["source_rows"] == tables["orders"]["lake_rows"] == 1000
+
+
+def test_the_stream_logs_no_line_per_record(lake: RunningLake) -> None:
+    """1,000 rows of a snapshot and more; Spark warned of KAFKA-1894 for each that it read."""
+    lake.assert_equal()
+    lines = Home(lake.home).log(naming.STREAM_COMPONENT).read_text().splitlines()
+    assert lines and len([line for line in lines if "KafkaDataConsumer" in line]) == 0
 
 
 def test_changes_of_every_kind_arrive(lake: RunningLake) -> None:

@@ -1,16 +1,17 @@
-"""Whose state a batch brings up, when the stream keeps up and when it is late."""
+"""Whose state a batch brings up, when all states fit into a share of its time and when not."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
+from cdclake.jobs.stream.apply_scheduler import SHARE, ApplyScheduler
 from cdclake.jobs.stream.table_schedule import TableSchedule
 
 TABLES = ("a", "b", "c")
 ALL = frozenset(TABLES)
 TRIGGER_S, FRESHNESS_S = 10, 180
+ROOM_S = SHARE * TRIGGER_S  # for states while events arrive
 
 
 class Clock:
@@ -62,9 +63,23 @@ def turns(clock):
     return Turns(clock)
 
 
-def test_a_stream_that_keeps_up_brings_all_states_up(turns):
-    turns.note_batch(busy=True, seconds=TRIGGER_S, states=3, merging=6)
+def test_states_that_cost_little_are_all_brought_up(turns):
+    turns.note_batch(busy=True, seconds=TRIGGER_S / 2, states=3, merging=ROOM_S)
     assert turns.chosen(ALL) == {*TABLES}
+
+
+def test_states_that_cost_more_wait_for_their_freshness_though_the_stream_keeps_up(turns, clock):
+    """An update costs the same for few changes as for many: one a minute is cheaper than six."""
+    turns.note_batch(busy=True, seconds=TRIGGER_S / 2, states=3, merging=4 * ROOM_S)
+    turns.wait(*TABLES)
+    taken = []
+    for clock.now in range(0, FRESHNESS_S + TRIGGER_S + 1, TRIGGER_S):
+        for table in turns.chosen(ALL):
+            taken.append(table)
+            turns.settle(table)
+            turns.wait(table)
+    assert sorted(taken) == [*TABLES]
+    assert turns.chosen(frozenset()) == {*TABLES}  # no events: the stream has time
 
 
 def test_a_stream_whose_logs_take_the_trigger_leaves_the_states_for_later(turns):
@@ -90,26 +105,26 @@ def test_a_batch_without_events_brings_states_up_for_no_longer_than_the_trigger(
     assert len(turns.chosen(frozenset())) == 1
 
 
-def test_as_many_states_as_fit_beside_the_logs_the_longest_waiting_first(turns, clock):
+def test_as_many_states_as_fit_the_longest_waiting_first(turns, clock):
     for table in ("b", "c"):
         turns.wait(table)
         clock.now += 1
-    turns.note_batch(busy=True, seconds=TRIGGER_S + 2, states=3, merging=9)  # logs 3 s, a state 3 s
+    turns.note_batch(busy=True, seconds=TRIGGER_S / 2, states=4, merging=2 * ROOM_S)
     assert turns.chosen(ALL) == {"b", "c"}
 
 
 def test_a_few_states_that_fit_are_no_sign_that_all_do(turns):
-    turns.note_batch(busy=True, seconds=TRIGGER_S - 1, states=1, merging=4)
+    turns.note_batch(busy=True, seconds=TRIGGER_S / 2, states=1, merging=ROOM_S * 0.6)
     assert len(turns.chosen(ALL)) == 1
 
 
 def test_only_tables_that_lack_something_have_to_fit(turns):
-    turns.note_batch(busy=True, seconds=TRIGGER_S - 1, states=1, merging=4)
+    turns.note_batch(busy=True, seconds=TRIGGER_S / 2, states=1, merging=ROOM_S * 0.6)
     assert turns.chosen(frozenset({"a"})) == {*TABLES}
 
 
 def test_states_that_another_job_brings_up_take_no_room(turns):
-    turns.note_batch(busy=True, seconds=TRIGGER_S - 1, states=1, merging=4)
+    turns.note_batch(busy=True, seconds=TRIGGER_S / 2, states=1, merging=ROOM_S * 0.6)
     turns.streams["a"].table.apply = turns.streams["b"].table.apply = "scheduled"
     assert turns.chosen(ALL) == {*TABLES}
     turns.note_batch(busy=True, seconds=TRIGGER_S + 1, states=0, merging=0)
@@ -117,7 +132,7 @@ def test_states_that_another_job_brings_up_take_no_room(turns):
 
 
 def test_what_a_state_takes_is_known_from_batches_without_events_too(turns):
-    turns.note_batch(busy=False, seconds=TRIGGER_S * 3, states=3, merging=TRIGGER_S * 3)
+    turns.note_batch(busy=False, seconds=ROOM_S * 3, states=3, merging=ROOM_S * 3)
     assert len(turns.chosen(ALL)) == 1
 
 
