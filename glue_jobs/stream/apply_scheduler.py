@@ -81,9 +81,7 @@ class ApplyScheduler:
         passed = now - self._asked_at
         self._owed += sum(passed / allowed[table] for table in lacking & waiting.keys())
         self._asked_at = now
-        room = float(plan.trigger_seconds)
-        if arriving:
-            room = min(SHARE * room, room - self._logs_seconds)
+        room = self._room(plan.trigger_seconds, is_busy=bool(arriving))
         if len(lacking) * self._state_seconds <= room:
             self._owed = 0.0
             return everything
@@ -92,3 +90,7 @@ class ApplyScheduler:
         self._owed = max(0.0, self._owed - turns)
         by_end = sorted(lacking, key=lambda table: waiting.get(table, now) + allowed[table])
         return elsewhere | frozenset(by_end[:turns])
+
+    def _room(self, trigger: float, *, is_busy: bool) -> float:
+        """Return the seconds of a batch that state updates may take."""
+        return min(SHARE * trigger, trigger - self._logs_seconds) if is_busy else trigger

@@ -116,9 +116,9 @@ def test_the_snapshot_is_equal(lake: RunningLake) -> None:
 
 def test_the_stream_logs_no_line_per_record(lake: RunningLake) -> None:
     """1,000 rows of a snapshot and more; Spark warned of KAFKA-1894 for each that it read."""
-    lake.assert_equal()
     lines = Home(lake.home).log(naming.STREAM_COMPONENT).read_text().splitlines()
-    assert lines and len([line for line in lines if "KafkaDataConsumer" in line]) == 0
+    assert [line for line in lines if "events in" in line]
+    assert [line for line in lines if "KafkaDataConsumer" in line] == []
 
 
 def test_changes_of_every_kind_arrive(lake: RunningLake) -> None:
