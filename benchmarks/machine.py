@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import re
 import subprocess
@@ -20,6 +21,7 @@ _JARS = {
     "flink": "benchmarks/jars/flink/flink-clients-*.jar",
     "iceberg_of_flink": "benchmarks/jars/flink/iceberg-flink-runtime-2.0-*.jar",
 }
+_MEASURED = ("cdclake", "glue_jobs", "java", "benchmarks/*.py", "pom.xml", "*.lock")
 
 
 def machine() -> dict[str, Any]:
@@ -48,6 +50,15 @@ def versions() -> dict[str, str]:
         "duckdb": version("duckdb"),
         **_jar_versions(),
     }
+
+
+def code_digest() -> str:
+    """Return a digest of all that a measure runs, which commits of texts and tests leave alone."""
+    digest = hashlib.sha256()
+    for name in _git("ls-files", *_MEASURED).splitlines():
+        if (PROJECT / name).is_file():
+            digest.update(f"{name}\0".encode() + (PROJECT / name).read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _commit() -> str:

@@ -31,7 +31,7 @@ from benchmarks.changelog import (
 )
 from benchmarks.decode import measure_decode
 from benchmarks.first_load import measure_first_load
-from benchmarks.machine import machine, versions
+from benchmarks.machine import code_digest, machine, versions
 from benchmarks.race.measure import measure_race
 from benchmarks.results import Measure
 from benchmarks.scale import SCALE_MEASURES
@@ -78,12 +78,12 @@ NAMES = (*sorted((*MEASURES, *STEPPED)), *COSTS, *SCALE_MEASURES, *PARTS)
 def main() -> int:
     """0 if every end state was right, 1 if one was wrong, 2 for a bad word, 3 if steps are left."""
     words = _words()
-    size, work, commit = SIZES[words.size], WORK / words.size, versions()["cdclake"]
+    size, work, code = SIZES[words.size], WORK / words.size, code_digest()
     until = time.monotonic() + 60 * words.minutes
     ends_right = True
     for measure in words.measures or size.measures:
         say(f"{measure} ...")
-        steps = Steps(work / "steps" / f"{measure}.json", commit, until)
+        steps = Steps(work / "steps" / f"{measure}.json", code, until)
         try:
             with ending_in_order():
                 found, is_right = _taken(measure, size, work, steps)

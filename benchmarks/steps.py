@@ -16,15 +16,15 @@ class Unfinished(Exception):
 
 @dataclass(slots=True)
 class Steps:
-    """Results of one measure's steps by one commit, as JSON in a file of the measure's."""
+    """Results of one measure's steps by the same code, as JSON in a file of the measure's."""
 
     file: Path
-    commit: str
+    code: str  # its digest
     until: float = float("inf")  # by the monotonic clock: no step but the first begins later
     _taken: int = field(default=0, init=False)  # by this process
 
     def take(self, step: str, measure: Callable[[], Any]) -> Any:
-        """Return what the step gave, now or for an earlier command of the same commit.
+        """Return what the step gave, now or for an earlier command of the same code.
 
         Raise Unfinished if it would begin too late.
         """
@@ -35,7 +35,7 @@ class Steps:
             kept[step] = measure()
             self._taken += 1
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            self.file.write_text(json.dumps({"commit": self.commit, "steps": kept}))
+            self.file.write_text(json.dumps({"code": self.code, "steps": kept}))
         return kept[step]
 
     def end(self) -> None:
@@ -47,4 +47,4 @@ class Steps:
             return {}
         stored: dict[str, Any] = json.loads(self.file.read_text())
         steps: dict[str, Any] = stored["steps"]
-        return steps if stored["commit"] == self.commit else {}
+        return steps if stored.get("code") == self.code else {}

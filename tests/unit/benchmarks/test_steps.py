@@ -1,29 +1,30 @@
-"""Steps of a long measure: kept between commands, by commit, and begun only in time."""
+"""Steps of a long measure: kept between commands, by code, and begun only in time."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import run
+from benchmarks import machine, run
 from benchmarks.results import Bound, Measure, Run
 from benchmarks.steps import Steps, Unfinished
 
 
-def steps(folder: Path, commit: str = "a", until: float = float("inf")) -> Steps:
-    return Steps(folder / "steps" / "P6.json", commit, until)
+def steps(folder: Path, code: str = "a", until: float = float("inf")) -> Steps:
+    return Steps(folder / "steps" / "P6.json", code, until)
 
 
 def refuse() -> None:
     raise AssertionError("the step was taken again")
 
 
-def test_a_step_is_taken_once_by_all_commands_of_a_commit(tmp_path: Path) -> None:
+def test_a_step_is_taken_once_by_all_commands_of_the_same_code(tmp_path: Path) -> None:
     assert steps(tmp_path).take("rate", lambda: {"seconds": 7.8}) == {"seconds": 7.8}
     assert steps(tmp_path).take("rate", refuse) == {"seconds": 7.8}
-    assert steps(tmp_path, commit="b").take("rate", lambda: {"seconds": 8.1}) == {"seconds": 8.1}
+    assert steps(tmp_path, code="b").take("rate", lambda: {"seconds": 8.1}) == {"seconds": 8.1}
     assert steps(tmp_path).take("rate", lambda: "a new one") == "a new one"
 
 
@@ -72,3 +73,20 @@ def test_a_word_that_is_no_measure_is_refused(
     with pytest.raises(SystemExit, match="2"):
         run.main()
     assert "P60 is no measure" in capsys.readouterr().err
+
+
+def test_the_code_is_that_which_a_measure_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "PROJECT", tmp_path)
+    engine, text = tmp_path / "glue_jobs" / "engine.py", tmp_path / "README.md"
+    engine.parent.mkdir()
+    for file in (engine, text):
+        file.write_text("1")
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=tmp_path, check=True)
+    first = machine.code_digest()
+    text.write_text("2")
+    assert machine.code_digest() == first
+    engine.write_text("2")
+    assert machine.code_digest() != first
