@@ -24,6 +24,7 @@ _MAX_NAMED = 2
 _MARKER_INTERVAL_S = 1.0
 _OBSTACLE_INTERVAL_S = 2.0
 _MAX_OBSTACLE_S = 10.0  # the keeper restarts a dead component sooner
+_MAX_FAILURES = 2  # of a table whose next try is waited for: half a minute
 
 
 class _ObstacleWatch:
@@ -64,6 +65,8 @@ class CatchUp:
     def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
         """Wait until everything written before the call is in the lake, except stopped tables.
 
+        A table that is held back by a failure that may pass is waited for, for two tries.
+
         Args:
             tables: the tables to wait for.
             meanwhile: called between two checks.
@@ -92,11 +95,15 @@ class CatchUp:
             waited = [table for table in tables if table.name not in stopped]
             behind = _behind(self.arrived(progress), waited, ends)
             behind += _replacing(progress, waited, max(self.epoch, progress.epoch))
-            if not behind:
+            held = _held(progress, tables)
+            is_late = time.monotonic() > deadline
+            if not behind and (is_late or not held):
                 return stopped
-            shown.note(Advance(now="; ".join(text for _, text in behind[:_MAX_NAMED])))
-            watch.check()
-            if time.monotonic() > deadline:
+            texts = held + [text for _, text in behind]
+            shown.note(Advance(now="; ".join(texts[:_MAX_NAMED])))
+            if behind:
+                watch.check()
+            if is_late:
                 raise self._late([table for table, _ in behind], [text for _, text in behind])
             meanwhile()
             time.sleep(_POLL_INTERVAL_S)
@@ -150,6 +157,16 @@ def _stopped(progress: Progress, tables: Collection[Table]) -> dict[str, str]:
         for name, place in found.items()
         if place is not None and not place.is_streaming
     }
+
+
+def _held(progress: Progress, tables: Collection[Table]) -> list[str]:
+    """Return a description of each table that the stream tries again soon."""
+    found = {table.source: progress.tables.get(table.name) for table in tables}
+    return [
+        f"{source} is held back, and tried again"
+        for source, place in found.items()
+        if place is not None and 0 < place.failures <= _MAX_FAILURES
+    ]
 
 
 def _replacing(

@@ -11,6 +11,7 @@ import pytest
 from cdclake.debezium.position import epoch_start
 from cdclake.errors import CdcError, ComponentFailed, NotRunning
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.verify import catch_up
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.deployed_verify import silence
@@ -57,6 +58,40 @@ def test_passing_obstacle_is_waited_out(arrival: CatchUp, monkeypatch: pytest.Mo
             [make_table()], lambda: None
         )
     assert not found
+
+
+def test_a_table_that_is_held_back_is_waited_for_until_it_streams(arrival: CatchUp) -> None:
+    """S3 did not answer when its state was updated; all its records had arrived."""
+    held = Progress(tables={"t": TableProgress()})
+    held.tables["t"].hold("S3 does not answer", time.time())
+    found = [held, held, Progress()]
+    waiting = replace(
+        arrival,
+        progress=lambda: found.pop(0) if found[1:] else found[0],
+        arrived=lambda _: {"t": {0: 3}},
+        wait_s=60.0,
+    )
+    assert waiting.wait([make_table()], lambda: None) == {}
+    assert len(found) == 1
+
+
+def test_a_table_that_stays_held_back_is_named_at_the_deadline(arrival: CatchUp) -> None:
+    held = Progress(tables={"t": TableProgress()})
+    held.tables["t"].hold("S3 does not answer", time.time())
+    begun = time.monotonic()
+    stays = replace(arrival, progress=lambda: held, arrived=lambda _: {"t": {0: 3}})
+    assert "S3 does not answer" in stays.wait([make_table()], lambda: None)["t"]
+    assert time.monotonic() - begun >= arrival.wait_s
+
+
+def test_a_table_that_has_failed_for_a_minute_is_not_waited_for(arrival: CatchUp) -> None:
+    held = Progress(tables={"t": TableProgress()})
+    for _ in range(3):
+        held.tables["t"].hold("S3 does not answer", time.time())
+    fails = replace(arrival, progress=lambda: held, wait_s=60.0)
+    begun = time.monotonic()
+    assert "3 times" in fails.wait([make_table()], lambda: None)["t"]
+    assert time.monotonic() - begun < 10
 
 
 def test_without_obstacle_the_missing_records_are_named(arrival: CatchUp) -> None:
