@@ -8,7 +8,12 @@ expression sets the level within tasks.
 
 from __future__ import annotations
 
+import logging
+
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+log = logging.getLogger("cdclake.stream")
 
 CONSUMER_LOGGER = "org.apache.spark.sql.kafka010.consumer.KafkaDataConsumer"
 _LEVELS = "org.apache.logging.log4j.core.config.Configurator"
@@ -24,13 +29,17 @@ class QuietConsumer:
         """Silence executors that are new since the last call; without any this costs no job.
 
         A task per core reaches each executor as long as all are idle; one that was missed warns on.
+        So do all if their Log4j has no such method, which is logged.
         """
         executors = _executors(spark)
         if executors <= self._quiet:
             return
         cores = spark.sparkContext.defaultParallelism
         silenced = f"reflect('{_LEVELS}', 'setLevel', '{CONSUMER_LOGGER}', 'ERROR')"
-        spark.range(0, cores, 1, cores).selectExpr(silenced).collect()
+        try:
+            spark.range(0, cores, 1, cores).selectExpr(silenced).collect()
+        except PySparkException as failure:
+            log.warning("cannot silence the warnings of %s: %s", CONSUMER_LOGGER, failure)
         self._quiet = executors
 
 

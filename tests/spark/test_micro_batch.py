@@ -133,10 +133,9 @@ def test_what_the_states_took_of_a_batch_is_known_for_the_next(
 
 @pytest.mark.slow  # by default test_upkeep.py packs, and the next test maintains while it streams
 def test_states_are_packed_while_they_stream_one_in_a_batch(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is packed is what was there."""
-    stream = Stream(spark, trigger_seconds=600)  # so each batch has time for both states
     monkeypatch.setattr(inline_compaction, "COMPACT_EVERY_N_COMMITS", 5)
     both = (stream.one, stream.two)
 

@@ -45,6 +45,15 @@ def test_only_new_executors_cost_a_job(spark, monkeypatch):
     assert jobs == [1, 0, 1]
 
 
+def test_without_the_method_the_warnings_stay_and_the_stream_goes_on(spark, monkeypatch, caplog):
+    monkeypatch.setattr(quiet_consumer, "_LEVELS", "no.such.Configurator")
+    consumer = QuietConsumer()
+    for _ in range(2):
+        consumer.extend(spark)
+    [warning] = caplog.records
+    assert "no.such.Configurator" in warning.getMessage()
+
+
 def test_executors_are_known_by_address(spark):
     [driver] = quiet_consumer._executors(spark)
     assert driver.rpartition(":")[2].isdigit()
