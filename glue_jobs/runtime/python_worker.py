@@ -36,6 +36,6 @@ def _freeze() -> None:
     """Leave out what is alive from later garbage collections.
 
     PySpark collects garbage after each task, and looks at each object of each imported module: a
-    quarter of the worker's CPU seconds in batches of 10,000 events in twenty tables.
+    quarter of the workers' samples in batches of 10,000 events in twenty tables (by py-spy).
     """
     gc.freeze()

@@ -84,7 +84,7 @@ def test_a_table_that_stays_held_back_is_named_at_the_deadline(arrival: CatchUp)
     assert time.monotonic() - begun >= arrival.wait_s
 
 
-def test_a_table_that_has_failed_for_a_minute_is_not_waited_for(arrival: CatchUp) -> None:
+def test_a_table_that_has_failed_three_times_is_not_waited_for(arrival: CatchUp) -> None:
     held = Progress(tables={"t": TableProgress()})
     for _ in range(3):
         held.tables["t"].hold("S3 does not answer", time.time())
