@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
+
+from cdclake.file_state import FileState
 
 LOCK_NAME = "jars.lock"
 REPOSITORY = "https://repo1.maven.org/maven2/"
@@ -56,5 +59,10 @@ def jar_name(jar: Path) -> str:
 
 
 def jar_digest(jar: Path) -> str:
-    """Return the SHA-256 of the jar."""
-    return hashlib.sha256(jar.read_bytes()).hexdigest()
+    """Return the SHA-256 of the jar; an unchanged one is read once."""
+    return _digest(FileState.of(jar))
+
+
+@cache
+def _digest(jar: FileState) -> str:
+    return hashlib.sha256(jar.path.read_bytes()).hexdigest()

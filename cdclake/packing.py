@@ -7,9 +7,11 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 
+from cdclake.file_state import FileState
 from cdclake.places import BUILD, PACKAGE
 
 BUILT = BUILD / "deployed"
@@ -71,6 +73,25 @@ def pack(name: str, files: Mapping[str, bytes]) -> Packed:
         fresh.write_bytes(content)
         fresh.replace(target)
     return Packed(target, digest)
+
+
+def pack_files(
+    name: str, files: Mapping[str, Path], texts: Mapping[str, str] | None = None
+) -> Packed:
+    """Return the zip of these files and texts, by their names in it.
+
+    Packs unchanged files once: the environments of an app have the same jars and wheels.
+    """
+    states = tuple((entry, FileState.of(path)) for entry, path in files.items())
+    return _pack_states(name, states, tuple((texts or {}).items()))
+
+
+@cache
+def _pack_states(
+    name: str, files: tuple[tuple[str, FileState], ...], texts: tuple[tuple[str, str], ...]
+) -> Packed:
+    content = {entry: file.path.read_bytes() for entry, file in files}
+    return pack(name, content | {entry: text.encode() for entry, text in texts})
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:

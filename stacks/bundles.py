@@ -14,7 +14,7 @@ from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
 from cdclake.errors import InputError
 from cdclake.jar_cache import ensure_fetched
 from cdclake.jar_lock import OWN_JARS, parse_jar_lock, unlocked_jars
-from cdclake.packing import Packed, modules, pack, transform_files
+from cdclake.packing import Packed, modules, pack, pack_files, transform_files
 from cdclake.places import BUILD, JAR_LOCK, JARS, PACKAGE, RESOURCES, user_project
 from cdclake.plan import Plan
 from cdclake.puts import put_table
@@ -114,9 +114,9 @@ def build_job_wheels(wheels: LockedWheels = JOB_WHEELS) -> Path:
     """Build the zip of the jobs' wheels; raise InputError if the wheels are missing."""
     files = wheels.files()
     pins = sorted("==".join(file.name.split("-")[:2]) for file in files)
-    packed = {file.name: file.read_bytes() for file in files}
-    packed["requirements.txt"] = "".join(f"{pin}\n" for pin in pins).encode()
-    return pack("cdclake-wheels", {f"{_WHEELS_FOLDER}/{n}": b for n, b in packed.items()}).path
+    packed = {f"{_WHEELS_FOLDER}/{file.name}": file for file in files}
+    requirements = {f"{_WHEELS_FOLDER}/requirements.txt": "".join(f"{pin}\n" for pin in pins)}
+    return pack_files("cdclake-wheels", packed, requirements).path
 
 
 def build_plugin(provider: Path | None = None, converter: str = "", *, jars: Path = JARS) -> Packed:
@@ -129,7 +129,7 @@ def build_plugin(provider: Path | None = None, converter: str = "", *, jars: Pat
     files = _plugin_files(provider, jars)
     if converter:
         files |= {f"{converter}/{file.name}": file for file in _jars_of(jars / converter)}
-    return pack("cdclake-connect", {name: file.read_bytes() for name, file in files.items()})
+    return pack_files("cdclake-connect", files)
 
 
 def _plugin_files(provider: Path | None, jars: Path) -> dict[str, Path]:

@@ -18,7 +18,12 @@ def synthesize_templates(deployment: Deployment) -> dict[str, dict[str, Any]]:
     """Return the templates by the names of their stacks, with the flags of `cdk.json`."""
     flags = json.loads((RESOURCES / "cdk.json").read_text("utf-8"))["context"]
     with TemporaryDirectory() as folder:
-        app = App(context=flags, outdir=folder, analytics_reporting=False)
+        app = App(
+            context=flags,
+            outdir=folder,
+            analytics_reporting=False,
+            builtin_cloud_formation_validation=False,  # half the time; `cdk synth` validates them
+        )
         add_stacks(app, deployment)
         app.synth()
         return {

@@ -11,7 +11,7 @@ Ages = Callable[[float, float], list[tuple[float, int]]]
 _SLACK_MS, _SLACK = 5000, 0.25  # allowed growth of the median age: half a trigger, or a quarter
 _FIRST_PART, _MIDDLE = 0.25, 0.625  # of a trial: before the one nothing counts
 _STEP, _BACK = 1.5, 0.8
-_TRIALS = 6
+_TRIALS = 4
 
 
 def judged(rate: float, written: float, ages: Ages, begun: float, ended: float) -> Trial:
