@@ -224,6 +224,7 @@ def test_query_is_written_as_parquet_and_refused_with_a_suggestion(
     assert refused["remedy"].startswith("did you mean customers_current?")
 
 
+@pytest.mark.slow  # by default tests/unit/catalogue/test_as_of.py, against the model
 def test_rows_are_those_of_any_commit_time(lake: RunningLake) -> None:
     query = "select customer_id, email from customers{} order by 1"
     with lake.connect() as connection:

@@ -228,6 +228,7 @@ def test_a_killed_part_is_seen_and_healed(home: Home, written: Endpoints, name: 
     assert_all_is_there(written)
 
 
+@pytest.mark.slow  # by default tests/unit/local/test_supervisor.py, with other programs
 def test_everything_dies_with_the_supervisor(home: Home, written: Endpoints) -> None:
     with source(written):  # a session, so that there is a backend to end
         os.kill(parts(home)["supervisor"]["pid"], signal.SIGKILL)

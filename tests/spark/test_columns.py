@@ -254,6 +254,7 @@ def valued(engine: Engine, values: list[Any]) -> dict[str, Any]:
     return {column.source: value for column, value in zip(columns, values, strict=True)}
 
 
+@pytest.mark.slow  # by default a later test does so with one type
 def test_two_misfits_in_a_row_stop_a_table_before_the_first(spark) -> None:
     engine = table_of_types(spark, [kind for kind, _, _ in RETYPED])
     wrong = valued(engine, [value for _, _, value in RETYPED])

@@ -78,6 +78,7 @@ def test_values_of_every_type_are_compared_with_the_source(spark: Any) -> None:
     assert_shown_as_in_duckdb(partial(engine_of, spark))
 
 
+@pytest.mark.slow  # by default tests/unit/verify compares views, and tests/trino Athena's
 def test_a_difference_is_found_and_the_view_is_gone_afterwards(spark: Any) -> None:
     table = make_table(name="compared")
     plan = make_plan(table)
