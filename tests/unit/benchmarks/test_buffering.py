@@ -17,7 +17,6 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return measure_buffering(TINY, tmp_path_factory.mktemp("buffering"))
 
 
-@pytest.mark.slow  # a measure of the tiny size
 def test_every_delivery_holds_each_record_once(measured: dict[str, Any]) -> None:
     runs = measured["runs"]
     assert [run["wrong"] for run in runs] == [None] * 9
@@ -26,7 +25,6 @@ def test_every_delivery_holds_each_record_once(measured: dict[str, Any]) -> None
     }
 
 
-@pytest.mark.slow  # the same measure
 def test_a_shorter_buffer_makes_more_commits_and_requests(measured: dict[str, Any]) -> None:
     by_time = {run["buffer_seconds"]: run for run in measured["runs"]}
     shortest, longest = by_time[1], by_time[4]
