@@ -94,7 +94,7 @@ test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for so
 prove: connectors hudi-jars trino-iceberg-jars $(FLINK) ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
 	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
-bench: setup $(if $(filter-out buffering views,$(or $(ONLY),all)),$(PEER_JARS)) $(if $(filter P5 full tiny,$(or $(ONLY),$(SIZE))),$(DLT)) $(if $(filter N10 full tiny,$(or $(ONLY),$(SIZE))),$(FLINK)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results, MINUTES=25 to go on later
+bench: setup $(if $(filter-out buffering views,$(or $(ONLY),all)),$(PEER_JARS)) $(if $(filter P5 full tiny,$(or $(ONLY),$(SIZE))),$(DLT)) $(if $(filter N10 N10a full tiny,$(or $(ONLY),$(SIZE))),$(FLINK)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results, MINUTES=25 to go on later
 	@$(BIN)/python -m benchmarks.run $(SIZE) $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))
 
 bench-full: setup $(PEER_JARS) $(DLT) $(FLINK) ## Run all benchmarks and write docs/benchmarks.md; needs an idle machine

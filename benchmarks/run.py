@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from benchmarks.changelog import (
 from benchmarks.decode import measure_decode
 from benchmarks.first_load import measure_first_load
 from benchmarks.machine import code_digest, machine, versions
-from benchmarks.race.measure import measure_race
+from benchmarks.race.measure import FAR, NEAR, measure_race
 from benchmarks.results import Measure
 from benchmarks.scale import SCALE_MEASURES
 from benchmarks.session import PROJECT
@@ -57,7 +58,8 @@ STEPPED: dict[str, Callable[[Size, Path, Steps], Measure]] = {
     "P5": measure_first_load,
     "P6": measure_streaming,
     "P9": measure_far,
-    "N10": measure_race,
+    "N10": partial(measure_race, NEAR),
+    "N10a": partial(measure_race, FAR),
 }
 # Costs in absolute units, without a peer.
 COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {

@@ -41,7 +41,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Race:
-    """Durations and rates of the contenders of N10; rates are changes a second."""
+    """Durations and rates of the contenders of N10 and N10a; rates are changes a second."""
 
     tables: int
     rows: int  # that a table opens with
@@ -52,7 +52,6 @@ class Race:
     trial_seconds: float
     stretch_seconds: float
     rounds: int
-    distances: tuple[str, ...] = ("near", "far")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ class Size:
     measures: tuple[str, ...]
 
 
-EVERY = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "N10")
+EVERY = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "N10", "N10a")
 SIZES = {
     "full": Size(
         rows=10_000_000,
@@ -111,7 +110,7 @@ SIZES = {
             warm_up_seconds=180,  # Java's compilers are busy for minutes, with one core
             trial_seconds=90,
             stretch_seconds=120,
-            rounds=3,
+            rounds=1,
         ),
         measures=EVERY,
     ),
@@ -148,7 +147,6 @@ SIZES = {
             trial_seconds=45,
             stretch_seconds=45,
             rounds=1,
-            distances=("near",),
         ),
         measures=("P1", "P3", "P4"),
     ),
@@ -181,7 +179,6 @@ SIZES = {
             trial_seconds=12,
             stretch_seconds=12,
             rounds=1,
-            distances=("near",),
         ),
         measures=EVERY,
     ),

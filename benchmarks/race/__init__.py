@@ -1,1 +1,1 @@
-"""N10, the race: from PostgreSQL to current rows, by this engine and by two other streams."""
+"""The race, N10 and N10a: from PostgreSQL to current rows, by this engine and two other streams."""

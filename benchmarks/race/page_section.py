@@ -18,8 +18,9 @@ Rows = list[tuple[str, ...]]
 def race_tables(measure: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...], Rows]]:
     """Yield each table with the words before it: a table of figures, and one of the set-up."""
     rows = [_row(run) for run in measure["runs"] if run["figures"]]
+    rounds = min(len(run["figures"]) for run in measure["runs"] if run["figures"])
     words = (
-        "Medians of the rounds. Freshness and requests are those of the common rate; a `*` marks "
+        f"Medians of {rounds} round{'s' * (rounds > 1)}. Freshness and requests are those of the common rate; a `*` marks "
         "the greatest rate that was tried:\n"
     )
     yield words, _HEADS, rows

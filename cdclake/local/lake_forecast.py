@@ -42,8 +42,8 @@ def forecast_up(
     before = Plan.from_json(state.plan) if state.plan else None
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
+        add_to_history(state.masks, before, plan)  # refuses masks that come too late: the worst
         compare_stored(before, plan)
-        add_to_history(state.masks, before, plan)  # which refuses masks that come too late
         plan = still_widened(plan, before)
     change = compare(before if before and before.tables else None, plan)
     source = ask_source(_source(home, state, dsn), plan, patterns)

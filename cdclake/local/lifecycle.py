@@ -68,13 +68,14 @@ def up(
     # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
     plan = still_widened(plan, streamed) if streamed else plan
+    masks = add_to_history(before.masks, streamed, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     declare_plugins(home, plan.connectors)
     # The tables of a streaming lake are checked later, when what is dead has been healed.
     endpoints = _bring_up(home, dsn, None if before.epoch else plan, plugin_profile(plan.registry))
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=add_to_history(before.masks, streamed, plan),
+        masks=masks,
         database=existing_database(endpoints, plan, before),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):

@@ -44,6 +44,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     refuse_without_tables(before, plan, dsn)
     put_lifecycle.refuse_to_leave(home, before, plan)
     known = Plan.from_json(before.plan) if before.plan else None
+    masks = add_to_history(before.masks, known, plan)
     if known is not None and known.polled:
         compare_stored(known, plan)
     embedded = bool(plan.polled) and dsn is None
@@ -54,7 +55,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     write_client_files(home, endpoints)
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=add_to_history(before.masks, known, plan),
+        masks=masks,
         database=existing_database(endpoints, plan, before),
     )  # fmt: skip
     lake = describe_lake(home, state)
