@@ -20,8 +20,8 @@ def race_tables(measure: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ..
     rows = [_row(run) for run in measure["runs"] if run["figures"]]
     rounds = min(len(run["figures"]) for run in measure["runs"] if run["figures"])
     words = (
-        f"Medians of {rounds} round{'s' * (rounds > 1)}. Freshness and requests are those of the common rate; a `*` marks "
-        "the greatest rate that was tried:\n"
+        f"Medians of {rounds} round{'s' * (rounds > 1)}. Freshness and requests are those of the "
+        "common rate; a `*` marks the greatest rate that was tried:\n"
     )
     yield words, _HEADS, rows
     given: Rows = [(name, racer.given, racer.cannot or "-") for name, racer in RACERS.items()]

@@ -75,8 +75,7 @@ def up(
     endpoints = _bring_up(home, dsn, None if before.epoch else plan, plugin_profile(plan.registry))
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=masks,
-        database=existing_database(endpoints, plan, before),
+        masks=masks, database=existing_database(endpoints, plan, before),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):
         plan = replace(load_plan(Path(pipeline_file)), connectors=plan.connectors)

@@ -55,8 +55,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     write_client_files(home, endpoints)
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=masks,
-        database=existing_database(endpoints, plan, before),
+        masks=masks, database=existing_database(endpoints, plan, before),
     )  # fmt: skip
     lake = describe_lake(home, state)
     if embedded:
