@@ -45,6 +45,9 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
         deletes=(_LEASES, _REQUESTS, _RESUMES),
     ),
     **dict.fromkeys(TABLE_JOBS, ControlAccess(writes=(_LEASES, _REPORTS), deletes=(_LEASES,))),
+    naming.APPLY_JOB: ControlAccess(
+        writes=(_LEASES, _REPORTS, f"{OUTCOMES}/*.{FORGET}.json"), deletes=(_LEASES, _FORGETS)
+    ),
     naming.REFRESH_JOB: ControlAccess(
         writes=(_LEASES, _REPORTS, f"{DERIVED}/*"), deletes=(_LEASES,)
     ),

@@ -41,7 +41,8 @@ AT_KAFKA = (
     naming.FORGET_JOB,
     naming.LOAD_JOB,
 )
-ERASING = (naming.STREAM_JOB, naming.POLL_JOB, naming.FORGET_JOB)  # by keyed hashes of keys
+# By keyed hashes of keys.
+ERASING = (naming.STREAM_JOB, naming.APPLY_JOB, naming.POLL_JOB, naming.FORGET_JOB)
 
 # Source: aws-msk-iam-auth, "Using the Amazon MSK Library for IAM Authentication".
 SIGNED_BY_IAM = {

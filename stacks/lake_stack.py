@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Aws, aws_glue
@@ -11,6 +11,7 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.control_objects import FORGETS
+from cdclake.redrive.objects import failed_prefixes
 from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant, on_tables
@@ -86,6 +87,18 @@ class LakeOutputs:
             job_grants.deletes_versions(self.state, keys, "each order has a name that is made up"),
             job_grants.looks_up_tables(self.database),
             job_grants.lists_tables(self.database),
+        ]
+
+    def grant_erase_failed(self, folders: Iterable[str]) -> list[Grant]:
+        """Allow rewriting objects below these error prefixes of Firehose, and deleting versions."""
+        made_up = "failed records by day, in objects with names that Firehose generates"
+        return [
+            Grant(
+                actions=["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:PutObject"],
+                on=[f"{self.state.arn}/{prefix}*" for prefix in failed_prefixes(folder)],
+                because=made_up,
+            )
+            for folder in sorted(folders)
         ]
 
     def grant_append_sinks(self, tables: Sequence[str]) -> list[Grant]:

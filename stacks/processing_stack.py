@@ -127,6 +127,8 @@ class ProcessingStack(PipelineStack):
             return [*self._lake.grant_commit_tables(creates=True), *source]
         if job == naming.PUBLISH_JOB:
             return self._lake.grant_publish_copies()
+        if job == naming.APPLY_JOB and self.deployment.plan.deliveries:
+            return [*self._lake.grant_commit_tables(creates=False), *self._source.grant_read_salt()]
         return self._lake.grant_commit_tables(creates=job == naming.REFRESH_JOB)
 
     def _brokers(self) -> str:
@@ -172,11 +174,13 @@ class ProcessingStack(PipelineStack):
         if not any(is_erasable(plan, table) for table in plan.all_tables):
             return []
         asked = [
+            *([naming.APPLY_JOB] if plan.deliveries else []),
             *([naming.POLL_JOB] if plan.polled else []),
             *([naming.PUBLISH_JOB] if plan.copies else []),
         ]
         grants = [
             *self._lake.grant_erase_objects(),
+            *self._lake.grant_erase_failed({each.error_prefix for each in plan.deliveries}),
             *self._source.grant_erase_rows(),
             *self._streaming.grant_read_markers(topic, self._consumer_groups),
             *job_grants.runs_jobs(naming.glue_job_name(self.deployment.prefix, j) for j in asked),

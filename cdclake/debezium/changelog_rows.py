@@ -199,8 +199,7 @@ def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
     """Return the columns about the event itself, except the list of unsent values."""
     source = _part(event, "source")
     prev, lsn = sequence_of(source)
-    epoch = epoch_of(event)
-    phase = SNAPSHOT_PHASE if op == "r" else STREAM_PHASE
+    epoch, phase = epoch_of(event), _phase(op)
     return {
         naming.OP: op,
         naming.POSITION: position_text(epoch, prev, phase, lsn, place.offset or 0),
@@ -213,6 +212,16 @@ def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
         naming.PREV_COMMIT_LSN: prev,
         naming.PHASE: phase,
     }
+
+
+def position_of(event: Event, offset: int) -> str:
+    """Return the event's position; raise RefusedEvent if it cannot be read."""
+    prev, lsn = sequence_of(_part(event, "source"))
+    return position_text(epoch_of(event), prev, _phase(event.get("op")), lsn, offset)
+
+
+def _phase(op: Any) -> int:
+    return SNAPSHOT_PHASE if op == "r" else STREAM_PHASE
 
 
 def sequence_of(source: Mapping[str, Any]) -> tuple[int, int]:

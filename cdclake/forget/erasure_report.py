@@ -25,6 +25,8 @@ def erasure_lines(report: Mapping[str, Any]) -> Iterator[str]:
         f" {erased['events']} events in the changelog, {erased['keys']} rows of the state and"
         f" {erased['records']} records in quarantine"
     )
+    if erased["failed"]:
+        yield f"removed {erased['failed']} failed records of Firehose"
     if again := [*erased["derived"], *erased["copies"]]:
         yield f"written again without them: {', '.join(again)}"
     yield f"deleted {report['deleted_objects']} objects that had them"

@@ -20,11 +20,12 @@ def is_erasable(plan: Plan, table: Table) -> bool:
 
 
 def _reasons(plan: Plan, table: Table) -> Iterator[tuple[str, str]]:
-    if table.delivery == "firehose":
-        yield (
-            "Firehose delivers it, and keeps events in its error prefixes and buffers",
-            "deliver the table by the stream: remove its `delivery: firehose`",
-        )
+    for stream in plan.deliveries:
+        if table.name in stream.tables and stream.backup == "all":
+            yield (
+                f"Firehose keeps all records that it reads below {stream.error_prefix}/as-it-came/",
+                "declare `backup: failed`, delete those objects, and run the command again",
+            )
     if table.is_query:
         yield (
             "its rows are the result of a query, whose keys PostgreSQL has no types of",

@@ -20,6 +20,15 @@ _GZIP = b"\x1f\x8b"
 REST = "-rest"  # ends the names of objects with the lines of another that were not put
 
 
+def failed_prefixes(folder: str) -> list[str]:
+    """Return the prefixes of failed records below an error prefix, the redriven ones last.
+
+    >>> failed_prefixes("firehose")
+    ['firehose/iceberg-failed/', 'firehose/processing-failed/', 'firehose/redriven/']
+    """
+    return [*(f"{folder}/{kind}/" for kind in KINDS), naming.redriven_prefix(folder)]
+
+
 class Line(NamedTuple):
     """A failed record, as Firehose stored it."""
 

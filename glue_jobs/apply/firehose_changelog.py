@@ -10,6 +10,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pyspark.sql import DataFrame
+
 from cdclake import naming
 from cdclake.debezium.position import history_part
 from cdclake.iceberg.dialect import SPARK
@@ -70,6 +72,16 @@ def swept_below(
     return floor if has_all else ""
 
 
+def arrived_rows(lake: LakeTables, table: Table) -> DataFrame | None:
+    """Return the rows committed since the state's stamp, perhaps with older ones; None without."""
+    commits = commits_since(lake, table, applied_through(lake, table).sequence)
+    return None if commits is None else _ingested_after(lake, table, commits)
+
+
+def _ingested_after(lake: LakeTables, table: Table, commits: Commits) -> DataFrame:
+    return lake.read(table.changes).where(f"{naming.INGESTED_AT} > {SPARK.instant(commits.after)}")
+
+
 def _apply_log(lake: LakeTables, table: Table, floor: str) -> int:
     applied = applied_through(lake, table)
     commits = commits_since(lake, table, applied.sequence)
@@ -77,9 +89,7 @@ def _apply_log(lake: LakeTables, table: Table, floor: str) -> int:
         if not applied.sequence or floor <= applied.floor:
             return 0
         commits = Commits(applied.sequence, applied.ingested)
-    log = lake.read(table.changes)
-    is_late = f"{naming.INGESTED_AT} > {SPARK.instant(commits.after)}"
-    with persisted(log.where(is_late)) as pending:
+    with persisted(_ingested_after(lake, table, commits)) as pending:
         facts = facts_of_rows(pending)
         until = _not_before(applied, reached(pending, commits.sequence, floor))
         merge_pending(StateUpdate(lake, table), pending, facts, applied, until)

@@ -20,14 +20,16 @@ class ErasureRegister:
 
     def read(self) -> Mapping[str, ErasedKeys]:
         """Return the erased keys by table; one request lists the tables that have some."""
-        found = {}
-        for name in list(self._control.names(ERASURES)):
-            table = name.removesuffix(".json")
-            stored = self._control.read(erasures_name(table))
-            if stored is not None:
-                erasures = Erasures.from_json(stored.content)
-                found[table] = ErasedKeys.of(table, self._salt(), erasures)
-        return found
+        tables = [name.removesuffix(".json") for name in self._control.names(ERASURES)]
+        found = {table: self.of(table) for table in tables}
+        return {table: erased for table, erased in found.items() if erased is not None}
+
+    def of(self, table: str) -> ErasedKeys | None:
+        """Return the erased keys of one table; None if it has none."""
+        stored = self._control.read(erasures_name(table))
+        if stored is None:
+            return None
+        return ErasedKeys.of(table, self._salt(), Erasures.from_json(stored.content))
 
 
 def register_erasure(

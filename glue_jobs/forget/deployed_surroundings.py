@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from cdclake import naming
 from cdclake.debezium.worker import SALT_KEY
 from cdclake.errors import ComponentFailed
+from cdclake.firehose.erased_rows import REGISTER_SECONDS
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.erasure.sought_values import SoughtValues
 from cdclake.jobs.erasure.stored_objects import Leftover
@@ -33,7 +34,7 @@ from cdclake.jobs.runtime.glue_runs import run_to_end
 from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.runtime.source import deployed_dsn
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 
 
 class DeployedSurroundings:
@@ -63,6 +64,11 @@ class DeployedSurroundings:
         assert warehouse is not None
         return LakeObjects(boto3.client("s3"), boto3.client("glue"), self.plan, warehouse)
 
+    @property
+    def state_bucket(self) -> str:
+        """Bucket of the control objects, and of Firehose's failed records."""
+        return urlparse(self._arguments["control"]).netloc
+
     @cached_property
     def reader(self) -> Reader:
         """DuckDB reader of the tables."""
@@ -78,6 +84,11 @@ class DeployedSurroundings:
         brokers = brokers_of(self._arguments)
         topic = MarkerRecords(self._spark, brokers, self.plan.heartbeat_rows_topic)
         return erasure_position(self.dsn, topic)
+
+    def delivery_seconds(self, table: Table) -> float:
+        """Return the time within which Firehose appends events that it has decoded."""
+        [stream] = [each for each in self.plan.deliveries if table.name in each.tables]
+        return REGISTER_SECONDS + stream.function_seconds + stream.buffer_seconds
 
     def run_job(self, job: str, tables: Sequence[str]) -> dict[str, Any]:
         """Run a job of this deployment over these tables to its end, and return its report."""
@@ -107,6 +118,5 @@ class DeployedSurroundings:
 
     def search(self, sought: SoughtValues, own: tuple[str, ...]) -> set[Leftover]:
         """Search every version in the buckets of tables and of state."""
-        state = urlparse(self._arguments["control"]).netloc
-        buckets = dict.fromkeys((self.objects.bucket, state))
+        buckets = dict.fromkeys((self.objects.bucket, self.state_bucket))
         return search_buckets(self._spark, buckets, sought.values, own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,21 +11,25 @@ from typing import Any
 from cdclake import naming
 from cdclake.activity import step
 from cdclake.control_objects import FORGET, outcome_name
-from cdclake.erasures import KeyHash
+from cdclake.erasures import ErasedKeys, KeyHash
 from cdclake.errors import ComponentFailed
 from cdclake.fail_points import reach
 from cdclake.forget.erasure_report import places_left
+from cdclake.jobs.apply.firehose_changelog import DELIVERY_S
 from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.requests import Answer, read_outcome, request_forget
 from cdclake.jobs.erasure.removed_objects import delete_objects, removed_objects
 from cdclake.jobs.erasure.sought_values import SoughtValues
 from cdclake.jobs.erasure.stored_objects import ObjectVersion
 from cdclake.jobs.forget.erased_values import erased_values, sought_values
+from cdclake.jobs.forget.failed_records import FailedRecords, prefixes_of
 from cdclake.jobs.forget.surroundings import Surroundings
 from cdclake.plan import Table
+from cdclake.redrive.failed_events import FailedEvents
 from cdclake.trace.row_key import RowKey
 
 _SHORTER_BY = timedelta(seconds=1)  # S3 gives times in seconds
+_NOTHING_KNOWN: Mapping[str, set[str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +44,11 @@ class Erasure:
     def run(self) -> dict[str, Any]:
         """Erase the rows everywhere, and return the report; it is `ok` if nothing is left."""
         values = erased_values(self.lake.reader, self.table, self.keys)
-        is_polled = self.table.delivery == "poll"
-        position, outcome = (None, self._by_poll()) if is_polled else self._by_stream()
+        known = self._known_objects()
+        position, outcome = self._erase()
+        failed = self._remove_failed(position)
         reach("between_erasure_and_deletion")
-        removed = self._removed(outcome)
+        removed = self._removed(outcome, known)
         self.lake.restart_stream()
         copies = self._copies()
         removed += self._removed_from(copies)
@@ -55,30 +60,55 @@ class Erasure:
         return {**self._proved(values), "position": position, "deleted_objects": deleted} | {
             "erased": {
                 **{name: outcome[name] for name in ("events", "keys", "records", "derived")},
+                "failed": failed,
                 "copies": copies,
             }
         }
 
-    def _by_stream(self) -> tuple[str, Answer]:
-        """Have the stream erase the rows, and return the erasure's position and its outcome."""
-        self.lake.operations.backend.check_running()
+    def _erase(self) -> tuple[str | None, Answer]:
+        """Have the writer erase the rows; return the erasure's position, if any, and its outcome.
+
+        A poll needs no position: later ones read a source without the rows.
+        """
+        if self.table.delivery == "poll":
+            return None, self._by_job(naming.POLL_JOB)
+        if self.table.delivery == "stream":
+            self.lake.operations.backend.check_running()
         position = self._register()
         reach("between_register_and_request")
-        return position, self.lake.operations.forget(self.table, self._hashes())
+        if self.table.delivery == "stream":
+            return position, self.lake.operations.forget(self.table, self._hashes())
+        with step("wait until Firehose has appended what it had decoded"):
+            time.sleep(self.lake.delivery_seconds(self.table))
+        return position, self._by_job(naming.APPLY_JOB)
 
-    def _by_poll(self) -> Answer:
-        """Have a poll of the table erase the rows, and return the outcome."""
+    def _by_job(self, job: str) -> Answer:
+        """Have a run of the job over the table erase the rows, and return the outcome."""
         request = request_forget(self.lake.control, self.table.name, self._hashes())
-        poll = naming.POLL_JOB
-        report = self.lake.run_job(poll, [self.table.name])
-        outcome = read_outcome(self.lake.control, self.table.name, FORGET, request, by=poll)
+        report = self.lake.run_job(job, [self.table.name])
+        outcome = read_outcome(self.lake.control, self.table.name, FORGET, request, by=job)
         if outcome is None:
             [line] = report["tables"]
             raise ComponentFailed(
-                f"the poll that erases rows of {self.table.name} failed: {line['error']}",
+                f"the run of {job} that erases rows of {self.table.name} failed: {line['error']}",
                 "repair what failed, then run the command again",
             )
         return outcome
+
+    def _remove_failed(self, position: str | None) -> int:
+        """Remove the rows' events from Firehose's failed records; return how many there were."""
+        prefixes = prefixes_of(self.lake.plan, self.table)
+        if not prefixes or position is None:
+            return 0
+        hashed = KeyHash.of(self.table.name, self.lake.salt)
+        records = FailedRecords(
+            self.lake.objects.s3,
+            self.lake.state_bucket,
+            FailedEvents(self.lake.plan, self.table),
+            ErasedKeys(hashed, dict.fromkeys(self._hashes(), position)),
+        )
+        with step("remove failed records of Firehose"):
+            return records.remove(prefixes)
 
     def _register(self) -> str:
         """Register the keys with the position of the erasure, and return it."""
@@ -91,10 +121,21 @@ class Erasure:
         hashed = KeyHash.of(self.table.name, self.lake.salt)
         return [hashed.digest(key.parts) for key in self.keys]
 
-    def _removed(self, outcome: Answer) -> list[ObjectVersion]:
+    def _known_objects(self) -> dict[str, set[str]]:
+        """Return the locations that readers can reach before the erasure, by prefix.
+
+        They are those of the tables that Firehose writes: a new object of theirs may be about to
+        be committed.
+        """
+        delivered = [self.table.changes] if self.table.delivery == "firehose" else []
+        names = [*delivered, naming.QUARANTINE] if self.lake.plan.deliveries else []
+        return dict(map(self.lake.objects.reachable, names))
+
+    def _removed(self, outcome: Answer, known: Mapping[str, set[str]]) -> list[ObjectVersion]:
         """Return the objects that no reader who begins now can reach."""
         names = [self.table.changes, self.table.name, naming.QUARANTINE, *outcome["derived"]]
-        return [*self._unreachable(map(self.lake.objects.reachable, names))]
+        places = map(self.lake.objects.reachable, names)
+        return [*self._unreachable(places, known)]
 
     def _copies(self) -> list[str]:
         """Return the names of the table's copies that were written."""
@@ -114,11 +155,21 @@ class Erasure:
             )
         return [*self._unreachable(map(self.lake.objects.reachable_of_copy, copies))]
 
-    def _unreachable(self, places: Iterator[tuple[str, set[str]]]) -> Iterator[ObjectVersion]:
-        """Yield the objects below each prefix that are old and not among its locations."""
+    def _unreachable(
+        self, places: Iterator[tuple[str, set[str]]], known: Mapping[str, set[str]] = _NOTHING_KNOWN
+    ) -> Iterator[ObjectVersion]:
+        """Yield the objects below each prefix that are old and not among its locations.
+
+        Of a prefix in `known`, only those that cannot be in flight.
+        """
         before, objects = self._erased_at(), self.lake.objects
+        settled = before - timedelta(seconds=DELIVERY_S)
         for prefix, kept in places:
-            yield from removed_objects(objects.s3, objects.bucket, prefix, kept, before)
+            for each in removed_objects(objects.s3, objects.bucket, prefix, kept, before):
+                location = f"s3://{objects.bucket}/{each.key}"
+                is_known = prefix not in known or location in known[prefix]
+                if is_known or not each.is_newest or each.is_marker or each.modified < settled:
+                    yield each
 
     def _erased_at(self) -> datetime:
         """Return a time, by S3's clock, after all old files and before any newer one."""

@@ -102,13 +102,16 @@ def _refused_values(
 ) -> Iterator[tuple[str, str]]:
     """Yield the values in the quarantined records of these keys."""
     wanted = {tuple(key.parts) for key in keys}
-    names = {column.source: column.name for column in table.columns if not _is_flag(column)}
-    query = f'SELECT key, value FROM {naming.QUARANTINE} WHERE topic = ? AND "table" = ?'
-    for key, value in session.execute(query, [table.topic, table.name]).fetchall():
-        found = record_key(table, key, value)
-        if found is None or tuple(found) not in wanted:
+    columns = [column for column in table.columns if not _is_flag(column)]
+    names = {name: column.name for column in columns for name in (column.name, column.source)}
+    query = f'SELECT key, value FROM {naming.QUARANTINE} WHERE "table" = ?'
+    for key, value in session.execute(query, [table.name]).fetchall():
+        parsed = json_object(value) or {}
+        image = row_image(parsed) or parsed  # Firehose's redrive quarantines rows as well
+        found = record_key(table, key, value) or [image.get(name) for name in table.key]
+        if tuple(found) not in wanted:
             continue
-        for name, each in (row_image(json_object(value)) or {}).items():
+        for name, each in image.items():
             if name in names and each is not None and not isinstance(each, bool) and each != "":
                 yield names[name], str(each)
 

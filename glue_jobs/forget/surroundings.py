@@ -11,7 +11,7 @@ from cdclake.jobs.erasure.stored_objects import Leftover
 from cdclake.jobs.forget.lake_objects import LakeObjects
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.jobs.reader.duck import Reader
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 
 
 class Surroundings(Protocol):
@@ -30,6 +30,10 @@ class Surroundings(Protocol):
         """The objects of the tables."""
 
     @property
+    def state_bucket(self) -> str:
+        """Bucket of the control objects, and of Firehose's failed records."""
+
+    @property
     def reader(self) -> Reader:
         """DuckDB reader of the tables."""
 
@@ -43,6 +47,12 @@ class Surroundings(Protocol):
 
     def position(self) -> str:
         """Return a position between all transactions until now and all later ones."""
+
+    def delivery_seconds(self, table: Table) -> float:
+        """Return the time within which Firehose appends events that it has decoded.
+
+        Rows whose append fails at first take longer; later runs of the apply job erase those.
+        """
 
     def run_job(self, job: str, tables: Sequence[str]) -> dict[str, Any]:
         """Run a job over these tables or copies to its end, and return its report."""

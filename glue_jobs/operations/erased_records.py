@@ -20,6 +20,7 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.stream.plan_decoders import bytes_of, decoders_of
 from cdclake.plan import Plan, Table
+from cdclake.redrive.failed_events import FailedEvents
 
 LIMIT = "cdc__erased_at"
 _PLACE = ("topic", "partition", "offset")
@@ -27,8 +28,13 @@ _PLACE = ("topic", "partition", "offset")
 
 def erased_events(lake: LakeTables, table: Table, erased: ErasedKeys) -> DataFrame:
     """Return key, position and `LIMIT` of the changelog's events that are erased."""
+    return erased_among(lake.read(table.changes), table, erased)
+
+
+def erased_among(rows: DataFrame, table: Table, erased: ErasedKeys) -> DataFrame:
+    """Return key, position and `LIMIT` of those rows of the changelog that are erased."""
     kinds = {column.name: column.column_type.log for column in table.key_columns}
-    return _found(lake, table.changes, kinds, erased)
+    return _found(rows, kinds, erased)
 
 
 def erased_state_keys(
@@ -49,7 +55,7 @@ def erased_state_keys(
     )
     if all(column.column_type.conversion is Conversion.NONE for column in table.key_columns):
         kinds = {column.name: column.column_type.state for column in table.key_columns}
-        stored = _found(lake, table.name, kinds, erased)
+        stored = _found(lake.read(table.name), kinds, erased)
         keys = keys.unionByName(stored.select(*keys.columns))
     return keys.groupBy(*(SPARK.name(name) for name in names)).agg(F.max(LIMIT).alias(LIMIT))
 
@@ -59,15 +65,14 @@ def erased_records(lake: LakeTables, table: Table, plan: Plan, erased: ErasedKey
 
     One without a readable position counts as older than the erasure.
     """
-    held = lake.read(naming.QUARANTINE)
-    mine = held.where((F.col("topic") == table.topic) & (F.col("table") == table.name))
+    mine = lake.read(naming.QUARANTINE).where(F.col("table") == table.name)
     search = _SearchRecords(replace(plan, tables=(table,)).to_json(), erased)
     schema = "topic string, partition int, offset bigint, reason string"
     return mine.select(*_PLACE, "key", "value", "reason").mapInArrow(search, schema)
 
 
-def _found(lake: LakeTables, name: str, kinds: dict[str, str], erased: ErasedKeys) -> DataFrame:
-    rows = lake.read(name).select(*(SPARK.name(key) for key in kinds), naming.POSITION)
+def _found(rows: DataFrame, kinds: dict[str, str], erased: ErasedKeys) -> DataFrame:
+    rows = rows.select(*(SPARK.name(key) for key in kinds), naming.POSITION)
     columns = [f"{SPARK.name(key)} {kind}" for key, kind in kinds.items()]
     schema = ", ".join([*columns, f"{naming.POSITION} string", f"{LIMIT} string"])
     return rows.mapInArrow(_SearchKeys(erased), schema)
@@ -105,16 +110,35 @@ class _SearchRecords:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoders = decoders_of(self.plan_json)
         [table] = decoders.plan.tables
-        rows = StreamRows(table, decoders.plan)
+        rows, failed = StreamRows(table, decoders.plan), FailedEvents(decoders.plan, table)
+        search = _RecordSearch(table, rows, failed)
         for batch in batches:
             keys = bytes_of(batch["key"])
             values = decoders.as_json(bytes_of(batch["value"]))
             places = zip(batch["partition"].to_pylist(), batch["offset"].to_pylist(), strict=True)
-            chosen = []
-            for row, (place, key, value) in enumerate(zip(places, keys, values, strict=True)):
-                decoded = rows.row(key, value, Place(*place))
-                position = decoded.values[naming.POSITION] if decoded is not None else None
-                if (position or "") < self.erased.erased_at(record_key(table, key, value)):
-                    chosen.append(row)
+            records = zip(places, keys, values, strict=True)
+            chosen = [
+                row
+                for row, (place, key, value) in enumerate(records)
+                if search.is_erased(Place(*place), key, value, self.erased)
+            ]
             if chosen:
                 yield batch.take(pa.array(chosen)).select([*_PLACE, "reason"])
+
+
+@dataclass(frozen=True, slots=True)
+class _RecordSearch:
+    table: Table
+    rows: StreamRows
+    failed: FailedEvents
+
+    def is_erased(
+        self, place: Place, key: bytes | None, value: bytes | None, erased: ErasedKeys
+    ) -> bool:
+        """Return whether a record is older than its key's erasure, or has no readable position."""
+        if place.partition is None:  # the redrive of Firehose's failed records has put it there
+            event = self.failed.read(value or b"")
+            return event is not None and event.position < erased.erased_at(event.key)
+        decoded = self.rows.row(key, value, place)
+        position = decoded.values[naming.POSITION] if decoded is not None else None
+        return (position or "") < erased.erased_at(record_key(self.table, key, value))

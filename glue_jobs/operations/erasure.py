@@ -1,8 +1,9 @@
-"""Erasure of rows by the changelog's only writer: the stream between two batches, or a poll.
+"""Erasure of rows by the job that applies them: the stream between two batches, or a table job.
 
 The rows leave the changelog, the state, the quarantine and the derived tables, and every snapshot
 with them expires. Files stay for queries that have planned them; `forget` deletes them later, by
-the time of this outcome. Each step may run again.
+the time of this outcome. Each step may run again. Firehose may append to the changelog and to the
+quarantine meanwhile: a commit that conflicts is tried again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -28,6 +30,7 @@ from cdclake.jobs.derived.file_copy import write_files
 from cdclake.jobs.derived.refresh import write_whole
 from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
+from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
@@ -93,7 +96,7 @@ class TableErasure:
                 _delete(lake, table.changes, events.distinct(), same)
             if counts["records"]:
                 places = records.select("topic", "partition", "offset").distinct()
-                same = "t.topic = e.topic AND t.partition = e.partition AND t.offset = e.offset"
+                same = "t.topic = e.topic AND t.partition <=> e.partition AND t.offset = e.offset"
                 named = f"t.`table` = {SPARK.text(table.name)}"
                 _delete(lake, naming.QUARANTINE, places, f"{same} AND {named}")
         self._leave_nothing()
@@ -104,7 +107,7 @@ class TableErasure:
         """Remove the deleted rows from files and snapshots, and write derived tables again."""
         names = (self.table.changes, self.table.name, naming.QUARANTINE)
         for name in names:
-            rewrite_without_deleted(self.lake, name)
+            retry_on_conflict(name, partial(rewrite_without_deleted, self.lake, name))
         _renew_stamps(self.lake, self.table)
         for name in names:
             keep_current_snapshot(self.lake, name)
@@ -173,11 +176,11 @@ def _of_key(table: Table, left: str, comparison: str, right: str) -> str:
 
 
 def _delete(lake: LakeTables, name: str, found: DataFrame, condition: str) -> None:
-    lake.spark.sql(
+    statement = (
         f"MERGE INTO {lake.qualified(name)} AS t USING {{found}} AS e"
-        f" ON {condition} WHEN MATCHED THEN DELETE",
-        found=found,
+        f" ON {condition} WHEN MATCHED THEN DELETE"
     )
+    retry_on_conflict(name, lambda: lake.spark.sql(statement, found=found))
 
 
 def _write_again(lake: LakeTables, plan: Plan, derived: DerivedTable) -> None:

@@ -12,6 +12,7 @@ import logging
 import time
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
@@ -37,13 +38,13 @@ from cdclake.jobs.iceberg.error_policy import hold_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
+from cdclake.jobs.operations.requested_erasure import answer_request, at_every_position
 from cdclake.jobs.poll.changed_rows import changed, deletes_of_gone_rows, refuse_repeated_keys
 from cdclake.jobs.poll.polled_snapshot import (
     PolledSnapshot,
     SourceLogin,
     polled_snapshot,
 )
-from cdclake.jobs.poll.requested_erasure import answer_request
 from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.runtime.source import deployed_dsn
 from cdclake.jobs.stream.append import POLL_PARTITION, append_changes
@@ -70,7 +71,8 @@ def poll_table(job: TableJob, table: Table) -> int:
         with deployed_dsn(job.arguments) as dsn, job.leases.hold(table.name):
             salt = job.arguments.get("mask_salt")
             login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
-            answer_request(job, table, login.salt)
+            erased = partial(at_every_position, table=table, salt=login.salt)
+            answer_request(job, table, erased)
             appended = TablePoll(job.lake, job.plan, job.control, table).run(login)
     except Exception as error:
         job.control.write(failed, {"error": hold_reason(table.name, error) or str(error)})

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from cdclake.activity import step
+from cdclake.firehose.erased_rows import REGISTER_SECONDS
 from cdclake.jobs.apply.key_index import INDEX_FOLDER
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.erasure.sought_values import SoughtValues
@@ -17,6 +18,7 @@ from cdclake.jobs.forget.erasure_position import erasure_position
 from cdclake.jobs.forget.lake_objects import LakeObjects
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.jobs.reader.duck import Reader
+from cdclake.local.firehose.delivery import LONGEST_BUFFER_S, LONGEST_CALL_S
 from cdclake.local.forget.heartbeat_records import HeartbeatRecords
 from cdclake.local.forget.log_redaction import redact_logs
 from cdclake.local.lake import stack
@@ -26,7 +28,7 @@ from cdclake.local.lake.spark_jobs import STREAM, run_job
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.trace.stored_row import search_lake
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 
 _STREAM_TIMEOUT_S = 300.0
 
@@ -54,6 +56,11 @@ class LocalSurroundings:
         return LakeObjects(s3, glue, self.lake.plan, self.lake.warehouse_uri)
 
     @property
+    def state_bucket(self) -> str:
+        """Bucket of the control objects, and of Firehose's failed records."""
+        return self.lake.bucket
+
+    @property
     def reader(self) -> Reader:
         """DuckDB reader of the tables."""
         return lake_reader(self.lake)
@@ -74,6 +81,12 @@ class LocalSurroundings:
         """Return a position between all transactions until now and all later ones."""
         topic = HeartbeatRecords(self.lake.kafka, self.lake.plan.heartbeat_rows_topic)
         return erasure_position(self.lake.dsn, topic)
+
+    def delivery_seconds(self, table: Table) -> float:
+        """Return the time within which the local Firehose appends events that it has decoded."""
+        [stream] = [each for each in self.plan.deliveries if table.name in each.tables]
+        buffer_s = min(stream.buffer_seconds, LONGEST_BUFFER_S)
+        return REGISTER_SECONDS + LONGEST_CALL_S + buffer_s
 
     def run_job(self, job: str, tables: Sequence[str]) -> dict[str, Any]:
         """Run a job over these tables or copies to its end, and return its report."""

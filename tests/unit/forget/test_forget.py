@@ -82,7 +82,7 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
     report = {
         "ok": False, "table": "people", "keys": 2, "deleted_objects": 9,
         "erased": {"events": 5, "keys": 2, "records": 1, "derived": ["mails"],
-                   "copies": ["mails_hudi"]},
+                   "failed": 4, "copies": ["mails_hudi"]},
         "redacted_files": ["connect.log"], "stored": [place], "elsewhere": [],
         "shared": ["city"], "remaining": places_left(TABLE),
     }  # fmt: skip
@@ -91,6 +91,7 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
         "2 keys",
         "mails, mails_hudi",
         "9 objects",
+        "4 failed records",
         "connect.log",
         "city",
         "s3://lake/a: JSON (mail)",

@@ -1,13 +1,9 @@
-"""Erasure of a polled table's rows, on request, by the poll that holds the table's lease.
-
-No poll is in flight then, and a later one reads a source without the rows: whatever the lake has of
-their keys is erased, at every position. New stamps make the next poll read all rows, so a row that
-was inserted again meanwhile comes back.
-"""
+"""Erasure of a table's rows, on request, by a table job that holds the lease of its state."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from cdclake.control_objects import (
@@ -25,17 +21,22 @@ from cdclake.plan import Table
 
 _AFTER_ALL = "~"  # greater than every position, whose first digit is hexadecimal
 
-log = logging.getLogger("cdclake.poll")
+log = logging.getLogger("cdclake.erasure")
+
+Choose = Callable[[ForgetRequest], ErasedKeys]
 
 
-def answer_request(job: TableJob, table: Table, salt: str) -> None:
-    """Erase the rows that a request names, if there is one, and write its outcome."""
+def answer_request(job: TableJob, table: Table, keys: Choose) -> None:
+    """Erase the rows that a request names, if there is one, and write its outcome.
+
+    `keys` returns the keys to erase, and the position below which their events are erased.
+    """
     stored = job.control.read(request_name(table.name, FORGET))
     if stored is None:
         return
     request = ForgetRequest.from_json(stored.content)
     try:
-        result = _erase(job, table, request, salt)
+        result = erase_table_rows(job, table, keys(request))
     except Exception as error:  # the outcome carries it
         log.exception("%s of %s failed", FORGET, table.name)
         result = failed_result(error)
@@ -44,13 +45,13 @@ def answer_request(job: TableJob, table: Table, salt: str) -> None:
     job.control.delete(request_name(table.name, FORGET))
 
 
-def _erase(job: TableJob, table: Table, request: ForgetRequest, salt: str) -> Json:
-    positions = dict.fromkeys(request.hashes, _AFTER_ALL)
+def erase_table_rows(job: TableJob, table: Table, erased: ErasedKeys) -> Json:
+    """Erase the rows of these keys, and return how many there were."""
     erasure = TableErasure(
         lake=job.lake,
         plan=job.plan,
         table=table,
-        erased=ErasedKeys(KeyHash.of(table.name, salt), positions),
+        erased=erased,
         derived=derived_of(job.plan, table, job.control),
     )
     with ExitStack() as held:
@@ -58,3 +59,13 @@ def _erase(job: TableJob, table: Table, request: ForgetRequest, salt: str) -> Js
             held.enter_context(job.leases.hold(name))
         counts, _ = erasure.run()
         return counts
+
+
+def at_every_position(request: ForgetRequest, table: Table, salt: str) -> ErasedKeys:
+    """Return the keys of a request for a polled table, erased at every position.
+
+    No poll is in flight while the lease is held, and a later one reads a source without the rows.
+    New stamps make the next poll read all rows, so a row that was inserted again comes back.
+    """
+    positions = dict.fromkeys(request.hashes, _AFTER_ALL)
+    return ErasedKeys(KeyHash.of(table.name, salt), positions)

@@ -1,0 +1,3 @@
+"""Placeholder of the other branch."""
+
+REGISTER_SECONDS = 30

@@ -1,0 +1,73 @@
+"""Erased events below Firehose's error prefixes: failed records, and those that were redriven."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from cdclake.erasures import ErasedKeys
+from cdclake.jobs.erasure.stored_objects import ObjectVersion, object_versions
+from cdclake.plan import Plan, Table
+from cdclake.redrive.failed_events import FailedEvents
+from cdclake.redrive.objects import failed_prefixes, raw_data
+
+_GZIP = b"\x1f\x8b"
+
+
+def prefixes_of(plan: Plan, table: Table) -> list[str]:
+    """Return the prefixes of objects that may have failed records of the table.
+
+    Of a folder those that were redriven come last: a redrive moves objects there meanwhile.
+    """
+    folders = {stream.error_prefix for stream in plan.deliveries if table.name in stream.tables}
+    if folders:
+        folders.add(plan.deliveries[0].error_prefix)  # the redrive stream's
+    return [prefix for folder in sorted(folders) for prefix in failed_prefixes(folder)]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRecords:
+    """Failed records in a bucket, of one table's erased keys; `s3` is boto3's client."""
+
+    s3: Any
+    bucket: str
+    events: FailedEvents
+    erased: ErasedKeys
+
+    def remove(self, prefixes: Iterable[str]) -> int:
+        """Remove the records from all objects, and older versions with some of them.
+
+        Returns how many records the newest versions had.
+        """
+        removed = 0
+        for prefix in prefixes:
+            for version in list(object_versions(self.s3, self.bucket, prefix)):
+                if not version.is_marker:
+                    removed += self._remove_from(version)
+        return removed
+
+    def _remove_from(self, version: ObjectVersion) -> int:
+        place = {"Bucket": self.bucket, "Key": version.key}
+        try:
+            content = self.s3.get_object(**place, **version.identity)["Body"].read()
+        except self.s3.exceptions.NoSuchKey:  # a redrive has moved it
+            return 0
+        plain = gzip.decompress(content) if content.startswith(_GZIP) else content
+        lines = plain.splitlines(keepends=True)
+        kept = [line for line in lines if not self._is_erased(line)]
+        if len(kept) == len(lines):
+            return 0
+        if version.is_newest and kept:
+            self.s3.put_object(**place, Body=b"".join(kept))
+        if not version.is_newest or not kept or version.identity:
+            self.s3.delete_object(**place, **version.identity)
+        return len(lines) - len(kept) if version.is_newest else 0
+
+    def _is_erased(self, line: bytes) -> bool:
+        try:
+            event = self.events.read(raw_data(line))
+        except ValueError:  # no line that Firehose wrote
+            return False
+        return event is not None and event.position < self.erased.erased_at(event.key)
