@@ -44,11 +44,10 @@ class Erasure:
     def run(self) -> dict[str, Any]:
         """Erase the rows everywhere, and return the report; it is `ok` if nothing is left."""
         values = erased_values(self.lake.reader, self.table, self.keys)
-        known = self._known_objects()
         position, outcome = self._erase()
         failed = self._remove_failed(position)
         reach("between_erasure_and_deletion")
-        removed = self._removed(outcome, known)
+        removed = self._removed(outcome)
         self.lake.restart_stream()
         copies = self._copies()
         removed += self._removed_from(copies)
@@ -121,21 +120,15 @@ class Erasure:
         hashed = KeyHash.of(self.table.name, self.lake.salt)
         return [hashed.digest(key.parts) for key in self.keys]
 
-    def _known_objects(self) -> dict[str, set[str]]:
-        """Return the locations that readers can reach before the erasure, by prefix.
-
-        They are those of the tables that Firehose writes: a new object of theirs may be about to
-        be committed.
-        """
-        delivered = [self.table.changes] if self.table.delivery == "firehose" else []
-        names = [*delivered, naming.QUARANTINE] if self.lake.plan.deliveries else []
-        return dict(map(self.lake.objects.reachable, names))
-
-    def _removed(self, outcome: Answer, known: Mapping[str, set[str]]) -> list[ObjectVersion]:
+    def _removed(self, outcome: Answer) -> list[ObjectVersion]:
         """Return the objects that no reader who begins now can reach."""
+        objects = self.lake.objects
         names = [self.table.changes, self.table.name, naming.QUARANTINE, *outcome["derived"]]
-        places = map(self.lake.objects.reachable, names)
-        return [*self._unreachable(places, known)]
+        # A new object of a table that Firehose writes may be about to be committed.
+        delivered = [self.table.changes] if self.table.delivery == "firehose" else []
+        shared = [*delivered, naming.QUARANTINE] if self.lake.plan.deliveries else []
+        known = dict(objects.reachable_from(outcome["metadata"][name]) for name in shared)
+        return [*self._unreachable(map(objects.reachable, names), known)]
 
     def _copies(self) -> list[str]:
         """Return the names of the table's copies that were written."""

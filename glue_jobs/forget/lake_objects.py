@@ -60,10 +60,14 @@ class LakeObjects:
         entry = self._entries()[name]
         metadata = entry.get("Parameters", {}).get(_METADATA)
         if metadata is not None:
-            return _folder_of(metadata), reachable_files(self._read, metadata)
+            return self.reachable_from(metadata)
         current = entry["StorageDescriptor"]["Location"].rstrip("/")
         found = set(self._locations(f"{_key(current)}/"))
         return f"{_key(current.rpartition('/')[0])}/", found
+
+    def reachable_from(self, metadata: str) -> tuple[str, set[str]]:
+        """Return the prefix of an Iceberg table, and all locations that a metadata file reaches."""
+        return _folder_of(metadata), reachable_files(self._read, metadata)
 
     def _iceberg_folders(self) -> Mapping[str, str]:
         """Return the prefix of the objects of each Iceberg table, by its name."""

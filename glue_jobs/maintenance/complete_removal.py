@@ -35,6 +35,11 @@ def rewrite_without_deleted(lake: LakeTables, name: str) -> None:
     rewrite.clusterBy(_OneGroup()).commit()
 
 
+def metadata_file(lake: LakeTables, name: str) -> str:
+    """Return the location of the table's current metadata file."""
+    return str(lake.load(name).operations().current().metadataFileLocation())
+
+
 def keep_current_snapshot(lake: LakeTables, name: str) -> None:
     """Expire all snapshots but the current one, with the tags that keep them.
 

@@ -36,6 +36,7 @@ from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.maintenance.complete_removal import (
     keep_current_snapshot,
+    metadata_file,
     rewrite_without_deleted,
 )
 from cdclake.jobs.operations.erased_records import (
@@ -99,21 +100,26 @@ class TableErasure:
                 same = "t.topic = e.topic AND t.partition <=> e.partition AND t.offset = e.offset"
                 named = f"t.`table` = {SPARK.text(table.name)}"
                 _delete(lake, naming.QUARANTINE, places, f"{same} AND {named}")
-        self._leave_nothing()
+        before = self._leave_nothing()
         derived = [each.name for each in self.derived]
-        return {**counts, "derived": derived}, refused_records
+        return {**counts, "derived": derived, "metadata": before}, refused_records
 
-    def _leave_nothing(self) -> None:
-        """Remove the deleted rows from files and snapshots, and write derived tables again."""
+    def _leave_nothing(self) -> dict[str, str]:
+        """Remove the deleted rows from files and snapshots, and write derived tables again.
+
+        Returns by table the last metadata file that has the old snapshots.
+        """
         names = (self.table.changes, self.table.name, naming.QUARANTINE)
         for name in names:
             retry_on_conflict(name, partial(rewrite_without_deleted, self.lake, name))
         _renew_stamps(self.lake, self.table)
+        before = {name: metadata_file(self.lake, name) for name in names}
         for name in names:
             keep_current_snapshot(self.lake, name)
         for each in self.derived:
             _write_again(self.lake, self.plan, each)
         time.sleep(CLOCK_MARGIN_S)
+        return before
 
 
 def erase_rows(
@@ -155,19 +161,25 @@ def derived_of(plan: Plan, table: Table, control: ObjectStore) -> list[DerivedTa
 def _renew_stamps(lake: LakeTables, table: Table) -> None:
     """Commit the stamps of changelog and state again: no older snapshot is needed for them."""
     changelog = TableHandle(lake, table.changes)
-    stamped = changelog.stamped()
-    if stamped.stamp is not None:
-        stamp = ChangesStamp.from_json(stamped.stamp)
-        commit_files(
-            [],
-            changelog,
-            read_from=stamped.snapshot_id,
-            follows=stamp.ingested_through,
-            stamp=replace(stamp, ingested_through=moment_after(stamp)),
-        )
+    if table.delivery != "firehose":  # whose commits have none
+        _renew_stamp(changelog)
     if lake.stamped(table.name).stamp is not None:
         update = StateUpdate(lake, table, changelog=changelog)
         update.commit_stamp(update.applied())
+
+
+def _renew_stamp(changelog: TableHandle) -> None:
+    stamped = changelog.stamped()
+    if stamped.stamp is None:
+        return
+    stamp = ChangesStamp.from_json(stamped.stamp)
+    commit_files(
+        [],
+        changelog,
+        read_from=stamped.snapshot_id,
+        follows=stamp.ingested_through,
+        stamp=replace(stamp, ingested_through=moment_after(stamp)),
+    )
 
 
 def _of_key(table: Table, left: str, comparison: str, right: str) -> str:

@@ -163,6 +163,12 @@ class StoredKey(models.FakeKey):
         """Create an instance without registering it; moto would keep every instance forever."""
         return object.__new__(cls)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> StoredKey:
+        """Copy the entry without its bytes: to list versions, moto copies all of them."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
     @property  # type: ignore[override]
     def value(self) -> bytes | memoryview:
         """The object's bytes; large objects are memory-mapped, so that ranges are cheap to read."""
