@@ -41,8 +41,7 @@ AT_KAFKA = (
     naming.FORGET_JOB,
     naming.LOAD_JOB,
 )
-# By keyed hashes of keys.
-ERASING = (naming.STREAM_JOB, naming.APPLY_JOB, naming.POLL_JOB, naming.FORGET_JOB)
+ERASING = (naming.STREAM_JOB, naming.POLL_JOB, naming.FORGET_JOB)  # by keyed hashes of keys
 
 # Source: aws-msk-iam-auth, "Using the Amazon MSK Library for IAM Authentication".
 SIGNED_BY_IAM = {
@@ -67,6 +66,7 @@ class Places:
     login: str  # name of the secret with the login of the connector's role
     salt: str  # name of the secret with the salt of masks and of erased keys
     is_masked: bool  # whether a column's mask uses the salt
+    is_delivered: bool  # whether Firehose delivers a table, whose rows the apply job erases
     authorities: str  # URI of a file: trusted authorities for the source's server
     epoch: int  # of the connector
 
@@ -97,7 +97,8 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
         arguments["--source"] = places.source
         arguments["--login"] = places.login
         arguments["--authorities"] = places.authorities
-    if job in ERASING or (job == naming.VERIFY_JOB and places.is_masked):
+    of_some = {naming.VERIFY_JOB: places.is_masked, naming.APPLY_JOB: places.is_delivered}
+    if job in ERASING or of_some.get(job):
         arguments["--mask_salt"] = places.salt
     if job in (naming.OPERATE_JOB, naming.LOAD_JOB):
         arguments["--offsets"] = naming.offsets_topic(places.pipeline)

@@ -33,6 +33,7 @@ EXAMPLE = Places(
     source=source_words("db.example", 5432, "shop"),
     login=naming.login_secret("shop-prod"),
     salt=naming.salt_secret("shop-prod"),
+    is_delivered=True,
     is_masked=True,
     authorities=f"s3://STATE-BUCKET/{naming.DEPLOYED_PREFIX}/rds-ca-HASH.pem",
     epoch=1,

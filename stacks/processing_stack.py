@@ -106,6 +106,7 @@ class ProcessingStack(PipelineStack):
             login=self._source.login_name,
             salt=self._source.salt_name,
             is_masked=self._source.is_masked,
+            is_delivered=bool(self.deployment.plan.deliveries),
             authorities=self._files.add(AUTHORITIES),
             epoch=self.deployment.aws.connect.epoch,
         )

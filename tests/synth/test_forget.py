@@ -45,6 +45,19 @@ def test_it_alone_deletes_versions_and_only_of_tables_and_keys(created: Synthesi
     }
 
 
+def test_of_failed_records_it_rewrites_those_of_firehose_only(
+    variants: dict[str, Synthesized],
+) -> None:
+    role = role_of(variants["delivered"], "ForgetRows")
+    failed = {
+        f"arn:aws:s3:::state/firehose/{folder}/*"
+        for folder in ("iceberg-failed", "processing-failed", "redriven")
+    }
+    assert allowed(role, "s3:DeleteObject") == failed
+    assert failed < allowed(role, "s3:DeleteObjectVersion")
+    assert failed < allowed(role, "s3:PutObject")
+
+
 def test_it_writes_no_table_and_few_control_objects(created: Synthesized) -> None:
     role = role_of(created, "ForgetRows")
     control = "arn:aws:s3:::state/control/"
@@ -60,7 +73,7 @@ def test_it_writes_no_table_and_few_control_objects(created: Synthesized) -> Non
     assert topics == {"shop.cdclake.heartbeat"}
 
 
-def test_it_starts_only_the_jobs_that_write_copies_and_polls(
+def test_it_starts_only_the_jobs_that_erase_and_those_that_write_copies(
     variants: dict[str, Synthesized],
 ) -> None:
     def started(variant: str) -> set[str]:
@@ -69,9 +82,12 @@ def test_it_starts_only_the_jobs_that_write_copies_and_polls(
 
     assert started("governed") == {"shop-poll_tables", "shop-publish_hudi"}
     assert started("created") == set()
+    assert started("delivered") == {"shop-apply_changes"}
 
 
-def test_without_masks_only_what_erases_gets_the_salt(created: Synthesized) -> None:
+def test_without_masks_only_what_erases_gets_the_salt(
+    created: Synthesized, variants: dict[str, Synthesized]
+) -> None:
     salted = {name for name, given in jobs(created).items() if "--mask_salt" in given}
     assert salted == {"shop-stream_changes", JOB}
     secrets = {
@@ -79,6 +95,9 @@ def test_without_masks_only_what_erases_gets_the_salt(created: Synthesized) -> N
         for name in ("StreamChanges", "VerifyTables", "ForgetRows")
     }
     assert secrets == {"StreamChanges": 1, "VerifyTables": 1, "ForgetRows": 2}
+    delivered = jobs(variants["delivered"])
+    assert "--mask_salt" in delivered["shop-apply_changes"]
+    assert len(allowed(role_of(variants["delivered"], "ApplyChanges"), SALT)) == 1
     [argument] = {
         given["--mask_salt"] for given in jobs(created).values() if "--mask_salt" in given
     }

@@ -173,13 +173,14 @@ def test_a_person_without_the_permission_is_refused(
     assert (started(), versions(s3)) == ([], [])
 
 
+BACKED_UP = "firehose: {backup: all}\n"
 OFF = "aws: {stream: 'off'}\n"
 
 
 @pytest.mark.parametrize(
     ("words", "more", "reason"),
     [
-        (("events", "1"), "", "Firehose delivers it"),
+        (("events", "1"), BACKED_UP, "Firehose keeps all records"),
         (("orders", "1"), OFF, "has no stream"),
         (("orders", "1", "2", "3", "--keys", "none.txt"), "", "cannot read"),
         (("nothing", "1"), "", "no table 'nothing'"),

@@ -20,6 +20,7 @@ from cdclake.jobs.forget import erasure_position
 from cdclake.local.forget.log_redaction import redact_logs
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan, Table
+from tests.recorded.firehose import stream_of
 from tests.unit.trace.test_explanation import POLLED, TABLE
 
 MAIL = "ada.lovelace@example.org"
@@ -29,10 +30,14 @@ def plan(table: Table, **more: Any) -> Plan:
     return Plan(name="p", source_database="d", lake_database="l", tables=(table,), **more)
 
 
+DELIVERED = replace(TABLE, delivery="firehose")
+BACKED_UP = plan(DELIVERED, deliveries=(replace(stream_of(DELIVERED), backup="all"),))
+
+
 @pytest.mark.parametrize(
     ("refused", "reason"),
     [
-        (plan(replace(TABLE, delivery="firehose")), "error prefixes"),
+        (BACKED_UP, "all records that it reads below firehose/as-it-came/"),
         (plan(replace(POLLED, polling=replace(POLLED.poll, query="SELECT 1"))), "query"),
         (plan(replace(TABLE, maintenance="glue")), "older snapshots"),
     ],
@@ -41,6 +46,12 @@ def test_copies_that_it_cannot_erase_are_refused(refused: Plan, reason: str) -> 
     with pytest.raises(InputError, match=reason) as error:
         check_erasable(refused, refused.tables[0])
     assert error.value.remedy
+
+
+def test_firehose_is_no_reason_while_it_keeps_failed_records_only() -> None:
+    check_erasable(plan(DELIVERED, deliveries=(stream_of(DELIVERED),)), DELIVERED)
+    other = replace(TABLE, name="others", table="others")
+    check_erasable(replace(BACKED_UP, tables=(*BACKED_UP.tables, other)), other)
 
 
 def test_a_polled_table_is_no_reason() -> None:

@@ -1,0 +1,117 @@
+"""Failed records of erased keys leave Firehose's error prefixes, in each form that they have."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+import boto3
+import pytest
+
+from cdclake import naming
+from cdclake.erasures import ErasedKeys, KeyHash
+from cdclake.firehose.rows import encode
+from cdclake.jobs.erasure.stored_objects import object_versions
+from cdclake.jobs.forget.failed_records import FailedRecords, prefixes_of
+from cdclake.redrive.failed_events import FailedEvents
+from cdclake.redrive.routed_rows import RoutedRow
+from tests.unit.deployed.redriving import (
+    BUCKET,
+    Stream,
+    as_json,
+    body,
+    events,
+    fail,
+    keys,
+    plan,
+    redrive,
+    rows,
+    set_up,
+)
+
+TABLE = plan().table("plain")
+AFTER_ALL = "~"
+
+
+@pytest.fixture(autouse=True)
+def bucket(aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_up(monkeypatch)
+
+
+def erased(*numbers: Any, position: str = AFTER_ALL) -> ErasedKeys:
+    hashed = KeyHash.of(TABLE.name, "salt")
+    return ErasedKeys(hashed, {hashed.digest([each]): position for each in numbers})
+
+
+def remove(keys_: ErasedKeys) -> int:
+    records = FailedRecords(boto3.client("s3"), BUCKET, FailedEvents(plan(), TABLE), keys_)
+    return records.remove(prefixes_of(plan(), TABLE))
+
+
+def lines(key: str) -> list[bytes]:
+    content = body(key)
+    plain = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    return [base64.b64decode(json.loads(line)["rawData"]) for line in plain.splitlines()]
+
+
+def number(row: dict[str, Any]) -> Any:
+    [key] = TABLE.key
+    return row[key]
+
+
+def test_events_rows_and_wrapped_rows_leave_and_all_others_stay() -> None:
+    made = rows(TABLE.name)
+    chosen = number(made[0])
+    mine = [row for row in made if number(row) == chosen]
+    others = [row for row in made if number(row) != chosen]
+    assert mine and others
+    wrapped = [RoutedRow(TABLE.changes, row).record() for row in made]
+    fail("processing-failed", TABLE.name, [*events(TABLE.name), b"no event"])
+    fail("iceberg-failed", TABLE.name, as_json(made))
+    fail("processing-failed", naming.REDRIVE, wrapped)
+    removed = remove(erased(chosen))
+    assert removed == 3 * len(mine)
+    left = [record for key in keys() for record in lines(key)]
+    found = [FailedEvents(plan(), TABLE).read(record) for record in left]
+    assert [event for event in found if event is not None and event.key == [chosen]] == []
+    assert len(left) == 3 * len(others) + 1 and b"no event" in left
+    assert remove(erased(chosen)) == 0
+
+
+def test_events_after_the_erasure_stay() -> None:
+    made = rows(TABLE.name)
+    fail("iceberg-failed", TABLE.name, as_json(made))
+    earliest = min(row[naming.POSITION] for row in made)
+    assert remove(erased(*map(number, made), position=earliest)) == 0
+    fitting = [row for row in made if row[naming.POSITION] > earliest]
+    assert remove(erased(*map(number, made), position=fitting[-1][naming.POSITION])) > 0
+
+
+def test_an_event_whose_position_cannot_be_read_leaves() -> None:
+    event = json.loads(events(TABLE.name)[0])
+    event["source"]["sequence"] = None
+    fail("processing-failed", TABLE.name, [encode(event).encode()])
+    [key] = TABLE.key
+    assert remove(erased(event["after"][key], position="0")) == 1
+    assert keys() == []
+
+
+def test_redriven_records_leave_and_so_do_older_versions() -> None:
+    s3 = boto3.client("s3")
+    s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    made = rows(TABLE.name)
+    fail("iceberg-failed", TABLE.name, as_json(made))
+    redrive(Stream())
+    [moved] = keys()
+    assert "/redriven/" in moved
+    assert remove(erased(*map(number, made))) == len(made)
+    assert [v for v in object_versions(s3, BUCKET) if not v.is_marker] == []
+
+
+def test_a_row_that_fits_no_changelog_stays() -> None:
+    """It may be another table's: the proof of the erasure names the object then."""
+    row = {**rows(TABLE.name)[0], "further": 1}
+    fail("iceberg-failed", TABLE.name, as_json([row]))
+    assert remove(erased(number(row))) == 0
