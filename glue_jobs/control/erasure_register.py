@@ -1,33 +1,15 @@
-"""Registers of erased keys among the control objects."""
+"""Writes to the registers of erased keys; `cdclake.erasure_register` reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
-from cdclake.control_objects import ERASURES, erasures_name
+from cdclake.control_objects import erasures_name
 from cdclake.erasures import ErasedKeys, Erasures, KeyHash
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.control.store import ObjectStore
 
 _MAX_ATTEMPTS = 10
-
-
-class ErasureRegister:
-    """Reader of the registers; the salt is looked up when a register exists, and only then."""
-
-    def __init__(self, control: ObjectStore, salt: Callable[[], str]) -> None:
-        self._control, self._salt = control, salt
-
-    def read(self) -> Mapping[str, ErasedKeys]:
-        """Return the erased keys by table; one request lists the tables that have some."""
-        found = {}
-        for name in list(self._control.names(ERASURES)):
-            table = name.removesuffix(".json")
-            stored = self._control.read(erasures_name(table))
-            if stored is not None:
-                erasures = Erasures.from_json(stored.content)
-                found[table] = ErasedKeys.of(table, self._salt(), erasures)
-        return found
 
 
 def register_erasure(
