@@ -94,7 +94,12 @@ def _add_changes(base: _Base) -> tuple[str, list[str]]:
     functions = []
     if deployment.plan.deliveries:
         delivery = DeliveryStack(
-            app, deployment, streaming=streaming.outputs, lake=lake, ground=network.ground
+            app,
+            deployment,
+            source=source,
+            streaming=streaming.outputs,
+            lake=lake,
+            ground=network.ground,
         )
         _deploy_after(delivery, base.lake_stack, cdc, processing)
         functions = [delivery.outputs.function_name] if deployment.delivers else []

@@ -198,9 +198,7 @@ def _read_fields(
 def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
     """Return the columns about the event itself, except the list of unsent values."""
     source = _part(event, "source")
-    prev, lsn = sequence_of(source)
-    epoch = epoch_of(event)
-    phase = SNAPSHOT_PHASE if op == "r" else STREAM_PHASE
+    epoch, prev, phase, lsn = _history(event, source)
     return {
         naming.OP: op,
         naming.POSITION: position_text(epoch, prev, phase, lsn, place.offset or 0),
@@ -213,6 +211,17 @@ def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
         naming.PREV_COMMIT_LSN: prev,
         naming.PHASE: phase,
     }
+
+
+def position_of(event: Event, place: Place) -> str:
+    """Return the position of an event that may not be decodable; raise RefusedEvent without one."""
+    return position_text(*_history(event, _part(event, "source")), place.offset or 0)
+
+
+def _history(event: Event, source: Mapping[str, Any]) -> tuple[int, int, int, int]:
+    """Return epoch, LSN of the previous commit, phase and LSN: the position without the offset."""
+    prev, lsn = sequence_of(source)
+    return epoch_of(event), prev, SNAPSHOT_PHASE if event.get("op") == "r" else STREAM_PHASE, lsn
 
 
 def sequence_of(source: Mapping[str, Any]) -> tuple[int, int]:

@@ -64,6 +64,11 @@ class FailedRows:
             raise RefusedEvent(refusals.several_tables(fitting))
         return fitting[0]
 
+    def table(self, relation: str) -> Table | None:
+        """Return the table of a changelog; None if it no longer exists."""
+        found = self._logs.get(relation)
+        return None if found is None else found[0]
+
     def fitted(self, relation: str, row: Row) -> tuple[Table, Row]:
         """Return the relation's table, and the row in its current columns.
 

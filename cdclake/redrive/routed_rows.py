@@ -4,6 +4,8 @@ Firehose keeps failed records as lines of JSON: the record that the stream had r
 (`processing-failed`), or the row that its function had returned (`iceberg-failed`). A row depends
 only on the line, its place and the plan, except for its timestamps; so redriving a line twice
 yields the same rows.
+
+A record of an erased key that is older than the erasure becomes neither.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ import base64
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.debezium.changelog_rows import Place, read_event, source_of
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.firehose.erased_rows import Erased, ErasedEvent, ReadErased, check_row
 from cdclake.firehose.rows import DeliveredRows, encode
 from cdclake.iceberg.collapse import YOUNG
 from cdclake.plan import Plan, Table
@@ -59,10 +63,11 @@ class Redrive:
     """Decoder of the failed records of one deployment.
 
     The names of its streams start with `prefix`; in a local lake that is the pipeline's name.
+    `erased` is called for every record.
     """
 
-    def __init__(self, plan: Plan, prefix: str) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, prefix: str, erased: ReadErased) -> None:
+        self._plan, self._erased = plan, erased
         self._own = naming.delivery_stream_name(prefix, naming.REDRIVE)
         self._tables = {
             naming.delivery_stream_name(prefix, stream.name): stream.tables
@@ -74,18 +79,22 @@ class Redrive:
     def route(self, line: Line, now: int) -> RoutedRow | None:
         """Decode the line's record into a row; None if it is not a change of a table.
 
-        A record that cannot be decoded becomes a quarantine row. `now` is in microseconds since
-        1970.
+        A record that cannot be decoded becomes a quarantine row. Raise ErasedEvent if its key was
+        erased after it, and another error if the erased keys are unknown. `now` is in microseconds
+        since 1970.
         """
+        erased = self._erased()
         try:
             raw = raw_data(line.text)
         except ValueError:
             return self._quarantined(line, line.text, refusals.UNREADABLE_LINE, now)
         try:
-            routed = self._decode(line, raw, now)
+            routed = self._decode(line, raw, now, erased)
             if routed is not None:
                 encode(routed.row)  # an encoding error is quarantined instead of raised later
             return routed
+        except ErasedEvent:
+            raise
         except Exception as error:  # a bug must not block the lines that follow
             if not isinstance(error, RefusedEvent):
                 log.exception("unexpected error in line %d of %s", line.number, line.lies_in)
@@ -94,9 +103,9 @@ class Redrive:
             )
             return self._quarantined(line, raw, reason, now)
 
-    def _decode(self, line: Line, raw: bytes, now: int) -> RoutedRow | None:
+    def _decode(self, line: Line, raw: bytes, now: int, erased: Erased) -> RoutedRow | None:
         if line.kind == "processing-failed" and line.stream != self._own:
-            decoded = self._events.decode(raw, _NOWHERE, now)
+            decoded = self._events.decode(raw, _NOWHERE, now, erased)
             if decoded is None:
                 return None
             return _young(*decoded, now)
@@ -106,9 +115,31 @@ class Redrive:
             row = self._returned.read(raw)
             relation = self._returned.relation(row, self._tables.get(line.stream))
         if relation == naming.QUARANTINE:
+            if erased:
+                self._check_quarantined(row, erased)
             return RoutedRow(relation, row, row.get("reason"))
+        self._check_returned(relation, row, erased)
         table, row = self._returned.fitted(relation, row)
         return _young(table, {**row, naming.INGESTED_AT: now}, now)
+
+    def _check_returned(self, relation: str, row: Row, erased: Erased) -> None:
+        """Raise ErasedEvent for a changelog's row of an erased key, whether or not it fits."""
+        table = self._returned.table(relation)
+        if table is not None:
+            check_row(table, row, erased)
+
+    def _check_quarantined(self, quarantined: Row, erased: Erased) -> None:
+        """Raise ErasedEvent if a quarantine row has such a record: an event, or a row."""
+        value, name = _value_of(quarantined), quarantined.get("table")
+        with suppress(RefusedEvent):
+            self._events.decode(value, _NOWHERE, 0, erased)
+        with suppress(RefusedEvent):
+            try:
+                relation, row = unwrapped(value)
+            except ValueError:
+                row = self._returned.read(value)
+                relation = self._returned.relation(row, None if name is None else (name,))
+            self._check_returned(relation, row, erased)
 
     def _quarantined(self, line: Line, value: bytes, reason: str, now: int) -> RoutedRow:
         row = {
@@ -135,6 +166,13 @@ class Redrive:
                 return table.name
         tables = self._tables.get(line.stream, ())
         return tables[0] if len(tables) == 1 else None
+
+
+def _value_of(quarantined: Row) -> bytes:
+    try:
+        return base64.b64decode(quarantined["value"], validate=True)
+    except (KeyError, TypeError, ValueError):
+        return b""
 
 
 def _unwrapped(raw: bytes) -> tuple[str, Row]:

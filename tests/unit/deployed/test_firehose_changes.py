@@ -51,7 +51,7 @@ def plan() -> Plan:
 
 @lru_cache
 def transform() -> RecordTransform:
-    return RecordTransform(plan())
+    return RecordTransform(plan(), dict)
 
 
 @lru_cache
@@ -308,7 +308,7 @@ def test_each_row_is_routed_to_its_own_log():
 
 
 def test_a_streamed_table_is_not_written_by_firehose(caplog: pytest.LogCaptureFixture) -> None:
-    streaming = RecordTransform(recorded("changes").plan)
+    streaming = RecordTransform(recorded("changes").plan, dict)
     [answer] = streaming.answer(handed_over(events()[:1])["records"], INGESTED_AT)
     assert answer["result"] == "ProcessingFailed"
     assert "UNKNOWN_TABLE" in caplog.text
@@ -320,7 +320,7 @@ def test_withheld_rows_raise_no_alarm_and_their_values_are_not_logged(
     limit = ValueLimit(column="note", test="in", allowed=("first", "second"))
     rule = QualityRule(name="in(note)", kind="rows", limit=limit)
     tables = tuple(replace(table, checks=(rule,)) for table in plan().tables)
-    ruled = RecordTransform(replace(plan(), tables=tables))
+    ruled = RecordTransform(replace(plan(), tables=tables), dict)
     results = [a["result"] for a in ruled.answer(handed_over(events()[:4])["records"], INGESTED_AT)]
     assert results == ["Ok", "Ok", "ProcessingFailed", "ProcessingFailed"]  # their note is `none`
     [logged] = caplog.records

@@ -25,6 +25,7 @@ def lake(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> Any:
     fail("processing-failed", "plain", events("plain"))
     return SimpleNamespace(
         plan=replace(plan(), name=PREFIX),
+        control_uri=f"s3://{BUCKET}/control/{PREFIX}",
         bucket=BUCKET,
         home=None,
         state=SimpleNamespace(paused=False),

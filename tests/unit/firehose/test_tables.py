@@ -150,7 +150,7 @@ def test_the_quarantine_takes_rows_as_the_redrive_makes_them(
         location=f"s3://{BUCKET}/warehouse/q", properties={"format-version": "2"},
     )  # fmt: skip
     line = Line("processing-failed", "changes-plain", "s3://b/k", 3, b'{"rawData": "AP9hYg=="}')
-    made = Redrive(PLAN, "changes").route(line, 1_790_000_000_000_000)
+    made = Redrive(PLAN, "changes", dict).route(line, 1_790_000_000_000_000)
     assert made is not None and made.relation == naming.QUARANTINE
     _, row = unwrapped(made.record())
     for _ in range(2):  # Firehose may
