@@ -36,7 +36,8 @@ class ErasureAccess:
             on=[state.arn],
             only_if={"StringEquals": {"s3:prefix": f"{_FOLDER}/"}},
         )
-        reads = job_grants.reads_objects(state, _FOLDER, "a register per table")
+        because = "a register of erased keys per table, including future tables"
+        reads = job_grants.reads_objects(state, _FOLDER, because)
         decrypts = Grant(
             actions=["kms:Decrypt"],
             on=[key_arn],
