@@ -49,7 +49,7 @@ def keep_salt() -> None:
     )
 
 
-def of_key(table: Table, rows: Sequence[Mapping[str, Any]], key: Key) -> list[Mapping[str, Any]]:
+def of_key(table: Table, rows: Sequence[dict[str, Any]], key: Key) -> list[dict[str, Any]]:
     """The rows of a key, in their order."""
     return [row for row in rows if [row[name] for name in table.key] == list(key)]
 
