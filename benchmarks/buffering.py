@@ -145,7 +145,7 @@ def _bytes_of_records(plan: Plan, folder: Path) -> tuple[int, int]:
     """Return the average bytes of a record, and of the row that the function makes of it."""
     stream = plan.put_streams[0]
     records = [Record(0, number, 0, encode_record(number, time.time())) for number in range(500)]
-    made, _ = LocalFunction(handler_of(stream, plan, folder), stream).transform(records)
+    made, _ = LocalFunction(handler_of(stream, plan, folder, dict), stream).transform(records)
     sizes = ([len(r.value or b"") for r in records], [len(row.data) for row in made])
     return round(statistics.fmean(sizes[0])), round(statistics.fmean(sizes[1]))
 

@@ -38,7 +38,7 @@ def main() -> int:
     changes = list(History(100_000, "zipf").changes(EVENTS))
     values = [json.dumps(_event(change), separators=(",", ":")).encode() for change in changes]
     batches = _batches(values)
-    transform = RecordTransform(plan_of(replace(ORDERS, delivery="firehose")))
+    transform = RecordTransform(plan_of(replace(ORDERS, delivery="firehose")), dict)
     runs: dict[str, list[dict[str, float]]] = {OURS: [], BARE: []}
     for _ in range(ROUNDS):  # in turns, so that a busy machine is busy for both
         with metered() as ours:

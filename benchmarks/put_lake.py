@@ -111,7 +111,7 @@ class PutLake:
         self.aws, self.tables = aws, TimedTables(address, plan.lake_database)
         self._s3, self._glue = _client(address, "s3"), _client(address, "glue")
         self._create(plan)
-        handlers = {s.name: handler_of(s, plan, folder) for s in plan.put_streams}
+        handlers = {s.name: handler_of(s, plan, folder, dict) for s in plan.put_streams}
         self._deliveries = [
             Delivery(
                 stream,

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdclake.jobs.control.store import StoredObject
+from cdclake.control_reader import StoredObject
 from cdclake.plan import Plan
 
 

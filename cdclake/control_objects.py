@@ -5,7 +5,7 @@
 | `progress.json` | the stream, after every batch (`Progress`) | status, verify, operations |
 | `repairs/<table>.<verb>.json` | `replay`, `resync`, `forget` | the stream, which removes it |
 | `repaired/<table>.<verb>.json` | the stream: the outcome of a request | these |
-| `erasures/<table>.json` | `forget`: hashes of erased keys (`Erasures`) | the stream, `forget` |
+| `erasures/<table>.json` | `forget`: hashed keys (`Erasures`) | it, the stream, two functions |
 | `forgets/<id>.json` | `forget --target aws`: keys to erase | `forget_rows`, which removes it |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | the source check: wider column types | the jobs, over their plan |

@@ -104,3 +104,13 @@ class ErasedKeys:
     def erased_at(self, key: Sequence[Any] | None) -> str:
         """Return the position of the key's erasure; "" if it is none, or is not erased."""
         return "" if key is None else self.positions.get(self.hashed.digest(key), "")
+
+    def refuses(self, key: Sequence[Any] | None, position: str) -> bool:
+        """Check whether an event is older than the erasure of its key; hash no key of a newer one.
+
+        >>> hashed = KeyHash.of("orders", "s")
+        >>> erased = ErasedKeys(hashed, {hashed.digest([1]): "02"})
+        >>> [erased.refuses([1], "01"), erased.refuses([1], "02"), erased.refuses([2], "01")]
+        [True, False, False]
+        """
+        return position < self.newest and position < self.erased_at(key)

@@ -54,7 +54,7 @@ def build_function(module: str, files: Mapping[str, bytes] = _NOTHING) -> Packed
 
 
 def build_firehose_changes(plan: Plan) -> Packed:
-    """Pack the function that decodes changes for Firehose, with the plan; it needs no packages."""
+    """Pack the function that decodes changes for Firehose; Lambda's Python includes boto3."""
     return build_function(FIREHOSE_CHANGES, {"plan.json": plan.to_json().encode()})
 
 

@@ -27,8 +27,10 @@ from cdclake.stacks.constructs.grant import on_tables
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.rows_function import RowsFunction
 from cdclake.stacks.delivery_redrive import DeliveryRedrive
+from cdclake.stacks.erasure_access import ErasureAccess
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.source_stack import SourceOutputs
 from cdclake.stacks.streaming_stack import StreamingOutputs
 
 _MAX_TIMEOUT_S = 900
@@ -56,6 +58,7 @@ class DeliveryStack(PipelineStack):
         scope: Construct,
         deployment: Deployment,
         *,
+        source: SourceOutputs,
         streaming: StreamingOutputs,
         lake: LakeOutputs,
         ground: DeploymentContext,
@@ -64,11 +67,14 @@ class DeliveryStack(PipelineStack):
             _check_connectivity(deployment)
         super().__init__(scope, deployment, "delivery", "Firehose streams from Kafka to changelogs")
         self._streaming, self._lake, self._ground = streaming, lake, ground
+        self._erasures = ErasureAccess.of(lake.state, source, key_arn=ground.key_arn)
         function = RowsFunction(
             self,
             "Rows",
             module=FIREHOSE_CHANGES,
             code=build_firehose_changes(deployment.plan).path,
+            environment=self._erasures.environment,
+            grants=self._erasures.grants,
             ground=ground,
         )
         self.outputs = DeliveryOutputs(function_name=function.name)
@@ -93,6 +99,7 @@ class DeliveryStack(PipelineStack):
             "Redrive",
             deployment=self.deployment,
             lake=self._lake,
+            erasures=self._erasures,
             log=self._log,
             ground=self._ground,
         )

@@ -26,7 +26,7 @@ from cdclake.stacks.puts_stack import PutsStack
 from cdclake.stacks.query_stack import QueryStack
 from cdclake.stacks.redrive_puts_stack import RedrivePutsStack
 from cdclake.stacks.saved_queries_stack import PutQueriesStack, SavedQueriesStack
-from cdclake.stacks.source_stack import SourceStack
+from cdclake.stacks.source_stack import SourceOutputs, SourceStack
 from cdclake.stacks.streaming_stack import StreamingOutputs, StreamingStack
 from cdclake.stacks.tables_stack import TablesStack
 from cdclake.stacks.weblogs_stack import WebLogsStack
@@ -91,15 +91,28 @@ def _add_changes(base: _Base) -> tuple[str, list[str]]:
         glue=glue.outputs,
     )
     _deploy_after(processing, base.lake_stack, glue)
-    functions = []
-    if deployment.plan.deliveries:
-        delivery = DeliveryStack(
-            app, deployment, streaming=streaming.outputs, lake=lake, ground=network.ground
-        )
-        _deploy_after(delivery, base.lake_stack, cdc, processing)
-        functions = [delivery.outputs.function_name] if deployment.delivers else []
+    functions = _add_delivery(base, source, streaming.outputs, cdc, processing)
     _add_optimizers(base, cdc, processing)
     return processing.outputs.failed_queue, functions
+
+
+def _add_delivery(
+    base: _Base, source: SourceOutputs, streaming: StreamingOutputs, *after: Stack
+) -> list[str]:
+    """Add the stack of Firehose's streams; return the functions that they call."""
+    deployment = base.deployment
+    if not deployment.plan.deliveries:
+        return []
+    delivery = DeliveryStack(
+        base.app,
+        deployment,
+        source=source,
+        streaming=streaming,
+        lake=base.lake,
+        ground=base.network.ground,
+    )
+    _deploy_after(delivery, base.lake_stack, *after)
+    return [delivery.outputs.function_name] if deployment.delivers else []
 
 
 def _add_topics(base: _Base, streaming: StreamingOutputs) -> list[TablesStack]:

@@ -26,7 +26,6 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.config": {"jq", "pydantic", "pydantic_core", "ruamel", "sqlglot"},
     "cdclake.deployed": {"boto3", "botocore"},
     "cdclake.functions": {"boto3", "botocore"},
-    "cdclake.functions.firehose_changes": set(),
     "cdclake.functions.firehose_puts": set(),
     "cdclake.functions.firehose_requests": set(),
     "cdclake.functions.firehose_unwrap": set(),
@@ -200,7 +199,8 @@ PLANTED = [
     ("cdclake/local/process/supervisor.py", "import psycopg"),
     ("cdclake/local/lake/topics.py", "import rich"),
     ("cdclake/cli/up.py", "import duckdb"),
-    ("lambda/firehose_changes/firehose_changes.py", "import boto3"),
+    ("lambda/firehose_unwrap/firehose_unwrap.py", "import boto3"),
+    ("cdclake/firehose/erased_rows.py", "import boto3"),
     ("stacks/constructs/topic.py", "import cdk_nag"),
     ("cdclake/config/model.py", "import yaml"),
     # closed rooms

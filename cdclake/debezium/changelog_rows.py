@@ -198,8 +198,7 @@ def _read_fields(
 def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
     """Return the columns about the event itself, except the list of unsent values."""
     source = _part(event, "source")
-    prev, lsn = sequence_of(source)
-    epoch, phase = epoch_of(event), _phase(op)
+    epoch, prev, phase, lsn = _history(event, source)
     return {
         naming.OP: op,
         naming.POSITION: position_text(epoch, prev, phase, lsn, place.offset or 0),
@@ -214,14 +213,15 @@ def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
     }
 
 
-def position_of(event: Event, offset: int) -> str:
-    """Return the event's position; raise RefusedEvent if it cannot be read."""
-    prev, lsn = sequence_of(_part(event, "source"))
-    return position_text(epoch_of(event), prev, _phase(event.get("op")), lsn, offset)
+def position_of(event: Event, place: Place) -> str:
+    """Return the position of an event that may not be decodable; raise RefusedEvent without one."""
+    return position_text(*_history(event, _part(event, "source")), place.offset or 0)
 
 
-def _phase(op: Any) -> int:
-    return SNAPSHOT_PHASE if op == "r" else STREAM_PHASE
+def _history(event: Event, source: Mapping[str, Any]) -> tuple[int, int, int, int]:
+    """Return epoch, LSN of the previous commit, phase and LSN: the position without the offset."""
+    prev, lsn = sequence_of(source)
+    return epoch_of(event), prev, SNAPSHOT_PHASE if event.get("op") == "r" else STREAM_PHASE, lsn
 
 
 def sequence_of(source: Mapping[str, Any]) -> tuple[int, int]:

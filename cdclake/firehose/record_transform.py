@@ -3,9 +3,9 @@
 Firehose calls it with a batch of MSK records and appends the rows that it answers to Iceberg. Each
 record id is answered once: `Ok` with the row, and with its changelog unless a query of the stream
 finds that; `Dropped` if the record is not a change of a table (tombstones, heartbeats, cdclake's
-own tables); `ProcessingFailed` if it cannot be decoded; Firehose then keeps the bytes under the
-error prefix. Firehose may send a batch again: the rows are then the same except for
-`cdc_ingested_at`, and the changelog accepts duplicates.
+own tables), or if its key was erased after it; `ProcessingFailed` if it cannot be decoded; Firehose
+then keeps the bytes under the error prefix. Firehose may send a batch again: the rows are then the
+same except for `cdc_ingested_at`, and the changelog accepts duplicates.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from cdclake.debezium import refusals
 from cdclake.debezium.changelog_rows import Place
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.firehose.erased_rows import Erased, ErasedEvent, ReadErased
 from cdclake.firehose.rows import DeliveredRows, encode, otf_metadata
 from cdclake.plan import Plan
 
@@ -32,10 +33,13 @@ Answer = dict[str, Any]
 
 
 class RecordTransform:
-    """Decoder of record batches for those tables of a plan that Firehose delivers."""
+    """Decoder of record batches for those tables of a plan that Firehose delivers.
 
-    def __init__(self, plan: Plan) -> None:
-        self._rows = DeliveredRows(plan)
+    `erased` is called once per batch.
+    """
+
+    def __init__(self, plan: Plan, erased: ReadErased) -> None:
+        self._rows, self._erased = DeliveredRows(plan), erased
         by_query = {t for stream in plan.deliveries if stream.route for t in stream.tables}
         self._metadata = {
             table.changes: {}
@@ -49,15 +53,19 @@ class RecordTransform:
     def answer(self, records: Sequence[Mapping[str, Any]], ingested_at: int) -> list[Answer]:
         """Return one answer for each record, in order; a bad record fails only itself.
 
-        `ingested_at` is in microseconds since 1970.
+        `ingested_at` is in microseconds since 1970. Raise an error if the erased keys are unknown.
         """
+        erased = self._erased()
         room = MAX_ANSWER_BYTES - sum(len(r["recordId"]) + self._answer_bytes for r in records)
         answers: list[Answer] = []
         failures: dict[str, list[str]] = {}
+        dropped = 0
         for record in records:
             try:
-                answer = self._answer(record, ingested_at, room)
+                answer = self._answer(record, ingested_at, room, erased)
                 room -= len(answer.get(_VALUE, ""))
+            except ErasedEvent:
+                answer, dropped = {"result": "Dropped"}, dropped + 1
             except Exception as error:  # a bug must not block the stream forever
                 if not isinstance(error, RefusedEvent):
                     log.exception("unexpected error while decoding a record")
@@ -66,18 +74,16 @@ class RecordTransform:
                 reason = refusals.without_value(str(error)) if is_refused else type(error).__name__
                 failures.setdefault(reason, []).append(_describe_place(record))
             answers.append({"recordId": record["recordId"], **answer})
-        for reason, places in failures.items():
-            log.warning(
-                "%d of %d failed: %s; %s",
-                *(len(places), len(records), reason, places[0]),
-                # CloudWatch counts the field `refused`; rows that a rule withholds are no fault.
-                extra={_field_of(reason): len(places)},
-            )
+        _log_failures(failures, len(records))
+        if dropped:
+            log.info("%d of %d dropped: their keys were erased", dropped, len(records))
         return answers
 
-    def _answer(self, record: Mapping[str, Any], ingested_at: int, room: int) -> Answer:
+    def _answer(
+        self, record: Mapping[str, Any], ingested_at: int, room: int, erased: Erased
+    ) -> Answer:
         value = base64.b64decode(record.get(_VALUE) or b"")
-        decoded = self._rows.decode(value, place_of(record), ingested_at)
+        decoded = self._rows.decode(value, place_of(record), ingested_at, erased)
         if decoded is None:
             return {"result": "Dropped"}
         table, row = decoded
@@ -85,6 +91,16 @@ class RecordTransform:
         if len(encoded) > room:
             raise RefusedEvent(refusals.TOO_LARGE)
         return {"result": "Ok", _VALUE: encoded, **self._metadata[table.changes]}
+
+
+def _log_failures(failures: Mapping[str, Sequence[str]], of: int) -> None:
+    for reason, places in failures.items():
+        log.warning(
+            "%d of %d failed: %s; %s",
+            *(len(places), of, reason, places[0]),
+            # CloudWatch counts the field `refused`; rows that a rule withholds are no fault.
+            extra={_field_of(reason): len(places)},
+        )
 
 
 def _field_of(reason: str) -> str:

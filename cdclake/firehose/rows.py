@@ -10,6 +10,7 @@ from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.debezium.changelog_rows import LogRows, Place, read_event, source_of
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.firehose.erased_rows import Erased, check_event, check_row
 from cdclake.plan import Plan, Table
 
 encode = json.JSONEncoder(
@@ -28,12 +29,13 @@ class DeliveredRows:
         }
 
     def decode(
-        self, value: bytes, place: Place, ingested_at: int
+        self, value: bytes, place: Place, ingested_at: int, erased: Erased
     ) -> tuple[Table, Mapping[str, Any]] | None:
         """Decode a record's value into its table and row; None if it is not a change of a table.
 
         That is a tombstone, a heartbeat or a row of cdclake's own tables. Raise RefusedEvent if
-        the value cannot be decoded. `ingested_at` is in microseconds since 1970.
+        the value cannot be decoded, and ErasedEvent if its key was erased after it. `ingested_at`
+        is in microseconds since 1970.
         """
         event = read_event(value) if value else None
         source = source_of(event) if event is not None else None
@@ -42,7 +44,13 @@ class DeliveredRows:
         rows = self._rows.get(source)
         if rows is None:
             raise RefusedEvent(refusals.UNKNOWN_TABLE)
-        return rows.table, rows.row(event, place, ingested_at)
+        try:
+            row = rows.row(event, place, ingested_at)
+        except Exception:  # also a bug: Firehose would keep the event
+            check_event(rows.table, event, place, erased)
+            raise
+        check_row(rows.table, row, erased)
+        return rows.table, row
 
 
 def otf_metadata(database: str, relation: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from cdclake.errors import ComponentFailed, InputError, NotRunning
 from cdclake.local.firehose import component
+from cdclake.local.firehose.erased_keys import erased_keys
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake
 from cdclake.redrive.batch_writer import PutRejected
@@ -36,7 +37,12 @@ def _pages(lake: LocalLake) -> Iterator[RedrivePage]:
     s3, firehose = lake.client("s3"), lake.client("firehose")
     if lake.plan.deliveries:
         yield RedriveService(
-            lake.plan, prefix=lake.plan.name, bucket=lake.bucket, s3=s3, firehose=firehose
+            lake.plan,
+            prefix=lake.plan.name,
+            bucket=lake.bucket,
+            s3=s3,
+            firehose=firehose,
+            erased=erased_keys(lake).read,
         ).page
     if lake.plan.put_streams:
         yield PutRedriveService(

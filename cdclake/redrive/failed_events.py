@@ -7,17 +7,19 @@ redrive stream, or a quarantine row with an event.
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from cdclake import naming
-from cdclake.debezium.changelog_rows import Event, position_of, source_of
+from cdclake.debezium.changelog_rows import Event, Place, position_of, source_of
 from cdclake.debezium.event_parts import json_object
 from cdclake.debezium.record_key import record_key
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.plan import Plan, Table
 from cdclake.redrive.failed_rows import FailedRows, Row
-from cdclake.redrive.routed_rows import unwrapped
+from cdclake.redrive.unwrap import unwrapped
+
+_NOWHERE = Place(partition=None, offset=None)
 
 
 class FailedEvent(NamedTuple):
@@ -33,10 +35,11 @@ class FailedEvents:
     def __init__(self, plan: Plan, table: Table) -> None:
         self._table, self._rows = table, FailedRows(plan)
 
-    def read(self, record: bytes) -> FailedEvent | None:
+    def read(self, record: bytes, tables: Collection[str] | None = None) -> FailedEvent | None:
         """Return the event in a record; None if the table has none there, or it has no key.
 
-        A row that fits the changelogs of several tables counts as none: it may be of another.
+        `tables` are those of the stream that failed to append a row, if it is known. A row that
+        fits the changelogs of several of them counts as none: it may be of another.
         """
         event = json_object(record)
         if event is not None and "source" in event and "op" in event:
@@ -46,7 +49,7 @@ class FailedEvents:
         except ValueError:
             try:
                 row = self._rows.read(record)
-                relation = self._rows.relation(row, None)
+                relation = self._rows.relation(row, tables)
             except RefusedEvent:
                 return None
         return self._of_row(relation, row)
@@ -60,15 +63,21 @@ class FailedEvents:
         if key is None:
             return None
         try:
-            return FailedEvent(key, position_of(event, 0))
+            return FailedEvent(key, position_of(event, _NOWHERE))
         except RefusedEvent:
             return FailedEvent(key, "")
 
     def _of_row(self, relation: str, row: Row) -> FailedEvent | None:
         if relation == naming.QUARANTINE:
-            is_mine = row.get("table") == self._table.name and row.get("value")
-            return self.read(base64.b64decode(row["value"])) if is_mine else None
+            return self._quarantined(row) if row.get("table") == self._table.name else None
         if relation != self._table.changes or not row.keys() >= {*self._table.key}:
             return None
         key = [row[name] for name in self._table.key]
         return FailedEvent(key, str(row.get(naming.POSITION) or ""))
+
+    def _quarantined(self, row: Row) -> FailedEvent | None:
+        try:
+            record = base64.b64decode(row["value"], validate=True)
+        except (KeyError, TypeError, ValueError):
+            return None
+        return self.read(record, (self._table.name,))

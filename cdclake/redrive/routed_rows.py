@@ -4,25 +4,29 @@ Firehose keeps failed records as lines of JSON: the record that the stream had r
 (`processing-failed`), or the row that its function had returned (`iceberg-failed`). A row depends
 only on the line, its place and the plan, except for its timestamps; so redriving a line twice
 yields the same rows.
+
+A record of an erased key that is older than the erasure becomes neither.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.debezium.changelog_rows import Place, read_event, source_of
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.firehose.erased_rows import Erased, ErasedEvent, ReadErased
 from cdclake.firehose.rows import DeliveredRows, encode
 from cdclake.iceberg.collapse import YOUNG
 from cdclake.plan import Plan, Table
+from cdclake.redrive.failed_events import FailedEvents
 from cdclake.redrive.failed_rows import FailedRows
 from cdclake.redrive.objects import Line, raw_data
+from cdclake.redrive.unwrap import unwrapped
 
 log = logging.getLogger()
 
@@ -44,25 +48,15 @@ class RoutedRow(NamedTuple):
         return encode({"table": self.relation, "row": self.row}).encode()
 
 
-def unwrapped(record: bytes) -> tuple[str, Row]:
-    """Return the relation and the row in a record; raise ValueError for any other record."""
-    wrapped = json.loads(record)
-    if type(wrapped) is not dict or wrapped.keys() != {"table", "row"}:
-        raise ValueError("the record must have exactly `table` and `row`")
-    relation, row = wrapped["table"], wrapped["row"]
-    if type(relation) is not str or type(row) is not dict:
-        raise ValueError("`table` must be a string and `row` an object")
-    return relation, row
-
-
 class Redrive:
     """Decoder of the failed records of one deployment.
 
     The names of its streams start with `prefix`; in a local lake that is the pipeline's name.
+    `erased` is called for every record.
     """
 
-    def __init__(self, plan: Plan, prefix: str) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, prefix: str, erased: ReadErased) -> None:
+        self._plan, self._erased = plan, erased
         self._own = naming.delivery_stream_name(prefix, naming.REDRIVE)
         self._tables = {
             naming.delivery_stream_name(prefix, stream.name): stream.tables
@@ -70,17 +64,25 @@ class Redrive:
         }
         self._events = DeliveredRows(plan)
         self._returned = FailedRows(plan)
+        self._failed = {
+            table.name: FailedEvents(plan, table)
+            for table in plan.tables
+            if table.delivery == "firehose"
+        }
 
     def route(self, line: Line, now: int) -> RoutedRow | None:
         """Decode the line's record into a row; None if it is not a change of a table.
 
-        A record that cannot be decoded becomes a quarantine row. `now` is in microseconds since
-        1970.
+        A record that cannot be decoded becomes a quarantine row. Raise ErasedEvent if its key was
+        erased after it, and another error if the erased keys are unknown. `now` is in microseconds
+        since 1970.
         """
+        erased = self._erased()
         try:
             raw = raw_data(line.text)
         except ValueError:
             return self._quarantined(line, line.text, refusals.UNREADABLE_LINE, now)
+        self._check_erased(raw, self._tables.get(line.stream), erased)
         try:
             routed = self._decode(line, raw, now)
             if routed is not None:
@@ -94,9 +96,20 @@ class Redrive:
             )
             return self._quarantined(line, raw, reason, now)
 
+    def _check_erased(self, raw: bytes, tables: Collection[str] | None, erased: Erased) -> None:
+        """Raise ErasedEvent if the record's key was erased after it.
+
+        A record without a readable position stays: it may be newer.
+        """
+        for name, keys in erased.items():
+            if name in self._failed:
+                event = self._failed[name].read(raw, tables)
+                if event is not None and event.position and keys.refuses(*event):
+                    raise ErasedEvent
+
     def _decode(self, line: Line, raw: bytes, now: int) -> RoutedRow | None:
         if line.kind == "processing-failed" and line.stream != self._own:
-            decoded = self._events.decode(raw, _NOWHERE, now)
+            decoded = self._events.decode(raw, _NOWHERE, now, {})
             if decoded is None:
                 return None
             return _young(*decoded, now)

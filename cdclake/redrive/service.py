@@ -20,6 +20,7 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.refusals import without_value
+from cdclake.firehose.erased_rows import ErasedEvent, ReadErased
 from cdclake.plan import Plan
 from cdclake.redrive.batch_writer import MAX_RECORD_BYTES, BatchWriter
 from cdclake.redrive.objects import FailedObject, FailedObjects
@@ -35,7 +36,8 @@ class RedriveResult:
 
     objects: int = 0
     redriven: Counter[str] = field(default_factory=Counter)  # by changelog
-    dropped: int = 0  # not a change of a table
+    dropped: int = 0  # not a change of a table, or erased
+    erased: int = 0  # of those dropped: the key was erased after the change
     quarantined: Counter[str] = field(default_factory=Counter)  # by reason
     too_large: dict[str, int] = field(default_factory=dict)  # by the object that keeps them
 
@@ -58,7 +60,7 @@ class RedriveService:
     """Redrive of one deployment, page by page.
 
     The names of the deployment's streams start with `prefix`; in a local lake that is the
-    pipeline's name. `s3` and `firehose` are boto3 clients.
+    pipeline's name. `s3` and `firehose` are boto3 clients, `erased` returns the erased keys.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class RedriveService:
         bucket: str,
         s3: Any,
         firehose: Any,
+        erased: ReadErased,
         now_us: Callable[[], int] = now_us,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -77,7 +80,7 @@ class RedriveService:
         self._objects = FailedObjects(s3, bucket, folders, lambda name: name not in foreign)
         self._firehose = firehose
         self._stream = naming.delivery_stream_name(prefix, naming.REDRIVE)
-        self._redrive = Redrive(plan, prefix)
+        self._redrive = Redrive(plan, prefix, erased)
         self._now_us, self._clock = now_us, clock
 
     def page(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,8 +88,8 @@ class RedriveService:
 
         Request keys, all optional: `dry_run` (put and move nothing), and `before` and `after` of
         the previous answer, which has `more` while objects are left. Raise PutRejected, or an
-        error of AWS, if the page cannot be completed: nothing is lost, and a later run puts the
-        rows again.
+        error of AWS, if the page cannot be completed, or the erased keys cannot be read: nothing is
+        lost, and a later run puts the rows again.
         """
         dry_run = request.get("dry_run", False)
         writer, result = BatchWriter(self._firehose, self._stream), RedriveResult()
@@ -105,7 +108,11 @@ class RedriveService:
         too_large: list[bytes] = []
         is_done = False
         for line in self._objects.lines(failed):
-            routed = self._redrive.route(line, self._now_us())
+            try:
+                routed = self._redrive.route(line, self._now_us())
+            except ErasedEvent:
+                routed = None
+                result.erased += 1
             record = routed.record() if routed is not None else b""
             if len(record) > MAX_RECORD_BYTES:
                 too_large.append(line.text)

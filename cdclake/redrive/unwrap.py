@@ -8,14 +8,25 @@ prefix.
 from __future__ import annotations
 
 import base64
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cdclake.firehose.rows import encode, otf_metadata
-from cdclake.redrive.routed_rows import unwrapped
 
 log = logging.getLogger()
+
+
+def unwrapped(record: bytes) -> tuple[str, Mapping[str, Any]]:
+    """Return the relation and the row in a record; raise ValueError for any other record."""
+    wrapped = json.loads(record)
+    if type(wrapped) is not dict or wrapped.keys() != {"table", "row"}:
+        raise ValueError("the record must have exactly `table` and `row`")
+    relation, row = wrapped["table"], wrapped["row"]
+    if type(relation) is not str or type(row) is not dict:
+        raise ValueError("`table` must be a string and `row` an object")
+    return relation, row
 
 
 def unwrap_records(records: Sequence[Mapping[str, Any]], database: str) -> list[dict[str, Any]]:

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cdclake.control_objects import LEASES, Lease, lease_name
+from cdclake.control_reader import StoredObject
 from cdclake.errors import TableError
-from cdclake.jobs.control.store import ObjectStore, StoredObject
+from cdclake.jobs.control.store import ObjectStore
 
 log = logging.getLogger("cdclake.leases")
 

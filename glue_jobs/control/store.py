@@ -9,44 +9,25 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlparse
 
 import boto3
 from botocore.exceptions import ClientError
+
+from cdclake.control_reader import ControlReader
 
 _REFUSED = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
 _ABSENT = ("NoSuchKey", "404")
 
 
-@dataclass(frozen=True, slots=True)
-class StoredObject:
-    """JSON content of an object, and the ETag for a conditional write."""
-
-    content: dict[str, Any]
-    etag: str
-
-
-class ObjectStore:
+class ObjectStore(ControlReader):
     """JSON objects under `s3://bucket/prefix/`."""
 
     def __init__(self, uri: str) -> None:
-        parsed = urlparse(uri)
-        self._bucket, self._prefix = parsed.netloc, parsed.path.strip("/")
-        self._s3, self._headers = boto3.client("s3"), threading.local()
+        super().__init__(boto3.client("s3"), uri)
+        self._headers = threading.local()
         self._s3.meta.events.register("before-call.s3.PutObject", self._add_headers)
-
-    def read(self, name: str) -> StoredObject | None:
-        """Return the object, or None if there is none."""
-        try:
-            answer = self._s3.get_object(Bucket=self._bucket, Key=self._key(name))
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _ABSENT:
-                return None
-            raise
-        return StoredObject(json.loads(answer["Body"].read()), answer["ETag"])
 
     def etag(self, name: str) -> str | None:
         """Return the object's ETag, or None if there is no object."""
@@ -98,19 +79,6 @@ class ObjectStore:
     def delete(self, name: str) -> None:
         """Delete the object if it exists."""
         self._s3.delete_object(Bucket=self._bucket, Key=self._key(name))
-
-    def names(self, folder: str) -> Iterator[str]:
-        """Yield the names of the objects in a folder, without the folder."""
-        prefix = f"{self._key(folder)}/"
-        pages = self._s3.get_paginator("list_objects_v2").paginate(
-            Bucket=self._bucket, Prefix=prefix
-        )
-        for page in pages:
-            for entry in page.get("Contents", []):
-                yield entry["Key"].removeprefix(prefix)
-
-    def _key(self, name: str) -> str:
-        return f"{self._prefix}/{name}" if self._prefix else name
 
 
 def _encode(content: dict[str, Any]) -> bytes:

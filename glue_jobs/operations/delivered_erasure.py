@@ -15,10 +15,10 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.control_objects import FORGET, ForgetRequest, request_name
 from cdclake.debezium.worker import SALT_KEY
+from cdclake.erasure_register import ErasureRegister
 from cdclake.erasures import ErasedKeys
 from cdclake.errors import InputError
 from cdclake.jobs.apply.firehose_changelog import arrived_rows
-from cdclake.jobs.control.erasure_register import ErasureRegister
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.operations.erased_records import erased_among
 from cdclake.jobs.operations.requested_erasure import answer_request, erase_table_rows

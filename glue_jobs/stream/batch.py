@@ -19,8 +19,8 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 
 from cdclake import naming
+from cdclake.erasure_register import ErasureRegister
 from cdclake.fail_points import reach
-from cdclake.jobs.control.erasure_register import ErasureRegister
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress

@@ -12,8 +12,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from cdclake import naming
 from cdclake.control_objects import PAUSE
 from cdclake.debezium.worker import SALT_KEY
+from cdclake.erasure_register import ErasureRegister
 from cdclake.jobs.apply.view_renewal import ViewRenewal
-from cdclake.jobs.control.erasure_register import ErasureRegister
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.catalog_view import CatalogViews

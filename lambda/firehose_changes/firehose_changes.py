@@ -1,16 +1,21 @@
 """Lambda function that Firehose calls with the records of a Kafka topic.
 
-The plan (plan.json) is stored next to this file.
+Environment: CONTROL, the URI of the control objects; MASK_SALT, the secret with the pipeline's
+salt. The plan (plan.json) is stored next to this file.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import time
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import boto3
+
+from cdclake.firehose.erased_rows import RecentRegister
 from cdclake.firehose.record_transform import RecordTransform
 from cdclake.plan import Plan
 
@@ -20,7 +25,10 @@ logging.getLogger().setLevel(logging.INFO)
 @cache
 def _transform() -> RecordTransform:
     plan = Path(__file__).with_name("plan.json").read_text(encoding="utf-8")
-    return RecordTransform(Plan.from_json(plan))
+    register = RecentRegister.of(
+        boto3.client, control=os.environ["CONTROL"], salt=os.environ["MASK_SALT"]
+    )
+    return RecordTransform(Plan.from_json(plan), register.read)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:

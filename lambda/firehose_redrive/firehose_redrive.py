@@ -1,20 +1,22 @@
 """Lambda function that redrives the records that Firehose could not deliver, a page per call.
 
-Environment: BUCKET; PREFIX, the start of the names of the deployment's streams. The plan
-(plan.json) is stored next to this file.
+Environment: BUCKET; PREFIX, the start of the names of the deployment's streams; CONTROL, the URI of
+the control objects; MASK_SALT, the secret with the pipeline's salt. The plan (plan.json) is stored
+next to this file.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import boto3
 from botocore.config import Config
 
+from cdclake.firehose.erased_rows import RecentRegister
 from cdclake.plan import Plan
 from cdclake.redrive.service import RedriveService
 
@@ -25,12 +27,17 @@ _CALLS = Config(retries={"mode": "standard", "total_max_attempts": 8})
 
 @cache
 def _service() -> RedriveService:
+    client = partial(boto3.client, config=_CALLS)
+    register = RecentRegister.of(
+        client, control=os.environ["CONTROL"], salt=os.environ["MASK_SALT"]
+    )
     return RedriveService(
         Plan.from_json(Path(__file__).with_name("plan.json").read_text(encoding="utf-8")),
         prefix=os.environ["PREFIX"],
         bucket=os.environ["BUCKET"],
-        s3=boto3.client("s3", config=_CALLS),
-        firehose=boto3.client("firehose", config=_CALLS),
+        s3=client("s3"),
+        firehose=client("firehose"),
+        erased=register.read,
     )
 
 

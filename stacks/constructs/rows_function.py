@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from aws_cdk import aws_logs
@@ -10,6 +11,7 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
+from cdclake.stacks.constructs.grant import Grant
 
 _TIMEOUT_S = 300  # the longest that Firehose waits
 _MEMORY_MB = 1024  # for a call's records, their rows, and both in base64
@@ -26,14 +28,16 @@ class RowsFunction(LambdaFunction):
         module: str,
         code: Path,
         ground: DeploymentContext,
+        environment: Mapping[str, str] | None = None,
+        grants: Sequence[Grant] = (),
     ) -> None:
         super().__init__(
             scope,
             construct_id,
             module=module,
             code=code,
-            environment={},
-            grants=[],
+            environment=environment or {},
+            grants=grants,
             timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
             ground=ground,

@@ -182,11 +182,11 @@ def test_an_event_that_arrives_late_is_erased_by_the_next_run(
 def decoded_event(opened: LocalLake, number: int) -> Mapping[str, Any]:
     """Decode the creation of a row, which Kafka still has."""
     table = opened.plan.table("people")
-    source = TopicSource(opened.kafka, "late", table.topic)
+    source, rows = TopicSource(opened.kafka, "late", table.topic), DeliveredRows(opened.plan)
     while records := source.read(1000):
         for record in records:
             place = Place(record.partition, record.offset)
-            decoded = DeliveredRows(opened.plan).decode(record.value or b"", place, now_us())
+            decoded = rows.decode(record.value or b"", place, now_us(), {})
             if decoded and (decoded[0], decoded[1]["id"]) == (table, number):
                 return decoded[1]
     raise AssertionError(f"Kafka has no event of {number}")

@@ -7,6 +7,10 @@ from tests.mutations.mutation import Mutation
 _ENGINE_TESTS = ("tests/spark/test_forget.py",)
 _REGISTER_TESTS = ("tests/unit/jobs/test_erasure_register.py",)
 _DEPLOYED_TESTS = ("tests/unit/deployed/test_deployed_forget.py",)
+_ROWS_TESTS = ("tests/unit/deployed/test_erased_rows.py",)
+_REDRIVE_TESTS = ("tests/unit/deployed/test_erased_redrive.py",)
+_ERASED_ROWS, _DELIVERED = "cdclake/firehose/erased_rows.py", "cdclake/firehose/rows.py"
+_ROUTED = "cdclake/redrive/routed_rows.py"
 _JOB = "glue_jobs/forget/forget_job.py"
 _REMOVAL = "glue_jobs/maintenance/complete_removal.py"
 _ERASURE = "glue_jobs/operations/erasure.py"
@@ -71,6 +75,39 @@ FORGET = (
                 "            client.delete_object(**place, **version)\n",
                 "            pass\n",
             ),
+        ),
+    ),
+    Mutation(
+        "Firehose's function takes events of erased keys",
+        _ROWS_TESTS,
+        ((_DELIVERED, "        check_row(rows.table, row, erased)\n", ""),),
+    ),
+    Mutation(
+        "Firehose keeps refused events of erased keys",
+        _ROWS_TESTS,
+        ((_DELIVERED, "            check_event(rows.table, event, place, erased)\n", ""),),
+    ),
+    Mutation(
+        "Firehose's function reads the register once",
+        _ROWS_TESTS,
+        ((_ERASED_ROWS, "< REGISTER_SECONDS:", '< float("inf"):'),),
+    ),
+    Mutation(
+        "a redrive appends rows of erased keys",
+        _REDRIVE_TESTS,
+        ((_ROUTED, "            check_row(table, row, erased)\n", "            pass\n"),),
+    ),
+    Mutation(
+        "a redrive quarantines what a quarantine row has of erased keys",
+        _REDRIVE_TESTS,
+        ((_ROUTED, "            if erased:\n", "            if False:\n"),),
+    ),
+    Mutation(
+        "a redrive goes on without the register",
+        _REDRIVE_TESTS,
+        (
+            (_ROUTED, "        erased = self._erased()\n", ""),
+            (_ROUTED, "(line, raw, now, erased)", "(line, raw, now, self._erased())"),
         ),
     ),
 )

@@ -202,7 +202,7 @@ def deliver(
 
 def handler_of(plan: Plan) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
     """The real function for a plan; each call is ingested a second after the one before."""
-    transform = RecordTransform(plan)
+    transform = RecordTransform(plan, dict)
     moments = itertools.count(INGESTED_AT, 1_000_000)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:

@@ -19,6 +19,7 @@ _REDRIVE = _TESTS.parent / "cdclake" / "redrive"  # what the redrives' handlers 
 _MOVES = frozenset(
     {"s3:ListObjectsV2", "s3:GetObject", "s3:PutObject", "s3:CopyObject", "s3:DeleteObject"}
 )
+_READS_ERASURES = frozenset({"s3:ListObjectsV2", "s3:GetObject", "secretsmanager:GetSecretValue"})
 # By function: what it calls.
 CALLS: Mapping[str, frozenset[str]] = {
     "stream_keeper": frozenset(
@@ -33,7 +34,8 @@ CALLS: Mapping[str, frozenset[str]] = {
     "custom_resources": frozenset(
         {"s3:CopyObject", "kafka:GetBootstrapBrokers", "ec2:DescribeSubnets", "glue:GetTable"}
     ),
-    "firehose_redrive": _MOVES | {"firehose:PutRecordBatch"},
+    "firehose_changes": _READS_ERASURES,
+    "firehose_redrive": _MOVES | _READS_ERASURES | {"firehose:PutRecordBatch"},
     "firehose_redrive_puts": _MOVES | {"firehose:PutRecordBatch", "kinesis:PutRecords"},
     "prepare_source": frozenset(
         {"s3:GetObject", "s3:PutObject", "secretsmanager:GetSecretValue"}

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from cdclake.control_reader import StoredObject
 from cdclake.debezium.position import epoch_start
 from cdclake.erasures import ErasedKeys
 from cdclake.iceberg.schemas import all_schemas
@@ -14,7 +15,6 @@ from cdclake.jobs.apply.rebuilt_state import ingested_through
 from cdclake.jobs.apply.state_table import apply_changes
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.control.store import StoredObject
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each

@@ -20,10 +20,16 @@ from tests.synth.deployments import (
     PRIVATE,
     Deploy,
     Synthesized,
+    Template,
 )
+from tests.synth.permissions import own_statements, rendered, role_of
+from tests.synth.rules.reading import listed
+from tests.synth.test_recorded_requests import roles_of_function
 from tests.synth.upgrades import changes
 
 STREAM, ALARM = "AWS::KinesisFirehose::DeliveryStream", "AWS::CloudWatch::Alarm"
+STATE, KEY = "arn:aws:s3:::state", "arn:aws:kms:eu-west-1:111122223333:key/own"
+SALT = "shop-source:ExportsOutputRefSaltSecret872B8D540F340E09"  # as it is rendered here
 INTO = "IcebergDestinationConfiguration"
 ONLY_DELIVERED = PIPELINE.replace(
     "    key: [order_id]\n", "    key: [order_id]\n    delivery: firehose\n"
@@ -107,6 +113,52 @@ def test_a_stream_is_what_the_plan_says_of_it(variants) -> None:
         kinds = [each["Type"] for each in into["ProcessingConfiguration"]["Processors"]]
         assert kinds == ["Lambda", *(["MetadataExtraction"] if delivery.route else [])]
         assert json.dumps(delivery.route or "Lambda") in json.dumps(into)
+
+
+def allowed(role: Template) -> set[tuple[str, str, str]]:
+    """Each action, its resource and the values of its condition, without those on logs."""
+    return {
+        (action, rendered(on), " ".join(rendered(value) for _, value in each.items()))
+        for statement in own_statements(role)
+        for each in [next(iter(statement.get("Condition", {"": {}}).values()))]
+        for action in listed(statement["Action"])
+        for on in listed(statement["Resource"])
+        if not action.startswith("logs:")
+    }
+
+
+def test_the_function_reads_the_erased_keys_and_the_salt_and_nothing_else(variants) -> None:
+    deployed = variants["delivered"]
+    erased = {
+        ("s3:ListBucket", STATE, "control/erasures/"),
+        ("s3:GetObject", f"{STATE}/control/erasures/*", ""),
+        ("kms:Decrypt", KEY, "s3.eu-west-1.amazonaws.com"),
+        ("secretsmanager:GetSecretValue", SALT, ""),
+        ("kms:Decrypt", KEY, "secretsmanager.eu-west-1.amazonaws.com"),
+    }
+    assert allowed(role_of(deployed, "Rows")) == erased
+    assert erased < allowed(role_of(deployed, "RedriveFunction"))
+
+
+def test_only_functions_that_make_changelog_rows_get_the_salt(variants) -> None:
+    functions = [
+        each["Properties"]
+        for variant in ("delivered", "puts", "web logs")
+        for each in variants[variant].resources("AWS::Lambda::Function")
+    ]
+    given = {
+        each["Handler"]: each["Environment"]["Variables"]
+        for each in functions
+        if "MASK_SALT" in each["Environment"]["Variables"]
+    }
+    assert given.keys() == {"firehose_changes.handler", "firehose_redrive.handler"}
+    for variables in given.values():
+        assert variables["MASK_SALT"] == "shop/mask"
+        assert "StateBucket" in str(variables["CONTROL"])
+        assert rendered(variables["CONTROL"]).endswith("/control")
+    puts = [*roles_of_function(variants["puts"], "firehose_puts")]
+    assert [allowed(role) for role in puts] == [set()] * len(puts)
+    assert puts
 
 
 def test_a_stream_waits_for_its_logs_and_their_columns(variants) -> None:

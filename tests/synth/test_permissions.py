@@ -181,6 +181,7 @@ EVERY_DELIVERY: list[Call] = [
     ("s3:PutObject", f"{WAREHOUSE}/cdc_iceberg.db/events_changes/data/a.parquet"),
     ("s3:PutObject", FAILED),
     ("s3:ListBucketMultipartUploads", STATE),
+    ("kms:Decrypt", KEY, S3),
     ("kms:GenerateDataKey", KEY, S3),
     ("lambda:InvokeFunction", ROWS),
     ("lambda:InvokeFunction", f"{ROWS}:$LATEST"),
@@ -196,7 +197,12 @@ DELIVERIES: dict[str, list[Call]] = {
         ("kafka-cluster:ReadData", f"{TOPIC}/shop.trade"),
         ("logs:PutLogEvents", f"{STREAM_LOG}:shop-trade"),
     ],
-    "Rows": [],
+    "Rows": [
+        ("s3:GetObject", ERASURES),
+        ("secretsmanager:GetSecretValue", SALT),
+        ("kms:Decrypt", KEY, S3),
+        ("kms:Decrypt", KEY, OF_SECRETS),
+    ],
     "LogsDoer": [("glue:GetTable", LOG)],
 }
 NO_DELIVERY: list[Call] = [

@@ -9,11 +9,13 @@ import pytest
 
 from cdclake import naming
 from tests.synth.deployments import Synthesized
-from tests.synth.permissions import allows, role_of
+from tests.synth.permissions import allows, rendered, role_of
 
 HERE = "eu-west-1:111122223333"
 STATE = "arn:aws:s3:::state"
 KEY = f"arn:aws:kms:{HERE}:key/own"
+SALT = "shop-source:ExportsOutputRefSaltSecret872B8D540F340E09"  # as it is rendered here
+OF_SECRETS = {"ViaService": "secretsmanager.eu-west-1.amazonaws.com"}
 S3 = {"ViaService": "s3.eu-west-1.amazonaws.com"}
 FAILED = f"{STATE}/firehose/iceberg-failed/2026/11/22/a.gz"
 ASIDE = f"{STATE}/firehose/redriven/iceberg-failed/2026/11/22/a.gz"
@@ -33,6 +35,9 @@ MAY: dict[str, list[Call]] = {
         ("kms:Decrypt", KEY, S3),
         ("kms:GenerateDataKey", KEY, S3),
         PUT,
+        ("s3:GetObject", f"{STATE}/control/erasures/events.json"),
+        ("secretsmanager:GetSecretValue", SALT),
+        ("kms:Decrypt", KEY, OF_SECRETS),
     ],
     "RedriveStream": [
         ("glue:UpdateTable", LOG),
@@ -45,6 +50,8 @@ NOBODY: list[Call] = [
     ("s3:DeleteObject", ASIDE),
     ("s3:PutObject", f"{STATE}/control/stream.json"),
     ("s3:GetObject", f"{STATE}/control/stream.json"),
+    ("s3:PutObject", f"{STATE}/control/erasures/events.json"),
+    ("secretsmanager:GetSecretValue", f"arn:aws:secretsmanager:{HERE}:secret:shop/source-1a"),
     ("s3:DeleteBucket", STATE),
     ("glue:DeleteTable", LOG),
     ("glue:UpdateTable", f"arn:aws:glue:{HERE}:table/cdc_iceberg/events"),
@@ -91,6 +98,8 @@ def test_it_is_called_by_its_name_and_knows_its_deployment(
     environment = redrive["Environment"]["Variables"]
     assert environment["PREFIX"] == "shop"
     assert re.search("StateBucket", str(environment["BUCKET"]))
+    assert rendered(environment["CONTROL"]) == f"s3://{rendered(environment['BUCKET'])}/control"
+    assert environment["MASK_SALT"] == "shop/mask"
     assert redrive["Timeout"] == 900
 
 

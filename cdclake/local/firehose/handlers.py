@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cdclake.firehose import redrive_stream
+from cdclake.firehose.erased_rows import ReadErased
 from cdclake.firehose.record_transform import RecordTransform
 from cdclake.firehose.stream import CHANGES_FUNCTION, DeliveryStream
 from cdclake.local.firehose.function import Handler
@@ -22,15 +23,16 @@ from cdclake.web_logs.request_transform import transform_requests
 _Transform = Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
 
 
-def handler_of(stream: DeliveryStream, plan: Plan, transforms: Path) -> Handler:
+def handler_of(stream: DeliveryStream, plan: Plan, transforms: Path, erased: ReadErased) -> Handler:
     """Return the handler of the stream's function in `lambda/`, with the plan of a deployment.
 
-    The folders of the users' transforms are in `transforms`, by stream.
+    The folders of the users' transforms are in `transforms`, by stream. `erased` returns the erased
+    keys.
     """
     if stream.function == put_table.FUNCTION:
         return _put_handler(stream, plan, transforms)
     transforms_of_plan: dict[str, Callable[[Plan], _Transform]] = {
-        CHANGES_FUNCTION: _changes,
+        CHANGES_FUNCTION: partial(_changes, erased=erased),
         redrive_stream.FUNCTION: lambda plan: partial(unwrap_records, database=plan.lake_database),
         web_logs.FUNCTION: lambda _: transform_requests,
     }
@@ -53,6 +55,6 @@ def _put_handler(stream: DeliveryStream, plan: Plan, transforms: Path) -> Handle
     return lambda event, context: loaded().answer(event, context)
 
 
-def _changes(plan: Plan) -> _Transform:
-    transform = RecordTransform(plan)
+def _changes(plan: Plan, erased: ReadErased) -> _Transform:
+    transform = RecordTransform(plan, erased)
     return lambda records: transform.answer(records, time.time_ns() // 1000)

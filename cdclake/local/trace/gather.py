@@ -10,8 +10,8 @@ from functools import partial
 import psycopg
 
 from cdclake.control_objects import RESYNC, request_name
+from cdclake.erasure_register import ErasureRegister
 from cdclake.errors import CdcError, InputError
-from cdclake.jobs.control.erasure_register import ErasureRegister
 from cdclake.jobs.control.poll_state import read_poll, read_poll_error
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress

@@ -161,8 +161,10 @@ def test_both_ways_send_the_recorded_rows_to_the_same_logs():
     topics = [plan.table(table).topic for table in domain.tables]
     records = [record for topic in topics for record in recording.of_topic(topic)]
     handed = handed_over(records)["records"]
-    by_function = RecordTransform(plan).answer(handed, INGESTED_AT)
-    by_query = RecordTransform(replace(plan, deliveries=(domain,))).answer(handed, INGESTED_AT)
+    by_function = RecordTransform(plan, dict).answer(handed, INGESTED_AT)
+    by_query = RecordTransform(replace(plan, deliveries=(domain,)), dict).answer(
+        handed, INGESTED_AT
+    )
     assert not any("metadata" in answer for answer in by_query)
     rows = [base64.b64decode(a["kafkaRecordValue"]) for a in by_query if a["result"] == "Ok"]
     told = [a["metadata"]["otfMetadata"] for a in by_function if a["result"] == "Ok"]

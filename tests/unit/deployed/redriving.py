@@ -14,6 +14,7 @@ import boto3
 import pytest
 
 from cdclake import naming
+from cdclake.firehose.erased_rows import ReadErased
 from cdclake.firehose.rows import encode
 from cdclake.local.firehose.failures import ErrorPrefix, Kind
 from cdclake.local.firehose.records import Failure
@@ -21,8 +22,8 @@ from cdclake.local.firehose.records import Record as Read
 from cdclake.plan import Plan
 from cdclake.redrive import batch_writer
 from cdclake.redrive.pages import redrive_all
-from cdclake.redrive.routed_rows import unwrapped
 from cdclake.redrive.service import RedriveService
+from cdclake.redrive.unwrap import unwrapped
 from tests.recorded.firehose import delivered, made_rows, stream_of
 from tests.recorded.recording import Recording
 
@@ -138,6 +139,7 @@ def service(
     s3: Any = None,
     now: int = NOW,
     clock: Callable[[], float] = time.monotonic,
+    erased: ReadErased = dict,
 ) -> RedriveService:
     """The service of a deployment of the plan, with this stream in place of Firehose."""
     return RedriveService(
@@ -146,6 +148,7 @@ def service(
         bucket=BUCKET,
         s3=s3 or boto3.client("s3"),
         firehose=stream,
+        erased=erased,
         now_us=lambda: now,
         clock=clock,
     )

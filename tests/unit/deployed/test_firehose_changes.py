@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import doctest
 import json
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,11 +25,13 @@ from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
 from cdclake.quality_rule import QualityRule, ValueLimit
 from cdclake.stacks.bundles import build_firehose_changes
+from tests.load_function import load_file
 from tests.recorded.expected import Expected, expected_in_order, in_key_order, is_unheld, value_of
 from tests.recorded.firehose import INGESTED_AT, delivered, handed_over, rows_of
 from tests.recorded.limits import LIMITS
 from tests.recorded.recording import EPOCH, Record, Recording, names
 from tests.recorded.values import of_event
+from tests.unit.deployed.erasing import CONTROL, SECRET
 
 recorded = lru_cache(Recording.load)
 CHANGING = ("public.shifting", "public.unprotected")  # in tests/spark/test_recorded.py
@@ -51,7 +51,7 @@ def plan() -> Plan:
 
 @lru_cache
 def transform() -> RecordTransform:
-    return RecordTransform(plan())
+    return RecordTransform(plan(), dict)
 
 
 @lru_cache
@@ -308,7 +308,7 @@ def test_each_row_is_routed_to_its_own_log():
 
 
 def test_a_streamed_table_is_not_written_by_firehose(caplog: pytest.LogCaptureFixture) -> None:
-    streaming = RecordTransform(recorded("changes").plan)
+    streaming = RecordTransform(recorded("changes").plan, dict)
     [answer] = streaming.answer(handed_over(events()[:1])["records"], INGESTED_AT)
     assert answer["result"] == "ProcessingFailed"
     assert "UNKNOWN_TABLE" in caplog.text
@@ -320,7 +320,7 @@ def test_withheld_rows_raise_no_alarm_and_their_values_are_not_logged(
     limit = ValueLimit(column="note", test="in", allowed=("first", "second"))
     rule = QualityRule(name="in(note)", kind="rows", limit=limit)
     tables = tuple(replace(table, checks=(rule,)) for table in plan().tables)
-    ruled = RecordTransform(replace(plan(), tables=tables))
+    ruled = RecordTransform(replace(plan(), tables=tables), dict)
     results = [a["result"] for a in ruled.answer(handed_over(events()[:4])["records"], INGESTED_AT)]
     assert results == ["Ok", "Ok", "ProcessingFailed", "ProcessingFailed"]  # their note is `none`
     [logged] = caplog.records
@@ -330,21 +330,18 @@ def test_withheld_rows_raise_no_alarm_and_their_values_are_not_logged(
     assert (vars(logged).get("withheld"), vars(logged).get("refused")) == (2, None)
 
 
-def test_the_zip_runs_with_nothing_but_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_zip_runs_the_same_code(
+    redrive_deployed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    monkeypatch.setenv("CONTROL", CONTROL)
+    monkeypatch.setenv("MASK_SALT", SECRET)
     packed = build_firehose_changes(plan())
     assert packed == build_firehose_changes(plan())
     with zipfile.ZipFile(packed.path) as archive:
         archive.extractall(tmp_path)
-    call = (
-        f"import sys, json; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from firehose_changes import handler\n"
-        "json.dump(handler(json.load(sys.stdin), None), sys.stdout)"
-    )
-    alone = [sys.executable, "-I", "-S", "-c", call]
-    given = json.dumps(handed_over(events()[:3]))
-    told = subprocess.run(alone, input=given, capture_output=True, text=True, check=True).stdout
-    results = [answer["result"] for answer in json.loads(told)["records"]]
-    assert results == [answer["result"] for answer in answers(json.loads(given)["records"])]
+    handler = load_file(tmp_path / "firehose_changes.py").handler
+    given = handed_over(events()[:3])
+    told = json.loads(json.dumps(handler(given, None)))["records"]
+    results = [answer["result"] for answer in told]
+    assert results == [answer["result"] for answer in answers(given["records"])]

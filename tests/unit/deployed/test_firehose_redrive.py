@@ -22,6 +22,7 @@ from cdclake.redrive.unwrap import unwrap_records
 from cdclake.stacks.bundles import build_firehose_redrive, build_firehose_unwrap
 from cdclake.web_logs.model import WebLogs
 from tests.load_function import load_file
+from tests.unit.deployed.erasing import CONTROL, SECRET
 from tests.unit.deployed.redriving import (
     BUCKET,
     NOW,
@@ -244,6 +245,8 @@ def test_the_deployed_handlers_run_the_same_code(
     )
     monkeypatch.setenv("BUCKET", BUCKET)
     monkeypatch.setenv("PREFIX", PREFIX)
+    monkeypatch.setenv("CONTROL", CONTROL)
+    monkeypatch.setenv("MASK_SALT", SECRET)
     fail("iceberg-failed", "rest", as_json(rows("pair")))
     dry = handler({"dry_run": True}, None)
     assert (dry["redriven"], stream.records) == ({"pair_changes": len(rows("pair"))}, [])
@@ -251,7 +254,7 @@ def test_the_deployed_handlers_run_the_same_code(
     assert answer.pop("before") >= dry["before"]
     assert answer == json.loads(json.dumps(without(dry, "before")))
     assert answer.keys() == {
-        "objects", "redriven", "dropped", "quarantined", "too_large", "more", "after"
+        *("objects", "redriven", "dropped", "erased", "quarantined", "too_large", "more", "after")
     }  # fmt: skip
     put = [
         {"recordId": str(at), "data": base64.b64encode(record).decode()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,9 +12,23 @@ import boto3
 import pytest
 
 from cdclake.errors import ComponentFailed, InputError, NotRunning
-from cdclake.local.firehose import component
+from cdclake.local.firehose import component, firehose_server
+from cdclake.local.firehose.journal import Journal
+from cdclake.local.lake.source_credentials import keep_salt
 from cdclake.local.redrive import redrive_lake
-from tests.unit.deployed.redriving import BUCKET, PREFIX, Stream, events, fail, plan, rows, waiting
+from tests.recorded.firehose import read_by_firehose
+from tests.unit.deployed.erasing import SALT, above, of_key, register
+from tests.unit.deployed.redriving import (
+    BUCKET,
+    PREFIX,
+    RECORDED,
+    Stream,
+    events,
+    fail,
+    plan,
+    rows,
+    waiting,
+)
 
 pytestmark = pytest.mark.usefixtures("redrive_deployed")
 
@@ -25,6 +41,7 @@ def lake(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> Any:
     fail("processing-failed", "plain", events("plain"))
     return SimpleNamespace(
         plan=replace(plan(), name=PREFIX),
+        control_uri=f"s3://{BUCKET}/control/{PREFIX}",
         bucket=BUCKET,
         home=None,
         state=SimpleNamespace(paused=False),
@@ -39,6 +56,37 @@ def test_a_local_redrive_answers_as_a_deployed_one(lake: Any, stream: Stream) ->
     assert redrive_lake(lake, dry_run=False) == {**dry, "dry_run": False}
     assert dry["redriven"] == {"plain_changes": len(rows("plain"))}
     assert waiting() == []
+
+
+def test_erased_keys_are_those_of_the_local_lake(lake: Any, stream: Stream) -> None:
+    table = plan().table("plain")
+    gone = of_key(table, rows("plain"), (4,))
+    keep_salt(lake.plan, SALT)
+    register(table, (4,), above(gone), uri=lake.control_uri)
+    answer = redrive_lake(lake, dry_run=False)
+    assert answer["dropped"] == len(gone)
+    assert answer["redriven"] == {"plain_changes": len(rows("plain")) - len(gone)}
+
+
+def test_the_local_firehose_reads_the_same_register(
+    lake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, topic = plan().table("plain"), plan().table("plain").topic
+    gone = of_key(table, rows("plain"), (4,))
+    keep_salt(lake.plan, SALT)
+    register(table, (4,), above(gone), uri=lake.control_uri)
+    made: list[Any] = []
+    monkeypatch.setattr(firehose_server, "Delivery", lambda *_, **parts: made.append(parts))
+    monkeypatch.setattr(firehose_server, "LogTables", lambda *_: None)
+    monkeypatch.setattr(firehose_server, "_source", lambda *_: None)
+    lake.glue = lake.s3 = ""
+    lake.endpoints = SimpleNamespace(keys=None)
+    given = argparse.Namespace(trouble="", transforms=tmp_path)
+    journal = Journal(tmp_path / "journal.db")
+    firehose_server._delivery(lake, lake.plan, journal, lake.plan.deliveries[0], given)
+    sent = [record for record in RECORDED.of_topic(topic) if record.value is not None]
+    appended, failed = made[0]["function"].transform([*map(read_by_firehose, sent)])
+    assert (len(appended), failed) == (len(rows("plain")) - len(gone), [])
 
 
 def test_a_local_redrive_needs_a_firehose_that_takes_rows(lake: Any, stream: Stream) -> None:

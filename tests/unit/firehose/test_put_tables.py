@@ -81,7 +81,7 @@ def deliver(tables: LogTables, plan: Plan, folder: Path, *bodies: bytes) -> Kept
     [put] = plan.puts
     records = [Record(0, number, ARRIVED_MS, body) for number, body in enumerate(bodies)]
     kept, topic = Kept(), RecordedTopic(records)
-    handler = handler_of(put.stream, plan, folder)
+    handler = handler_of(put.stream, plan, folder, dict)
     delivery = Delivery(
         put.stream, "lake", source=topic, function=LocalFunction(handler, put.stream),
         tables=tables, errors=kept,

@@ -56,7 +56,7 @@ def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
     with Server(0, DirectPut({NAME: stream}, journal, trouble)) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         puts = BatchWriter(client_of(server.server_address[1]), NAME, pause=lambda _: None)
-        redrive = Redrive(plan(), "changes")
+        redrive = Redrive(plan(), "changes", dict)
         for line in lines([*events("plain"), b"no event"]):
             made = redrive.route(line, NOW)
             assert made is not None
@@ -65,7 +65,7 @@ def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
         server.shutdown()
     delivery = Delivery(
         stream, plan().lake_database, source=JournalSource(journal, NAME), tables=relations,
-        function=LocalFunction(handler_of(stream, plan(), Path()), stream, trouble=trouble),
+        function=LocalFunction(handler_of(stream, plan(), Path(), dict), stream, trouble=trouble),
         errors=kept, trouble=trouble, pause=lambda _: None,
     )  # fmt: skip
     delivery.drain()

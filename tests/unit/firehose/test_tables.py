@@ -30,7 +30,8 @@ from cdclake.local.firehose.records import Failure, Record
 from cdclake.local.firehose.rows import read_row
 from cdclake.local.process.credentials import Login
 from cdclake.redrive.objects import Line
-from cdclake.redrive.routed_rows import Redrive, unwrapped
+from cdclake.redrive.routed_rows import Redrive
+from cdclake.redrive.unwrap import unwrapped
 from tests.recorded.firehose import (
     INGESTED_AT,
     Kept,
@@ -150,7 +151,7 @@ def test_the_quarantine_takes_rows_as_the_redrive_makes_them(
         location=f"s3://{BUCKET}/warehouse/q", properties={"format-version": "2"},
     )  # fmt: skip
     line = Line("processing-failed", "changes-plain", "s3://b/k", 3, b'{"rawData": "AP9hYg=="}')
-    made = Redrive(PLAN, "changes").route(line, 1_790_000_000_000_000)
+    made = Redrive(PLAN, "changes", dict).route(line, 1_790_000_000_000_000)
     assert made is not None and made.relation == naming.QUARANTINE
     _, row = unwrapped(made.record())
     for _ in range(2):  # Firehose may

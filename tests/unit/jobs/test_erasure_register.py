@@ -10,9 +10,10 @@ import pytest
 
 from cdclake import naming
 from cdclake.control_objects import erasures_name
+from cdclake.erasure_register import ErasureRegister
 from cdclake.erasures import ErasedKeys, Erasures, KeyHash
 from cdclake.errors import ComponentFailed, InputError
-from cdclake.jobs.control.erasure_register import ErasureRegister, register_erasure
+from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.stream.block_decoder import BlockDecoder
 from cdclake.jobs.stream.erased_events import without_erased
 from tests.spark.events import MemoryStore, plan_of
