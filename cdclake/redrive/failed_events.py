@@ -69,15 +69,19 @@ class FailedEvents:
 
     def _of_row(self, relation: str, row: Row) -> FailedEvent | None:
         if relation == naming.QUARANTINE:
-            return self._quarantined(row) if row.get("table") == self._table.name else None
+            return self._quarantined(row)
         if relation != self._table.changes or not row.keys() >= {*self._table.key}:
             return None
         key = [row[name] for name in self._table.key]
         return FailedEvent(key, str(row.get(naming.POSITION) or ""))
 
     def _quarantined(self, row: Row) -> FailedEvent | None:
+        """Return the event in a quarantine row of the table, or of one that is not known."""
+        named = row.get("table")
+        if named not in (None, self._table.name):
+            return None
         try:
             record = base64.b64decode(row["value"], validate=True)
         except (KeyError, TypeError, ValueError):
             return None
-        return self.read(record, (self._table.name,))
+        return self.read(record, None if named is None else (named,))

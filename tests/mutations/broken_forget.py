@@ -9,8 +9,10 @@ _REGISTER_TESTS = ("tests/unit/jobs/test_erasure_register.py",)
 _DEPLOYED_TESTS = ("tests/unit/deployed/test_deployed_forget.py",)
 _ROWS_TESTS = ("tests/unit/deployed/test_erased_rows.py",)
 _REDRIVE_TESTS = ("tests/unit/deployed/test_erased_redrive.py",)
+_FAILED_TESTS = ("tests/unit/deployed/test_failed_records.py",)
 _ERASED_ROWS, _DELIVERED = "cdclake/firehose/erased_rows.py", "cdclake/firehose/rows.py"
-_ROUTED = "cdclake/redrive/routed_rows.py"
+_ROUTED, _FAILED = "cdclake/redrive/routed_rows.py", "cdclake/redrive/failed_events.py"
+_RECORDS = "glue_jobs/forget/failed_records.py"
 _JOB = "glue_jobs/forget/forget_job.py"
 _REMOVAL = "glue_jobs/maintenance/complete_removal.py"
 _ERASURE = "glue_jobs/operations/erasure.py"
@@ -95,19 +97,31 @@ FORGET = (
     Mutation(
         "a redrive appends rows of erased keys",
         _REDRIVE_TESTS,
-        ((_ROUTED, "            check_row(table, row, erased)\n", "            pass\n"),),
+        ((_ROUTED, "                    raise ErasedEvent\n", "                    pass\n"),),
     ),
     Mutation(
         "a redrive quarantines what a quarantine row has of erased keys",
         _REDRIVE_TESTS,
-        ((_ROUTED, "            if erased:\n", "            if False:\n"),),
+        ((_FAILED, "return self._quarantined(row)", "return None"),),
     ),
     Mutation(
         "a redrive goes on without the register",
         _REDRIVE_TESTS,
-        (
-            (_ROUTED, "        erased = self._erased()\n", ""),
-            (_ROUTED, "(line, raw, now, erased)", "(line, raw, now, self._erased())"),
-        ),
+        ((_ROUTED, "erased = self._erased()", "erased = {}"),),
+    ),
+    Mutation(
+        "failed records of erased keys stay",
+        _FAILED_TESTS,
+        ((_RECORDS, "        return event is not None and", "        return False and"),),
+    ),
+    Mutation(
+        "failed records after the erasure leave",
+        _FAILED_TESTS,
+        ((_RECORDS, "event.position < self.erased", '"" < self.erased'),),
+    ),
+    Mutation(
+        "older versions of failed records stay",
+        _FAILED_TESTS,
+        ((_RECORDS, " or version.identity:", ":"),),
     ),
 )

@@ -115,3 +115,15 @@ def test_a_row_that_fits_no_changelog_stays() -> None:
     row = {**rows(TABLE.name)[0], "further": 1}
     fail("iceberg-failed", TABLE.name, as_json([row]))
     assert remove(erased(number(row))) == 0
+
+
+def test_an_object_that_is_written_again_keeps_no_older_version() -> None:
+    s3 = boto3.client("s3")
+    s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    made = rows(TABLE.name)
+    fail("iceberg-failed", TABLE.name, as_json(made))
+    assert 0 < remove(erased(number(made[0]))) < len(made)
+    [version] = object_versions(s3, BUCKET)
+    assert version.is_newest and number(made[0]) not in [
+        json.loads(record)[TABLE.key[0]] for record in lines(version.key)
+    ]

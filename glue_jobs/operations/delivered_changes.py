@@ -1,4 +1,4 @@
-"""Erasure of rows that Firehose delivers, by the job that applies its changelogs.
+"""Changes that Firehose delivers, applied to a state; those of erased keys are erased first.
 
 Firehose's function drops events of erased keys, but an event that it had decoded before may arrive
 later. Each run looks for such events among those that have arrived, and erases them again before
@@ -18,7 +18,7 @@ from cdclake.debezium.worker import SALT_KEY
 from cdclake.erasure_register import ErasureRegister
 from cdclake.erasures import ErasedKeys
 from cdclake.errors import InputError
-from cdclake.jobs.apply.firehose_changelog import arrived_rows
+from cdclake.jobs.apply.firehose_changelog import apply_log, arrived_rows, delivered_floor
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.operations.erased_records import erased_among
 from cdclake.jobs.operations.requested_erasure import answer_request, erase_table_rows
@@ -29,11 +29,18 @@ from cdclake.plan import Table
 log = logging.getLogger("cdclake.erasure")
 
 
-def erase_delivered(job: TableJob, table: Table) -> None:
-    """Erase what a request names, and events of erased keys that have arrived since.
+def apply_delivered(job: TableJob, table: Table) -> int:
+    """Apply the changes that have arrived; return their number.
 
-    The caller holds the lease of the state. Raises InputError if the salt has changed.
+    First erase what a request names, or events of erased keys that have arrived since. The caller
+    holds the lease of the state. Raises InputError if the salt has changed.
     """
+    _erase(job, table)
+    floor = delivered_floor(job.lake, job.control, job.plan, table)
+    return apply_log(job.lake, table, floor=floor)
+
+
+def _erase(job: TableJob, table: Table) -> None:
     erased = ErasureRegister(job.control, lambda: _salt(job)).of(table.name)
     if job.control.read(request_name(table.name, FORGET)) is not None:
         answer_request(job, table, partial(_registered, erased, table))
