@@ -123,7 +123,7 @@ JOBS_DESCRIBED = {
         {"--verb": "resync", "--tables": "orders", "--run": "by-hand-5"},
     ),
     naming.FORGET_JOB: Described(
-        "[Erases rows](how-to/erase-rows.md) of one table: it has the stream or a poll erase them,"
+        "[Erases rows](how-to/erase-rows.md) of one table: it has their writer erase them,"
         " deletes every version of the objects that had them, and searches what is left. The keys"
         " are in the control object `forgets/<order>.json`, which it deletes with all its versions;"
         " a run without it fails. Deployed only if rows of a table can be erased.",

@@ -34,6 +34,9 @@ def places_outside(table: Table) -> list[dict[str, str]]:
     if table.delivery != "poll":
         kept = f"{RETENTION_DAYS} days after each event"
         places.insert(0, (f"Kafka's topic {table.topic}", kept))
+    if table.delivery == "firehose":
+        until = "a run of apply_changes after two hours"
+        places.append(("Firehose's buffers and repeated appends", until))
     return [{"where": where, "until": until} for where, until in places]
 
 

@@ -18,7 +18,7 @@ from cdclake.forget.erasure_report import places_left
 from cdclake.jobs.apply.firehose_changelog import DELIVERY_S
 from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.requests import Answer, read_outcome, request_forget
-from cdclake.jobs.erasure.removed_objects import delete_objects, removed_objects
+from cdclake.jobs.erasure.removed_objects import OtherWriter, delete_objects, removed_objects
 from cdclake.jobs.erasure.sought_values import SoughtValues
 from cdclake.jobs.erasure.stored_objects import ObjectVersion
 from cdclake.jobs.forget.erased_values import erased_values, sought_values
@@ -29,7 +29,7 @@ from cdclake.redrive.failed_events import FailedEvents
 from cdclake.trace.row_key import RowKey
 
 _SHORTER_BY = timedelta(seconds=1)  # S3 gives times in seconds
-_NOTHING_KNOWN: Mapping[str, set[str]] = {}
+_ALONE: Mapping[str, OtherWriter] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,14 @@ class Erasure:
         # A new object of a table that Firehose writes may be about to be committed.
         delivered = [self.table.changes] if self.table.delivery == "firehose" else []
         shared = [*delivered, naming.QUARANTINE] if self.lake.plan.deliveries else []
-        known = dict(objects.reachable_from(outcome["metadata"][name]) for name in shared)
-        return [*self._unreachable(map(objects.reachable, names), known)]
+        since = self._erased_at() - timedelta(seconds=DELIVERY_S)
+        writers = {
+            prefix: OtherWriter(known, since)
+            for prefix, known in (
+                objects.reachable_from(outcome["metadata"][name]) for name in shared
+            )
+        }
+        return [*self._unreachable(map(objects.reachable, names), writers)]
 
     def _copies(self) -> list[str]:
         """Return the names of the table's copies that were written."""
@@ -149,20 +155,14 @@ class Erasure:
         return [*self._unreachable(map(self.lake.objects.reachable_of_copy, copies))]
 
     def _unreachable(
-        self, places: Iterator[tuple[str, set[str]]], known: Mapping[str, set[str]] = _NOTHING_KNOWN
+        self, places: Iterator[tuple[str, set[str]]], writers: Mapping[str, OtherWriter] = _ALONE
     ) -> Iterator[ObjectVersion]:
-        """Yield the objects below each prefix that are old and not among its locations.
-
-        Of a prefix in `known`, only those that cannot be in flight.
-        """
+        """Yield the objects below each prefix that are old and not among its locations."""
         before, objects = self._erased_at(), self.lake.objects
-        settled = before - timedelta(seconds=DELIVERY_S)
         for prefix, kept in places:
-            for each in removed_objects(objects.s3, objects.bucket, prefix, kept, before):
-                location = f"s3://{objects.bucket}/{each.key}"
-                is_known = prefix not in known or location in known[prefix]
-                if is_known or not each.is_newest or each.is_marker or each.modified < settled:
-                    yield each
+            yield from removed_objects(
+                *(objects.s3, objects.bucket, prefix, kept, before), other=writers.get(prefix)
+            )
 
     def _erased_at(self) -> datetime:
         """Return a time, by S3's clock, after all old files and before any newer one."""

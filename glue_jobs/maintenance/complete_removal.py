@@ -40,16 +40,15 @@ def metadata_file(lake: LakeTables, name: str) -> str:
     return str(lake.load(name).operations().current().metadataFileLocation())
 
 
-def keep_current_snapshot(lake: LakeTables, name: str) -> None:
+def keep_current_snapshot(lake: LakeTables, name: str, *, keeps_files: bool = True) -> None:
     """Expire all snapshots but the current one, with the tags that keep them.
 
-    No file is removed: a query that has planned some goes on reading them.
+    With `keeps_files` no file is removed: a query that has planned some goes on reading them.
     """
     table = lake.load(name)
     if table.currentSnapshot() is None:
         return
-    transaction = table.newTransaction()
-    references = transaction.manageSnapshots()
+    references = table.manageSnapshots()
     for entry in list(each(table.refs().entrySet())):
         if entry.getValue().isTag():
             references = references.removeTag(entry.getKey())
@@ -57,9 +56,8 @@ def keep_current_snapshot(lake: LakeTables, name: str) -> None:
             references = references.removeBranch(entry.getKey())
     references.commit()
     after_all = datetime.now(UTC) + timedelta(days=1)
-    expiry = transaction.expireSnapshots().expireOlderThan(int(after_all.timestamp() * 1000))
-    expiry.retainLast(1).cleanExpiredFiles(False).commit()
-    transaction.commitTransaction()
+    expiry = lake.load(name).expireSnapshots().expireOlderThan(int(after_all.timestamp() * 1000))
+    expiry.retainLast(1).cleanExpiredFiles(not keeps_files).commit()
 
 
 def _delete_files(lake: LakeTables, name: str) -> int:

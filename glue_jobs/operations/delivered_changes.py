@@ -45,7 +45,8 @@ def _erase(job: TableJob, table: Table) -> None:
     if job.control.read(request_name(table.name, FORGET)) is not None:
         answer_request(job, table, partial(_registered, erased, table))
     elif erased is not None and has_erased_rows(job.lake, table, erased):
-        found = erase_table_rows(job, table, erased)
+        # No command waits to delete the files.
+        found = erase_table_rows(job, table, erased, keeps_files=False)
         log.warning("%s: %d events of erased keys arrived late", table.name, found["events"])
 
 

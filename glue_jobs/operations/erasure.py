@@ -65,6 +65,9 @@ class TableErasure:
     table: Table
     erased: ErasedKeys
     derived: Sequence[DerivedTable]
+    keeps_files: bool = (
+        True  # for queries that have planned them; somebody has to delete them later
+    )
 
     @property
     def names(self) -> list[str]:
@@ -115,7 +118,7 @@ class TableErasure:
         _renew_stamps(self.lake, self.table)
         before = {name: metadata_file(self.lake, name) for name in names}
         for name in names:
-            keep_current_snapshot(self.lake, name)
+            keep_current_snapshot(self.lake, name, keeps_files=self.keeps_files)
         for each in self.derived:
             _write_again(self.lake, self.plan, each)
         time.sleep(CLOCK_MARGIN_S)

@@ -45,7 +45,9 @@ def answer_request(job: TableJob, table: Table, keys: Choose) -> None:
     job.control.delete(request_name(table.name, FORGET))
 
 
-def erase_table_rows(job: TableJob, table: Table, erased: ErasedKeys) -> Json:
+def erase_table_rows(
+    job: TableJob, table: Table, erased: ErasedKeys, *, keeps_files: bool = True
+) -> Json:
     """Erase the rows of these keys, and return how many there were."""
     erasure = TableErasure(
         lake=job.lake,
@@ -53,6 +55,7 @@ def erase_table_rows(job: TableJob, table: Table, erased: ErasedKeys) -> Json:
         table=table,
         erased=erased,
         derived=derived_of(job.plan, table, job.control),
+        keeps_files=keeps_files,
     )
     with ExitStack() as held:
         for name in erasure.others:

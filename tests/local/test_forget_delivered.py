@@ -159,7 +159,8 @@ def test_a_second_reading_of_kafka_and_a_redrive_bring_nothing_back(
 
 def delete_group(opened: LocalLake, group: str) -> None:
     """Make the stream of this group read its topic from the beginning."""
-    for future in AdminClient({**opened.kafka.settings}).delete_consumer_groups([group]).values():
+    admin = AdminClient({**opened.kafka.settings})  # answers as long as it is referred to
+    for future in admin.delete_consumer_groups([group], request_timeout=20).values():
         future.result()
 
 

@@ -38,7 +38,7 @@ FORGET = (
     _engine(
         "snapshots with erased rows stay",
         _ERASURE,
-        "            keep_current_snapshot(self.lake, name)\n",
+        "            keep_current_snapshot(self.lake, name, keeps_files=self.keeps_files)\n",
         "            pass\n",
     ),
     _engine("the stamps expire", _ERASURE, "        _renew_stamps(self.lake, self.table)\n", ""),

@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from cdclake.jobs.erasure.removed_objects import delete_objects, removed_objects
+from cdclake.jobs.erasure.removed_objects import OtherWriter, delete_objects, removed_objects
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.erasure.stored_objects import object_versions, search_bucket
 
@@ -90,3 +90,23 @@ def test_objects_without_versions_are_deleted(s3: Any) -> None:
     later = datetime.now(UTC) + timedelta(seconds=5)
     delete_objects(s3, "lake", list(removed_objects(s3, "lake", "people/", (), later)))
     assert list(object_versions(s3, "lake")) == []
+
+
+def test_new_objects_that_another_writer_may_commit_stay(s3: Any) -> None:
+    for key in ("t/replaced", "t/in_flight", "t/current"):
+        s3.put_object(Bucket="lake", Key=key, Body=b"1")
+    versioned(s3)
+    s3.put_object(Bucket="lake", Key="t/gone", Body=b"1")
+    s3.delete_object(Bucket="lake", Key="t/gone")
+    now = datetime.now(UTC)
+    reachable, soon = {"s3://lake/t/current"}, now + timedelta(seconds=60)
+
+    def removed(other: OtherWriter | None) -> set[tuple[str, bool]]:
+        versions = removed_objects(s3, "lake", "t/", reachable, soon, other=other)
+        return {(each.key, each.is_marker) for each in versions}
+
+    others = {("t/replaced", False), ("t/gone", False), ("t/gone", True)}
+    known = {"s3://lake/t/replaced"}
+    assert removed(OtherWriter(known, now - timedelta(hours=1))) == others
+    assert removed(OtherWriter(known, soon)) == {*others, ("t/in_flight", False)}
+    assert removed(None) == {*others, ("t/in_flight", False)}
