@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -193,8 +192,8 @@ def decoded_event(opened: LocalLake, number: int) -> Mapping[str, Any]:
     raise AssertionError(f"Kafka has no event of {number}")
 
 
-def test_a_whole_object_of_failed_records_is_deleted_with_its_versions(
-    lake: RunningLake, opened: LocalLake, tmp_path: Path
+def test_another_erasure_finds_nothing_of_those_before(
+    lake: RunningLake, opened: LocalLake
 ) -> None:
     fail(lake, 41, 41)
     execute(lake, "delete from people where id = 41")

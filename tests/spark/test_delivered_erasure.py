@@ -1,0 +1,109 @@
+"""Rows that Firehose delivers are erased by the job that applies them, also if they arrive late."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdclake import naming
+from cdclake.control_objects import FORGET, ForgetRequest, erasures_name, outcome_name, request_name
+from cdclake.erasures import Erasures, KeyHash
+from cdclake.errors import InputError
+from cdclake.jobs.operations import delivered_changes, erasure
+from cdclake.jobs.operations.delivered_changes import apply_delivered
+from cdclake.jobs.table_jobs.table_job import TableJob
+from tests.recorded.firehose import made_rows
+from tests.recorded.recording import Recording
+from tests.spark.events import FreeLeases, MemoryStore
+from tests.spark.firehose_log import FirehoseLog, under_a_new_name
+
+pytestmark = pytest.mark.spark
+
+RECORDED = Recording.load("changes")
+
+
+class Lake:
+    """A delivered table, its job, and the rows that Firehose's function makes of its events."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.log = FirehoseLog(spark, under_a_new_name(RECORDED, "plain"))
+        self.control, self.table = MemoryStore(), self.log.table
+        [self.key] = self.table.key
+        records = RECORDED.of_topic(self.table.topic)
+        self.rows = [*made_rows(records, self.table, self.log.plan).values()]
+        self.hashed = KeyHash.of(self.table.name, "salt")
+        store: Any = self.control
+        self.job = TableJob(self.log.plan, self.log.engine.lake, FreeLeases(), store, named=True)
+
+    def of(self, number: int) -> list[Any]:
+        return [row for row in self.rows if row[self.key] == number]
+
+    def register(self, number: int) -> str:
+        """Register the key as erased after all of its events."""
+        digest = self.hashed.digest([number])
+        last = max(row[naming.POSITION] for row in self.of(number))
+        erasures = Erasures(self.hashed.fingerprint).added([digest], f"{last}~")
+        self.control.write(erasures_name(self.table.name), erasures.to_json())
+        return digest
+
+    def apply(self) -> int:
+        return apply_delivered(self.job, self.table)
+
+    def numbers(self, name: str) -> set[int]:
+        rows = self.job.lake.read(name).select(self.key).distinct().collect()
+        return {row[0] for row in rows}
+
+
+@pytest.fixture
+def lake(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    monkeypatch.setattr(erasure, "CLOCK_MARGIN_S", 0.0)
+    monkeypatch.setattr(delivered_changes, "secret_value", lambda *_: "salt")
+    made = Lake(spark)
+    made.job = replace(made.job, arguments={"mask_salt": "shop/mask"})
+    return made
+
+
+def test_rows_that_a_request_names_are_erased_and_late_ones_by_the_next_run(lake: Lake) -> None:
+    chosen = lake.rows[0][lake.key]
+    others = {row[lake.key] for row in lake.rows} - {chosen}
+    late = lake.of(chosen)[:1]
+    lake.log.commit(lake.rows)
+    lake.apply()
+    digest = lake.register(chosen)
+    lake.control.write(
+        request_name(lake.table.name, FORGET), ForgetRequest("r", (digest,)).to_json()
+    )
+    lake.apply()
+    stored = lake.control.read(outcome_name(lake.table.name, FORGET))
+    assert stored is not None and stored.content["id"] == "r"
+    assert stored.content["events"] == len(lake.of(chosen))
+    assert lake.numbers(lake.table.changes) == others
+    state = lake.numbers(lake.table.name)
+    assert chosen not in state
+
+    lake.log.commit(late)
+    assert lake.numbers(lake.table.changes) == {*others, chosen}
+    lake.apply()
+    assert lake.numbers(lake.table.changes) == others
+    assert lake.numbers(lake.table.name) == state
+    snapshots = lake.job.lake.load(lake.table.changes).snapshots()
+    assert len(list(snapshots)) == 1
+
+
+def test_a_request_whose_keys_are_not_registered_fails_and_erases_nothing(lake: Lake) -> None:
+    lake.log.commit(lake.rows)
+    request = ForgetRequest("r", ("unknown",))
+    lake.control.write(request_name(lake.table.name, FORGET), request.to_json())
+    lake.apply()
+    stored = lake.control.read(outcome_name(lake.table.name, FORGET))
+    assert stored is not None and "not in its register" in stored.content["error"]
+    assert lake.numbers(lake.table.changes) == {row[lake.key] for row in lake.rows}
+
+
+def test_another_salt_stops_the_table(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.log.commit(lake.rows)
+    lake.register(lake.rows[0][lake.key])
+    monkeypatch.setattr(delivered_changes, "secret_value", lambda *_: "other")
+    with pytest.raises(InputError, match="another salt"):
+        lake.apply()
