@@ -1,7 +1,6 @@
 """Glue entry point: apply changelog rows that the states do not hold yet.
 
-Arguments: those of `run_over_tables`; --mask_salt, the secret with the pipeline's salt, for erased
-rows that Firehose delivers.
+Arguments: those of `run_over_tables`; --mask_salt, the salt's secret, if Firehose delivers tables.
 """
 
 from __future__ import annotations
@@ -36,5 +35,6 @@ def apply_and_renew(job: TableJob, table: Table) -> int:
 
 
 if __name__ == "__main__":
-    salt = ("mask_salt",)
-    sys.exit(run_over_tables(naming.APPLY_JOB, apply_and_renew, chosen_tables, optional=salt))
+    sys.exit(
+        run_over_tables(naming.APPLY_JOB, apply_and_renew, chosen_tables, optional=("mask_salt",))
+    )
