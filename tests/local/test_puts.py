@@ -134,6 +134,7 @@ def test_records_are_rows_of_exact_values_and_bad_ones_are_kept(puts: Puts) -> N
     ]  # fmt: skip
 
 
+@pytest.mark.slow  # by default tests/unit/firehose/test_put_tables.py, without a lake
 def test_a_field_of_a_record_selects_its_table(puts: Puts) -> None:
     puts.put(
         b'{"kind": "order", "id": 1}', b'{"kind": "viewed", "page": "/"}', b'{"kind": "sold"}',
