@@ -65,9 +65,7 @@ class TableErasure:
     table: Table
     erased: ErasedKeys
     derived: Sequence[DerivedTable]
-    keeps_files: bool = (
-        True  # for queries that have planned them; somebody has to delete them later
-    )
+    keeps_files: bool = True  # for queries that have planned them; the caller deletes them
 
     @property
     def names(self) -> list[str]:
