@@ -7,7 +7,7 @@ before may be read again; this is harmless, since the merge keeps the greater po
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -37,13 +37,19 @@ from cdclake.plan import Plan, Table
 DELIVERY_S = 3 * 3600.0
 
 
-def apply_log(lake: LakeTables, table: Table, *, floor: str) -> int:
+Check = Callable[[DataFrame], None]  # of the rows that are about to be applied
+
+
+def apply_log(
+    lake: LakeTables, table: Table, *, floor: str, check: Check = lambda rows: None
+) -> int:
     """Apply rows committed since the state's stamp; return the number of rows read.
 
     Rows below `floor` have been replaced by a complete snapshot, and are deleted. Retries
-    if its commit conflicts with another writer's.
+    if its commit conflicts with another writer's. An error that `check` raises ends it, with
+    nothing applied.
     """
-    return retry_on_conflict(table.name, lambda: _apply_log(lake, table, floor))
+    return retry_on_conflict(table.name, lambda: _apply_log(lake, table, floor, check))
 
 
 def delivered_floor(lake: LakeTables, control: ObjectStore, plan: Plan, table: Table) -> str:
@@ -72,24 +78,17 @@ def swept_below(
     return floor if has_all else ""
 
 
-def arrived_rows(lake: LakeTables, table: Table) -> DataFrame | None:
-    """Return the rows committed since the state's stamp, perhaps with older ones; None without."""
-    commits = commits_since(lake, table, applied_through(lake, table).sequence)
-    return None if commits is None else _ingested_after(lake, table, commits)
-
-
-def _ingested_after(lake: LakeTables, table: Table, commits: Commits) -> DataFrame:
-    return lake.read(table.changes).where(f"{naming.INGESTED_AT} > {SPARK.instant(commits.after)}")
-
-
-def _apply_log(lake: LakeTables, table: Table, floor: str) -> int:
+def _apply_log(lake: LakeTables, table: Table, floor: str, check: Check) -> int:
     applied = applied_through(lake, table)
     commits = commits_since(lake, table, applied.sequence)
     if commits is None:
         if not applied.sequence or floor <= applied.floor:
             return 0
         commits = Commits(applied.sequence, applied.ingested)
-    with persisted(_ingested_after(lake, table, commits)) as pending:
+    log = lake.read(table.changes)
+    is_late = f"{naming.INGESTED_AT} > {SPARK.instant(commits.after)}"
+    with persisted(log.where(is_late)) as pending:
+        check(pending)
         facts = facts_of_rows(pending)
         until = _not_before(applied, reached(pending, commits.sequence, floor))
         merge_pending(StateUpdate(lake, table), pending, facts, applied, until)

@@ -15,7 +15,7 @@ class OtherWriter:
     """Writer that may be about to commit new objects, which no snapshot has."""
 
     known: Collection[str]  # locations that some snapshot has had
-    since: datetime  # it commits older objects no more
+    since: datetime  # older objects are committed already, or never will be
 
 
 def removed_objects(

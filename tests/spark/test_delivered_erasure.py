@@ -10,6 +10,7 @@ from cdclake import naming
 from cdclake.control_objects import FORGET, ForgetRequest, erasures_name, outcome_name, request_name
 from cdclake.erasures import Erasures, KeyHash
 from cdclake.errors import InputError
+from cdclake.jobs.apply.firehose_changelog import delivered_floor
 from cdclake.jobs.operations import delivered_changes, erasure
 from cdclake.jobs.operations.delivered_changes import apply_delivered
 from cdclake.jobs.table_jobs.table_job import TableJob
@@ -89,6 +90,28 @@ def test_rows_that_a_request_names_are_erased_and_late_ones_by_the_next_run(lake
     assert lake.numbers(lake.table.name) == state
     snapshots = lake.job.lake.load(lake.table.changes).snapshots()
     assert len(list(snapshots)) == 1
+
+
+def test_an_event_that_arrives_while_the_job_begins_is_not_applied(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the state's stamp would pass it, and no later run would look at it."""
+    newest = max(lake.rows, key=lambda row: row[naming.POSITION])  # above the truncates
+    chosen = newest[lake.key]
+    others = {row[lake.key] for row in lake.rows} - {chosen}
+    lake.log.commit([row for row in lake.rows if row[lake.key] != chosen])
+    lake.apply()
+    lake.register(chosen)
+
+    def commit_late(*place: Any) -> str:
+        lake.log.commit([newest])
+        return delivered_floor(*place)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(delivered_changes, "delivered_floor", commit_late)
+        lake.apply()
+    assert chosen not in lake.numbers(lake.table.name)
+    assert lake.numbers(lake.table.changes) == others
 
 
 def test_a_request_whose_keys_are_not_registered_fails_and_erases_nothing(lake: Lake) -> None:
