@@ -7,15 +7,16 @@ redrive stream, or a quarantine row with an event.
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cdclake import naming
 from cdclake.debezium.changelog_rows import Event, Place, position_of, source_of
-from cdclake.debezium.event_parts import json_object
-from cdclake.debezium.record_key import record_key
+from cdclake.debezium.event_parts import json_object, row_image
+from cdclake.debezium.record_key import key_in
 from cdclake.debezium.refusals import RefusedEvent
-from cdclake.plan import Plan, Table
+from cdclake.erasures import ErasedKeys
+from cdclake.plan import Plan
 from cdclake.redrive.failed_rows import FailedRows, Row
 from cdclake.redrive.unwrap import unwrapped
 
@@ -23,27 +24,36 @@ _NOWHERE = Place(partition=None, offset=None)
 
 
 class FailedEvent(NamedTuple):
-    """Key of an event, as the changelog has it, and its position; "" if it cannot be read."""
+    """Table and key of an event, as the changelog has it, and its position."""
 
+    table: str
     key: Sequence[Any]
-    position: str
+    position: str  # "" if it cannot be read
+
+    def is_erased(self, erased: Mapping[str, ErasedKeys]) -> bool:
+        """Return whether its key was erased after it; without a position, whether it was at all."""
+        keys = erased.get(self.table)
+        return keys is not None and keys.refuses(self.key, self.position)
 
 
 class FailedEvents:
-    """Reader of one table's events."""
+    """Reader of the events of the tables that Firehose delivers."""
 
-    def __init__(self, plan: Plan, table: Table) -> None:
-        self._table, self._rows = table, FailedRows(plan)
+    def __init__(self, plan: Plan) -> None:
+        delivered = [table for table in plan.tables if table.delivery == "firehose"]
+        self._by_source = {(table.schema, table.table): table for table in delivered}
+        self._by_changelog = {table.changes: table for table in delivered}
+        self._rows = FailedRows(plan)
 
     def read(self, record: bytes, tables: Collection[str] | None = None) -> FailedEvent | None:
-        """Return the event in a record; None if the table has none there, or it has no key.
+        """Return the event in a record; None if there is none, or if its key cannot be read.
 
         `tables` are those of the stream that failed to append a row, if it is known. A row that
-        fits the changelogs of several of them counts as none: it may be of another.
+        fits the changelogs of several of them counts as none: it may be of any.
         """
         event = json_object(record)
         if event is not None and "source" in event and "op" in event:
-            return self._of_event(event, record)
+            return self._of_event(event)
         try:
             relation, row = unwrapped(record)
         except ValueError:
@@ -54,34 +64,33 @@ class FailedEvents:
                 return None
         return self._of_row(relation, row)
 
-    def _of_event(self, event: Event, record: bytes) -> FailedEvent | None:
+    def _of_event(self, event: Event) -> FailedEvent | None:
         try:
-            is_mine = source_of(event) == (self._table.schema, self._table.table)
+            table = self._by_source.get(source_of(event))
         except RefusedEvent:
             return None
-        key = record_key(self._table, None, record) if is_mine else None
-        if key is None:
+        key = key_in(table, row_image(event)) if table is not None else None
+        if table is None or key is None:
             return None
         try:
-            return FailedEvent(key, position_of(event, _NOWHERE))
+            return FailedEvent(table.name, key, position_of(event, _NOWHERE))
         except RefusedEvent:
-            return FailedEvent(key, "")
+            return FailedEvent(table.name, key, "")
 
     def _of_row(self, relation: str, row: Row) -> FailedEvent | None:
         if relation == naming.QUARANTINE:
             return self._quarantined(row)
-        if relation != self._table.changes or not row.keys() >= {*self._table.key}:
+        table = self._by_changelog.get(relation)
+        if table is None or not row.keys() >= {*table.key}:
             return None
-        key = [row[name] for name in self._table.key]
-        return FailedEvent(key, str(row.get(naming.POSITION) or ""))
+        position = str(row.get(naming.POSITION) or "")
+        return FailedEvent(table.name, [row[name] for name in table.key], position)
 
     def _quarantined(self, row: Row) -> FailedEvent | None:
-        """Return the event in a quarantine row of the table, or of one that is not known."""
-        named = row.get("table")
-        if named not in (None, self._table.name):
-            return None
+        """Return the event in a quarantine row, which may name its table."""
         try:
             record = base64.b64decode(row["value"], validate=True)
         except (KeyError, TypeError, ValueError):
             return None
+        named = row.get("table")
         return self.read(record, None if named is None else (named,))

@@ -64,11 +64,7 @@ class Redrive:
         }
         self._events = DeliveredRows(plan)
         self._returned = FailedRows(plan)
-        self._failed = {
-            table.name: FailedEvents(plan, table)
-            for table in plan.tables
-            if table.delivery == "firehose"
-        }
+        self._failed = FailedEvents(plan)
 
     def route(self, line: Line, now: int) -> RoutedRow | None:
         """Decode the line's record into a row; None if it is not a change of a table.
@@ -101,11 +97,9 @@ class Redrive:
 
         A record without a readable position stays: it may be newer.
         """
-        for name, keys in erased.items():
-            if name in self._failed:
-                event = self._failed[name].read(raw, tables)
-                if event is not None and event.position and keys.refuses(*event):
-                    raise ErasedEvent
+        event = self._failed.read(raw, tables) if erased else None
+        if event is not None and event.position and event.is_erased(erased):
+            raise ErasedEvent
 
     def _decode(self, line: Line, raw: bytes, now: int) -> RoutedRow | None:
         if line.kind == "processing-failed" and line.stream != self._own:

@@ -103,8 +103,8 @@ class Erasure:
         records = FailedRecords(
             self.lake.objects.s3,
             self.lake.state_bucket,
-            FailedEvents(self.lake.plan, self.table),
-            ErasedKeys(hashed, dict.fromkeys(self._hashes(), position)),
+            FailedEvents(self.lake.plan),
+            {self.table.name: ErasedKeys(hashed, dict.fromkeys(self._hashes(), position))},
         )
         with step("remove failed records of Firehose"):
             return records.remove(prefixes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,12 +29,12 @@ def prefixes_of(plan: Plan, table: Table) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class FailedRecords:
-    """Failed records in a bucket, of one table's erased keys; `s3` is boto3's client."""
+    """Failed records in a bucket, of erased keys; `s3` is boto3's client."""
 
     s3: Any
     bucket: str
     events: FailedEvents
-    erased: ErasedKeys
+    erased: Mapping[str, ErasedKeys]  # by table
 
     def remove(self, prefixes: Iterable[str]) -> int:
         """Remove the records from all objects, and older versions with some of them.
@@ -70,4 +70,4 @@ class FailedRecords:
             event = self.events.read(raw_data(line))
         except ValueError:  # no line that Firehose wrote
             return False
-        return event is not None and event.position < self.erased.erased_at(event.key)
+        return event is not None and event.is_erased(self.erased)

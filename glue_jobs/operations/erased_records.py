@@ -110,7 +110,7 @@ class _SearchRecords:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoders = decoders_of(self.plan_json)
         [table] = decoders.plan.tables
-        rows, failed = StreamRows(table, decoders.plan), FailedEvents(decoders.plan, table)
+        rows, failed = StreamRows(table, decoders.plan), FailedEvents(decoders.plan)
         search = _RecordSearch(table, rows, failed)
         for batch in batches:
             keys = bytes_of(batch["key"])
@@ -138,7 +138,7 @@ class _RecordSearch:
         """Return whether a record is older than its key's erasure, or has no readable position."""
         if place.partition is None:  # the redrive of Firehose's failed records has put it there
             event = self.failed.read(value or b"")
-            return event is not None and event.position < erased.erased_at(event.key)
+            return event is not None and event.is_erased({self.table.name: erased})
         decoded = self.rows.row(key, value, place)
         position = decoded.values[naming.POSITION] if decoded is not None else None
         return (position or "") < erased.erased_at(record_key(self.table, key, value))

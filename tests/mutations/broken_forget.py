@@ -97,7 +97,7 @@ FORGET = (
     Mutation(
         "a redrive appends rows of erased keys",
         _REDRIVE_TESTS,
-        ((_ROUTED, "                    raise ErasedEvent\n", "                    pass\n"),),
+        ((_ROUTED, "            raise ErasedEvent\n", "            pass\n"),),
     ),
     Mutation(
         "a redrive quarantines what a quarantine row has of erased keys",
@@ -117,7 +117,7 @@ FORGET = (
     Mutation(
         "failed records after the erasure leave",
         _FAILED_TESTS,
-        ((_RECORDS, "event.position < self.erased", '"" < self.erased'),),
+        ((_FAILED, "keys.refuses(self.key, self.position)", 'keys.refuses(self.key, "")'),),
     ),
     Mutation(
         "older versions of failed records stay",

@@ -5,18 +5,20 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import boto3
 import pytest
 
 from cdclake import naming
-from cdclake.erasures import ErasedKeys, KeyHash
+from cdclake.erasures import ErasedKeys
 from cdclake.firehose.rows import encode
 from cdclake.jobs.erasure.stored_objects import object_versions
 from cdclake.jobs.forget.failed_records import FailedRecords, prefixes_of
 from cdclake.redrive.failed_events import FailedEvents
 from cdclake.redrive.routed_rows import RoutedRow
+from tests.unit.deployed.erasing import in_memory
 from tests.unit.deployed.redriving import (
     BUCKET,
     Stream,
@@ -28,25 +30,21 @@ from tests.unit.deployed.redriving import (
     plan,
     redrive,
     rows,
-    set_up,
 )
 
 TABLE = plan().table("plain")
 AFTER_ALL = "~"
 
 
-@pytest.fixture(autouse=True)
-def bucket(aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_up(monkeypatch)
+pytestmark = pytest.mark.usefixtures("redrive_deployed")
 
 
-def erased(*numbers: Any, position: str = AFTER_ALL) -> ErasedKeys:
-    hashed = KeyHash.of(TABLE.name, "salt")
-    return ErasedKeys(hashed, {hashed.digest([each]): position for each in numbers})
+def erased(*numbers: Any, position: str = AFTER_ALL) -> dict[str, ErasedKeys]:
+    return in_memory(TABLE, {(number,): position for number in numbers})
 
 
-def remove(keys_: ErasedKeys) -> int:
-    records = FailedRecords(boto3.client("s3"), BUCKET, FailedEvents(plan(), TABLE), keys_)
+def remove(keys_: Mapping[str, ErasedKeys]) -> int:
+    records = FailedRecords(boto3.client("s3"), BUCKET, FailedEvents(plan()), keys_)
     return records.remove(prefixes_of(plan(), TABLE))
 
 
@@ -74,7 +72,7 @@ def test_events_rows_and_wrapped_rows_leave_and_all_others_stay() -> None:
     removed = remove(erased(chosen))
     assert removed == 3 * len(mine)
     left = [record for key in keys() for record in lines(key)]
-    found = [FailedEvents(plan(), TABLE).read(record) for record in left]
+    found = [FailedEvents(plan()).read(record) for record in left]
     assert [event for event in found if event is not None and event.key == [chosen]] == []
     assert len(left) == 3 * len(others) + 1 and b"no event" in left
     assert remove(erased(chosen)) == 0
