@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
+from cdclake.jobs.forget.erase import leftovers
+from cdclake.local.forget.local_surroundings import LocalSurroundings
 from cdclake.local.lake.lake import LocalLake, aws_environment, open_lake
 from cdclake.local.process.home import Home
 from tests.local.running import RunningLake, streamed_lake_in
@@ -24,6 +28,23 @@ def changed_lake_in(
         running.run("verify", expect=None)
         running.run("job", "refresh_derived")
         yield running
+
+
+def left_in(opened: LocalLake, values: list[SoughtValue]) -> list[dict[str, Any]]:
+    """Return where values of `people` are stored, by the command's search; no other row has them."""
+    lake, table = LocalSurroundings(opened), opened.plan.table("people")
+    found, elsewhere = leftovers(lake, table, SoughtValues(values))
+    assert elsewhere == []
+    return found
+
+
+def with_versions(opened: LocalLake) -> LocalLake:
+    """Keep all versions of objects from now on, as a deployment's buckets do."""
+    versions = {"Status": "Enabled"}
+    opened.client("s3").put_bucket_versioning(
+        Bucket=opened.bucket, VersioningConfiguration=versions
+    )
+    return opened
 
 
 def opened_lake(running: RunningLake, monkeypatch: pytest.MonkeyPatch) -> LocalLake:

@@ -15,11 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
-from cdclake.jobs.forget.erase import leftovers
-from cdclake.local.forget.local_surroundings import LocalSurroundings
+from cdclake.jobs.erasure.sought_values import SoughtValue
 from cdclake.local.lake.lake import LocalLake
-from tests.local.erased_lake import changed_lake_in, opened_lake
+from tests.local.erased_lake import changed_lake_in, left_in, opened_lake
 from tests.local.repeated_work import repeated
 from tests.local.running import RunningLake
 
@@ -86,13 +84,6 @@ def texts(lake: RunningLake, first: int, last: int) -> list[SoughtValue]:
     return [SoughtValue(n, text) for row in rows for n, text in zip(names, row, strict=True)]
 
 
-def left(opened: LocalLake, values: list[SoughtValue]) -> list[dict[str, Any]]:
-    lake, table = LocalSurroundings(opened), opened.plan.table("people")
-    found, elsewhere = leftovers(lake, table, SoughtValues(values))
-    assert elsewhere == []
-    return found
-
-
 def erase(lake: RunningLake, *words: str, expect: int = 0) -> dict[str, Any]:
     return lake.run("forget", "people", *words, "--yes", "--grace", "3s", expect=expect)
 
@@ -126,7 +117,7 @@ def test_a_thousand_rows_are_found_nowhere(lake: RunningLake, opened: LocalLake)
         connection.execute("delete from people where id <= %s", (ERASED,))
     lake.run("verify", expect=None)
     (lake.home / "logs" / "connect.log").open("a").write(f"cannot read {values[5].text}\n")
-    before = left(opened, values)
+    before = left_in(opened, values)
     parts = {place["part"] for place in before}
     assert {"values of column email", "bound of a manifest", "bytes", "JSON"} <= parts
     earlier = datetime.now(UTC).isoformat()
@@ -139,8 +130,8 @@ def test_a_thousand_rows_are_found_nowhere(lake: RunningLake, opened: LocalLake)
     assert (erased["keys"], erased["records"]) == (ERASED, 10)
     assert sorted(erased["derived"]) == ["mails", "mails_json"]
     assert report["shared"] == ["city", "score"] and report["redacted_files"] == ["connect.log"]
-    assert left(opened, values) == []
-    kept = left(opened, texts(lake, ERASED + 1, ROWS))
+    assert left_in(opened, values) == []
+    kept = left_in(opened, texts(lake, ERASED + 1, ROWS))
     assert any("/people_changes/" in place["where"] for place in kept)
     assert lake.sql("select count(*) from people_current") == [[ROWS - ERASED]]
     assert lake.sql("select count(*) from mails") == [[ROWS - ERASED]]
@@ -164,7 +155,7 @@ def test_nothing_brings_an_erased_row_back(lake: RunningLake, opened: LocalLake)
     lake.run("replay")
     lake.run("resync", "people")
     lake.run("job", "refresh_derived")
-    assert left(opened, texts(lake, 1, ERASED)) == []
+    assert left_in(opened, texts(lake, 1, ERASED)) == []
     with lake.connect() as connection:
         connection.execute("insert into people values (5, 'comes back', 'new@example.org', 'S', 1)")
     lake.run("verify", "--table", "people", expect=None)

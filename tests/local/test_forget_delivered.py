@@ -11,16 +11,14 @@ from confluent_kafka.admin import AdminClient
 from cdclake import naming
 from cdclake.debezium.changelog_rows import Place
 from cdclake.firehose.rows import DeliveredRows, encode
-from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
+from cdclake.jobs.erasure.sought_values import SoughtValue
 from cdclake.jobs.erasure.stored_objects import object_versions
-from cdclake.jobs.forget.erase import leftovers
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.rows import read_row
 from cdclake.local.firehose.topic import TopicSource
-from cdclake.local.forget.local_surroundings import LocalSurroundings
 from cdclake.local.lake.lake import LocalLake
 from cdclake.redrive.service import now_us
-from tests.local.erased_lake import opened_lake
+from tests.local.erased_lake import left_in, opened_lake, with_versions
 from tests.local.running import RunningLake, streamed_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1500)]
@@ -68,12 +66,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
 
 @pytest.fixture
 def opened(lake: RunningLake, monkeypatch: pytest.MonkeyPatch) -> LocalLake:
-    opened = opened_lake(lake, monkeypatch)
-    versions = {"Status": "Enabled"}  # as a deployment's buckets
-    opened.client("s3").put_bucket_versioning(
-        Bucket=opened.bucket, VersioningConfiguration=versions
-    )
-    return opened
+    return with_versions(opened_lake(lake, monkeypatch))
 
 
 def execute(lake: RunningLake, statement: str) -> None:
@@ -89,13 +82,6 @@ def texts(lake: RunningLake, first: int, last: int) -> list[SoughtValue]:
             " from generate_series(%s::int, %s::int) i", (first, last),
         ).fetchall()  # fmt: skip
     return [SoughtValue(n, v) for row in rows for n, v in zip(("mail", "name"), row, strict=True)]
-
-
-def left(opened: LocalLake, values: list[SoughtValue]) -> list[dict[str, Any]]:
-    lake, table = LocalSurroundings(opened), opened.plan.table("people")
-    found, elsewhere = leftovers(lake, table, SoughtValues(values))
-    assert elsewhere == []
-    return found
 
 
 def failed(lake: RunningLake) -> int:
@@ -121,7 +107,7 @@ def test_rows_leave_changelog_failed_records_and_quarantine(
     lake.run("job", "refresh_derived")
     execute(lake, f"delete from people where id <= {ERASED}")
     values = texts(lake, 1, ERASED)
-    assert {"JSON", "values of column mail"} <= {place["part"] for place in left(opened, values)}
+    assert {"JSON", "values of column mail"} <= {place["part"] for place in left_in(opened, values)}
     keys = lake.home.parent / "keys.txt"
     keys.write_text("".join(f"{number}\n" for number in range(1, ERASED + 1)))
     report = lake.run("forget", "people", "--keys", str(keys), "--yes", "--grace", "1s")
@@ -129,7 +115,7 @@ def test_rows_leave_changelog_failed_records_and_quarantine(
     erased = report["erased"]
     assert (erased["records"], erased["failed"]) == (10, 10 + 5)
     assert erased["derived"] == ["mails"]
-    assert left(opened, values) == []
+    assert left_in(opened, values) == []
     assert failed(lake) == 5  # those of the rows 41 to 45
     assert lake.sql(quarantined) == [[2]]
     assert lake.sql("select count(*) from people_current") == [[ROWS - ERASED]]
@@ -151,7 +137,7 @@ def test_a_second_reading_of_kafka_and_a_redrive_bring_nothing_back(
     execute(lake, "insert into people values (5, 'comes back', 'new@example.org', 1)")
     name = "select mail from people_current where id = 5"
     lake.eventually(lambda: lake.sql(name) == [["comes back"]])
-    assert left(opened, texts(lake, 1, ERASED)) == []
+    assert left_in(opened, texts(lake, 1, ERASED)) == []
     lake.run("job", "apply_changes")
     assert lake.sql(f"select id from people where id <= {ERASED}") == [[5]]
 

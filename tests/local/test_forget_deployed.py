@@ -27,7 +27,7 @@ from cdclake.jobs.forget.erase import leftovers
 from cdclake.local.forget.local_surroundings import LocalSurroundings
 from cdclake.local.lake.lake import LocalLake
 from tests.local.deployed_runs import local_arguments, started
-from tests.local.erased_lake import changed_lake_in, opened_lake
+from tests.local.erased_lake import changed_lake_in, opened_lake, with_versions
 from tests.local.running import RunningLake
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1500)]
@@ -75,10 +75,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
 
 @pytest.fixture
 def lake(running: RunningLake, monkeypatch: pytest.MonkeyPatch) -> LocalLake:
-    lake = opened_lake(running, monkeypatch)
-    versions = {"Status": "Enabled"}  # as a deployment's buckets
-    lake.client("s3").put_bucket_versioning(Bucket=lake.bucket, VersioningConfiguration=versions)
-    return lake
+    return with_versions(opened_lake(running, monkeypatch))
 
 
 @dataclass
