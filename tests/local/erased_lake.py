@@ -31,7 +31,7 @@ def changed_lake_in(
 
 
 def left_in(opened: LocalLake, values: list[SoughtValue]) -> list[dict[str, Any]]:
-    """Return where values of `people` are stored, by the command's search; no other row has them."""
+    """Return where values of `people` are stored, by the command's search; others lack them."""
     lake, table = LocalSurroundings(opened), opened.plan.table("people")
     found, elsewhere = leftovers(lake, table, SoughtValues(values))
     assert elsewhere == []
