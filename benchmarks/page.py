@@ -73,7 +73,8 @@ def page(results: Mapping[str, Any], profile: Mapping[str, Any] | None = None) -
         parts += [*_who_spent(measure), *_growth(name, measure), *_race(name, measure)]
         if profile is not None and name in profile["profiles"]:
             parts += [*_one_batch(profile["profiles"][name], profile["versions"]["cdclake"])]
-    missing = [f"{name} ({title})" for name, title in TITLES.items() if name not in measures]
+    titles = {**TITLES, **COST_TITLES}
+    missing = [f"{n} ({title})" for n, title in titles.items() if n not in results["measures"]]
     if missing:
         parts.append(f"Not measured yet in the full size: {'; '.join(missing)}.\n")
     return "\n".join([*parts, _contenders()])
@@ -132,7 +133,7 @@ def _verdict(measure: Mapping[str, Any]) -> str:
         ratio, target = measure["ratio"].get(peer), measure["target"].get(peer)
         figures = (_shown(measure["ours"]), _shown(figure), _shown(ratio))
         rows.append((peer, *figures, target or "none", _met(ratio, target)))
-    return _table(("beside", "ours, s", "theirs, s", "ratio", "target", "met"), rows)
+    return _table(("compared with", "ours, s", "theirs, s", "ratio", "target", "met"), rows)
 
 
 def _met(ratio: float | None, target: str | None) -> str:

@@ -52,11 +52,12 @@ WORDS = {
     "P5": (
         "From the wish to stream (`cdclake up`, all servers running) to the commit that completes "
         "the table: by the bulk load, and by Debezium's snapshot through Kafka and the stream; "
-        "each writes the log and the state. Starting the job's Java is in it. dlt 1.31 was given "
+        "each writes the changelog and the state. Starting the job's Java is in it. dlt 1.31 "
+        "was given "
         "its pyarrow backend, parts of 100,000 rows and Iceberg (pyiceberg) in a folder; it writes "
-        "one table, no log, and follows no changes afterwards. So does a script of ADBC and "
-        "pyiceberg, which appends 128 MiB of Arrow columns at a time in one transaction. CPU is "
-        "that of everything, PostgreSQL included."
+        "one table, no changelog, and follows no changes afterwards. A script of ADBC and "
+        "pyiceberg, which appends 128 MiB of Arrow columns at a time in one transaction, has not "
+        "been measured yet. CPU is that of everything, PostgreSQL included."
     ),
     "P6": (
         "The lake as `cdclake up` runs it, but with both of Java's compilers, as on AWS; "
@@ -129,9 +130,9 @@ Made by `make bench-full` from [the results](../benchmarks/results/full.json): n
 typed by hand. All figures of a measure are from one run of one commit, on the same data and the
 same storage, a local folder but for P5, P6 and P9, with the same cores and memory. A figure counts
 only if the table held, row for row, what an engine that took no part (DuckDB) worked out from the
-same changes, for P6 what the source held; else it says *wrong*. Where batches are timed, six go
-before that do not count, everybody's: until then Java still compiles what they run, and a stream
-runs for days. Seconds are medians over the five that follow, lowest and highest in brackets.
+same changes, for P6 what the source held; else it says *wrong*. Where batches are timed, every
+contender first runs six that do not count, because Java still compiles their code; a stream runs
+for days. Seconds are medians over the five that follow, lowest and highest in brackets.
 
 With ours everything is on: the guard against late and replayed changes, tombstones, the position
 of each value that may not be sent, stamps.

@@ -42,6 +42,7 @@ AT_KAFKA = (
     naming.LOAD_JOB,
 )
 ERASING = (naming.STREAM_JOB, naming.POLL_JOB, naming.FORGET_JOB)  # by keyed hashes of keys
+OF_DELIVERED = (naming.APPLY_JOB, naming.REBUILD_JOB)  # which erase rows that Firehose delivers
 
 # Source: aws-msk-iam-auth, "Using the Amazon MSK Library for IAM Authentication".
 SIGNED_BY_IAM = {
@@ -66,7 +67,7 @@ class Places:
     login: str  # name of the secret with the login of the connector's role
     salt: str  # name of the secret with the salt of masks and of erased keys
     is_masked: bool  # whether a column's mask uses the salt
-    is_delivered: bool  # whether Firehose delivers a table, whose rows the apply job erases
+    is_delivered: bool  # whether Firehose delivers a table
     authorities: str  # URI of a file: trusted authorities for the source's server
     epoch: int  # of the connector
 
@@ -97,7 +98,8 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
         arguments["--source"] = places.source
         arguments["--login"] = places.login
         arguments["--authorities"] = places.authorities
-    of_some = {naming.VERIFY_JOB: places.is_masked, naming.APPLY_JOB: places.is_delivered}
+    of_some = {naming.VERIFY_JOB: places.is_masked}
+    of_some |= dict.fromkeys(OF_DELIVERED, places.is_delivered)
     if job in ERASING or of_some.get(job):
         arguments["--mask_salt"] = places.salt
     if job in (naming.OPERATE_JOB, naming.LOAD_JOB):

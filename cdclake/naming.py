@@ -390,7 +390,7 @@ def declared_connector_name(prefix: str, name: str) -> str:
 def unavailable_placeholder(pipeline: str) -> str:
     """Return the placeholder that Debezium writes for an unsent, unchanged TOAST value.
 
-    It differs for each pipeline, so that no user's row contains it by accident (correctness 1.3 f).
+    It differs for each pipeline, so that no user's row contains it by accident.
     """
     digest = hashlib.sha256(f"cdclake unavailable value of {pipeline}".encode()).hexdigest()
     return f"__cdclake_unavailable_{digest[:24]}"

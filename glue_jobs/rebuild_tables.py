@@ -1,4 +1,7 @@
-"""Glue entry point: rebuild states from their changelogs."""
+"""Glue entry point: rebuild states from their changelogs.
+
+Arguments: those of `run_over_tables`; --mask_salt, the salt's secret, if Firehose delivers tables.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import sys
 
 from cdclake import naming
 from cdclake.jobs.apply.rebuilt_state import rebuild_state
+from cdclake.jobs.operations.delivered_changes import rebuild_delivered
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
 from cdclake.jobs.table_jobs.table_reports import chosen_tables
 from cdclake.plan import Table
@@ -14,8 +18,12 @@ from cdclake.plan import Table
 def rebuild_table(job: TableJob, table: Table) -> int:
     """Rebuild the table's state from its changelog in one commit; return the number of rows."""
     with job.leases.hold(table.name):
+        if table.delivery == "firehose":
+            return rebuild_delivered(job, table)
         return rebuild_state(job.lake, table)
 
 
 if __name__ == "__main__":
-    sys.exit(run_over_tables(naming.REBUILD_JOB, rebuild_table, chosen_tables))
+    sys.exit(
+        run_over_tables(naming.REBUILD_JOB, rebuild_table, chosen_tables, optional=("mask_salt",))
+    )

@@ -15,6 +15,7 @@ from cdclake.config.deployment import Deployment
 from cdclake.control_access import CONTROL_ACCESS
 from cdclake.deployed_jobs import (
     AT_KAFKA,
+    OF_DELIVERED,
     TABLE_JOBS,
     Places,
     glue_arguments,
@@ -128,7 +129,7 @@ class ProcessingStack(PipelineStack):
             return [*self._lake.grant_commit_tables(creates=True), *source]
         if job == naming.PUBLISH_JOB:
             return self._lake.grant_publish_copies()
-        if job == naming.APPLY_JOB and self.deployment.plan.deliveries:
+        if job in OF_DELIVERED and self.deployment.plan.deliveries:
             return [*self._lake.grant_commit_tables(creates=False), *self._source.grant_read_salt()]
         return self._lake.grant_commit_tables(creates=job == naming.REFRESH_JOB)
 

@@ -1,8 +1,7 @@
 """Configuration of the Debezium connector, from the plan; the same locally and on MSK Connect.
 
 Only endpoints, credentials (always by reference) and the epoch differ between the two. Every
-non-obvious setting has its reason here; the sources are correctness 1.5 and Debezium's
-documentation.
+non-obvious setting has its reason here; the source is Debezium's documentation.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `TYPES` has one row per type; other types are refused, among them `name`, for which Debezium 3.7
 streams NULL. The connector runs with `decimal.handling.mode=string`,
 `time.precision.mode=microseconds`, `interval.handling.mode=string`, `hstore.handling.mode=json`
-and `binary.handling.mode=bytes`, so that every value reaches the log exactly (correctness 1.5).
+and `binary.handling.mode=bytes`, so that every value reaches the changelog exactly.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def _reasons(plan: Plan, table: Table) -> Iterator[tuple[str, str]]:
             )
     if table.is_query:
         yield (
-            "its rows are the result of a query, whose keys PostgreSQL has no types of",
+            "its rows are the result of a query, so PostgreSQL declares no types for its keys",
             "erase the rows that the query reads, and remove the table from the file",
         )
     sinks = [each.name for each in plan.connectors]

@@ -99,7 +99,7 @@ def state_schema(table: Table, plan: Plan) -> TableSchema:
             "write.merge.mode": "merge-on-read",
             "write.update.mode": "merge-on-read",
             "write.delete.mode": "merge-on-read",
-            # A second writer must fail loudly instead of duplicating rows (correctness 3.2).
+            # A second writer must fail loudly instead of duplicating rows.
             "write.merge.isolation-level": "serializable",
             f"write.metadata.metrics.column.{naming.POSITION}": "full",
             **_KEPT_METADATA,

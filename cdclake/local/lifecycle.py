@@ -1,4 +1,4 @@
-"""Start of a lake: `up` with and without a pipeline (contract, section 5)."""
+"""Start of a lake: `up` with and without a pipeline."""
 
 from __future__ import annotations
 

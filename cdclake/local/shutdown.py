@@ -1,4 +1,4 @@
-"""End of a lake: stop it, pause it, leave the source, delete it (contract, section 5)."""
+"""End of a lake: stop it, pause it, leave the source, delete it."""
 
 from __future__ import annotations
 

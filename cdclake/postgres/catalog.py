@@ -12,7 +12,7 @@ from cdclake.debezium.types import ColumnType, parse_type
 Row = Sequence[Any]
 TableId = tuple[str, str]  # schema, table
 
-# Types of extensions that Debezium writes in a specific form (contract, section 3).
+# Types of extensions that Debezium writes in a specific form (docs/types.md).
 _EXTENSION_TYPES = frozenset({"citext", "hstore", "ltree", "vector"})
 
 

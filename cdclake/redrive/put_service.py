@@ -1,10 +1,10 @@
 """Redrive of failed put records: each is put into its stream again, an object at a time.
 
 Under `processing-failed/` Firehose keeps the bytes that the stream's function refused. The function
-checks them again with the columns of today; what it refuses fails again, into a new object. An
-object moves to `redriven/` once its stream has accepted all of its records, and only then the next
-one starts: a run that ends in between repeats at most the records of one object. Nothing removes
-these duplicates but a table's key, for readers that read each key once.
+checks them again with the columns that are declared now; what it refuses fails again, into a new
+object. An object moves to `redriven/` once its stream has accepted all of its records, and only
+then the next one starts: a run that ends in between repeats at most the records of one object. Only
+a table's key removes these duplicates, for readers that read each key once.
 
 Under `iceberg-failed/` are rows that no table took. A row is converted into a record that makes the
 same row, if that is certain; it is not where a user's handler runs first, nor for web logs.

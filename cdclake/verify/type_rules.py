@@ -2,7 +2,7 @@
 
 `{x}` stands for the column. If both texts are the same for equal values, their hashes decide. If
 that is impossible, a bucket of rows may differ needlessly, and the normal forms decide. Debezium
-determines the form of each type in an event: correctness 1.5, PostgresValueConverter 3.7.
+determines the form of each type in an event (its PostgresValueConverter, 3.7).
 """
 
 from __future__ import annotations

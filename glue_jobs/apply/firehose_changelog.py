@@ -7,10 +7,8 @@ before may be read again; this is harmless, since the merge keeps the greater po
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-
-from pyspark.sql import DataFrame
 
 from cdclake import naming
 from cdclake.debezium.position import history_part
@@ -24,7 +22,7 @@ from cdclake.jobs.apply.changelog_commits import (
     read_through,
 )
 from cdclake.jobs.apply.prepared_changes import merge_pending
-from cdclake.jobs.apply.rebuilt_state import applied_through
+from cdclake.jobs.apply.rebuilt_state import Check, accept_all, applied_through
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
@@ -37,17 +35,12 @@ from cdclake.plan import Plan, Table
 DELIVERY_S = 3 * 3600.0
 
 
-Check = Callable[[DataFrame], None]  # of the rows that are about to be applied
-
-
-def apply_log(
-    lake: LakeTables, table: Table, *, floor: str, check: Check = lambda rows: None
-) -> int:
+def apply_log(lake: LakeTables, table: Table, *, floor: str, check: Check = accept_all) -> int:
     """Apply rows committed since the state's stamp; return the number of rows read.
 
     Rows below `floor` have been replaced by a complete snapshot, and are deleted. Retries
-    if its commit conflicts with another writer's. An error that `check` raises ends it, with
-    nothing applied.
+    if its commit conflicts with another writer's. An error that `check` raises ends it, and the
+    next call reads the same rows.
     """
     return retry_on_conflict(table.name, lambda: _apply_log(lake, table, floor, check))
 
@@ -91,7 +84,7 @@ def _apply_log(lake: LakeTables, table: Table, floor: str, check: Check) -> int:
         check(pending)
         facts = facts_of_rows(pending)
         until = _not_before(applied, reached(pending, commits.sequence, floor))
-        merge_pending(StateUpdate(lake, table), pending, facts, applied, until)
+        merge_pending(StateUpdate(lake, table), pending, facts, applied, until, check=check)
         return facts.events
 
 

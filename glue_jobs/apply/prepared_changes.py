@@ -20,7 +20,7 @@ from cdclake.jobs.apply.change_stats import facts_of_rows
 from cdclake.jobs.apply.key_changes import carried_creations, with_origins
 from cdclake.jobs.apply.pending_changes import PendingChanges
 from cdclake.jobs.apply.pending_facts import PendingFacts
-from cdclake.jobs.apply.rebuilt_state import floor_of, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import Check, accept_all, floor_of, rebuild_state
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.iceberg.persistence import persisted
 
@@ -42,19 +42,25 @@ def merge_pending(
     facts: PendingFacts,
     applied: AppliedThrough,
     until: AppliedThrough,
+    *,
+    check: Check = accept_all,
 ) -> None:
-    """Apply pending rows; afterwards the state is applied and swept up to `until`."""
+    """Apply pending rows; afterwards the state is applied and swept up to `until`.
+
+    `check` gets the whole changelog if the state has to be rebuilt. An error that it raises, or a
+    crash, leaves the stamp as it was, so that the next call repeats all.
+    """
     lake, table = update.lake, update.table
     waiting = _waiting(update, facts, applied)
     if waiting is not None:
         pending = pending.unionByName(waiting.select(*pending.columns))
     if waiting is None and not facts.carried_key_changes:
-        _merge_above(update, pending, facts, applied, until)
+        _merge_above(update, pending, facts, applied, until, check)
         return
     with with_origins(pending, lake.read(table.changes), table) as completed:
         # A column that lacked a value may be completed again by a late event.
         facts = replace(facts_of_rows(completed), unavailable=facts.unavailable)
-        _merge_above(update, completed, facts, applied, until)
+        _merge_above(update, completed, facts, applied, until, check)
 
 
 def _merge_above(
@@ -63,6 +69,7 @@ def _merge_above(
     facts: PendingFacts,
     applied: AppliedThrough,
     until: AppliedThrough,
+    check: Check,
 ) -> None:
     lake, table = update.lake, update.table
     floor = max(applied.floor, until.floor)
@@ -81,9 +88,11 @@ def _merge_above(
     if not is_sweep(floor):
         update.merge_rows(pending, facts, applied, until)
         return
-    update.commit_stamp(replace(until, carried=applied.carried, newest=applied.newest))
     if _has_replaced_values(update, floor):
-        rebuild_state(lake, table, floor=floor)
+        rebuild_state(lake, table, floor=floor, check=check)
+        update.forget()
+    else:
+        update.commit_stamp(replace(until, carried=applied.carried, newest=applied.newest))
 
 
 def _waiting(update: StateUpdate, facts: PendingFacts, applied: AppliedThrough) -> DataFrame | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -23,6 +24,12 @@ from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Table
 
+Check = Callable[[DataFrame], None]  # of the changelog's rows that are about to be applied
+
+
+def accept_all(rows: DataFrame) -> None:
+    """Check nothing."""
+
 
 def applied_through(lake: LakeTables, table: Table) -> AppliedThrough:
     """Read how far the state is applied from its newest stamp."""
@@ -36,15 +43,18 @@ def ingested_through(lake: LakeTables, table: Table) -> int:
     return ChangesStamp.from_json(stamp).ingested_through if stamp else 0
 
 
-def rebuild_state(lake: LakeTables, table: Table, *, floor: str = "") -> int:
+def rebuild_state(
+    lake: LakeTables, table: Table, *, floor: str = "", check: Check = accept_all
+) -> int:
     """Rebuild the state from its changelog in one commit; return the number of rows.
 
     Only the values of dropped columns come from the existing rows. `floor` is a sweep's that may
-    not be in the changelog.
+    not be in the changelog. An error that `check` raises ends it, with nothing committed.
     """
     log, until = _whole_log(lake, table, floor)
     with ExitStack() as held:
         changes = held.enter_context(persisted(log))
+        check(changes)
         facts = facts_of_rows(changes)
         carried = carried_columns(table, {*facts.unavailable})
         if facts.carried_key_changes:

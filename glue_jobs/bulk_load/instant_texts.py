@@ -1,6 +1,6 @@
 """Texts of instants as the changelog has them, made without a Python object for each.
 
-Arrow's `strftime` takes about six times as long.
+Arrow's `strftime` is slower.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Stamps: the offsets and progress that a commit writes into its own snapshot summary.
 
 A replayed batch finds its stamp and skips the work that is done; a lost checkpoint is rebuilt from
-stamps (correctness 6.5). Stamps are plain data, so the CLI reads them without Spark.
+stamps (docs/architecture.md, "Stamps and the fence"). Stamps are plain data, so the CLI reads them
+without Spark.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Retries of work whose commit conflicted with another writer's.
 
 Iceberg retries a commit if only the catalog pointer moved, but rejects a MERGE or a rewrite if the
-table's files changed meanwhile. Then the whole work must be repeated on the reloaded table
-(correctness 3.2). The same holds if the outcome of a commit is unknown: the retry reads it from the
-stamp.
+table's files changed meanwhile. Then the whole work must be repeated on the reloaded
+table. The same holds if the outcome of a commit is unknown: the retry reads it from the stamp.
 """
 
 from __future__ import annotations

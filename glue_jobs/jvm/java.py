@@ -1,9 +1,8 @@
 """Java classes and collections, accessed with as few py4j calls as possible.
 
 Each time a class is named, py4j asks the JVM, which searches every jar for the short name before it
-considers the imports (`TypeUtil.getClass` in py4j 0.10.9): an eighth of the driver's work for small
-batches. A `for` loop over a Java collection ends with an exception, whose type PySpark then checks
-a dozen times.
+considers the imports (`TypeUtil.getClass` in py4j 0.10.9). A `for` loop over a Java collection ends
+with an exception, whose type PySpark then checks a dozen times.
 """
 
 from __future__ import annotations

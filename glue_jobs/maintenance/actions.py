@@ -3,8 +3,8 @@
 A derived table is maintained by the same actions, by the job that refreshes it.
 
 A state is maintained under its lease, so never while the stream merges into it: a MERGE always
-loses against a concurrent rewrite (correctness 3.2). On a changelog, appends and rewrites do not
-conflict; its lease only keeps the stream from expiring the snapshot that a rewrite started from.
+loses against a concurrent rewrite. On a changelog, appends and rewrites do not conflict; its lease
+only keeps the stream from expiring the snapshot that a rewrite started from.
 """
 
 from __future__ import annotations

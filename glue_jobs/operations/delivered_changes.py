@@ -1,14 +1,16 @@
 """Changes that Firehose delivers, applied to a state; those of erased keys are erased first.
 
 Firehose's function drops events of erased keys, but an event that it had decoded before may arrive
-later. Each run looks for such events among the rows that it is about to apply, and erases them
-first: once the state's stamp has passed them, no later run would look at them.
+later. Each run looks for such events among the rows that it is about to apply, all rows in a
+rebuild, and erases them first: once the state's stamp has passed them, no later run would look at
+them.
 """
 
 from __future__ import annotations
 
 import logging
 from functools import partial
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,6 +22,7 @@ from cdclake.erasure_register import ErasureRegister
 from cdclake.erasures import ErasedKeys
 from cdclake.errors import InputError, TableError
 from cdclake.jobs.apply.firehose_changelog import apply_log, delivered_floor
+from cdclake.jobs.apply.rebuilt_state import Check, accept_all, rebuild_state
 from cdclake.jobs.operations.erased_records import erased_among
 from cdclake.jobs.operations.requested_erasure import answer_request, erase_table_rows
 from cdclake.jobs.runtime.secrets import secret_value
@@ -37,15 +40,34 @@ def apply_delivered(job: TableJob, table: Table) -> int:
     First erase what a request names, and each time that events of erased keys have arrived, these.
     The caller holds the lease of the state. Raises InputError if the salt has changed.
     """
-    erased = ErasureRegister(job.control, lambda: _salt(job)).of(table.name)
+    erased = _erased_keys(job, table)
     answer_request(job, table, partial(_registered, erased, table))
     floor = delivered_floor(job.lake, job.control, job.plan, table)
+    return _without_erased(job, table, erased, partial(apply_log, job.lake, table, floor=floor))
+
+
+def rebuild_delivered(job: TableJob, table: Table) -> int:
+    """Rebuild the table's state from its changelog; return the number of rows.
+
+    First erase events of erased keys. The caller holds the lease of the state. Raises InputError
+    if the salt has changed.
+    """
+    erased = _erased_keys(job, table)
+    return _without_erased(job, table, erased, partial(rebuild_state, job.lake, table))
+
+
+class _Work(Protocol):
+    def __call__(self, *, check: Check) -> int: ...
+
+
+def _without_erased(job: TableJob, table: Table, erased: ErasedKeys | None, work: _Work) -> int:
+    """Do the work on rows without those of erased keys, which are erased first."""
     if erased is None:
-        return apply_log(job.lake, table, floor=floor)
+        return work(check=accept_all)
     check = partial(_check_arrived, table, erased)
     for _ in range(_MAX_ERASURES):
         try:
-            return apply_log(job.lake, table, floor=floor, check=check)
+            return work(check=check)
         except _ErasedArrived:
             # No command waits to delete the files.
             found = erase_table_rows(job, table, erased, keeps_files=False)
@@ -68,8 +90,11 @@ def _check_arrived(table: Table, erased: ErasedKeys, rows: DataFrame) -> None:
         raise _ErasedArrived
 
 
-def _salt(job: TableJob) -> str:
-    return secret_value(job.arguments["mask_salt"], SALT_KEY)
+def _erased_keys(job: TableJob, table: Table) -> ErasedKeys | None:
+    def salt() -> str:
+        return secret_value(job.arguments["mask_salt"], SALT_KEY)
+
+    return ErasureRegister(job.control, salt).of(table.name)
 
 
 def _registered(erased: ErasedKeys | None, table: Table, request: ForgetRequest) -> ErasedKeys:

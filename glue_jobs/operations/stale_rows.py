@@ -3,8 +3,8 @@
 The snapshot reads every row of the source after the position of its request, unless the row changes
 meanwhile. So a key whose newest event is below that position is gone from the source, and gets a
 synthetic delete at the position. A floor, as a truncate sets it, would be wrong: a row that changed
-during the snapshot keeps its unchanged TOAST values, whose events are below the position
-(correctness 1.3).
+during the snapshot keeps its unchanged TOAST values, whose events are below the
+position (docs/architecture.md, "Resync").
 
 Such a change may arrive even after the delete, because Kafka guarantees no order between topics and
 the end of the snapshot is announced in another topic. It undoes the delete. Since a synthetic

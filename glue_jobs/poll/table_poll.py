@@ -93,8 +93,8 @@ class TablePoll:
     def run(self, login: SourceLogin) -> int:
         """Poll once; return the number of rows appended.
 
-        Raises TableError, with nothing appended, if two rows have the same key, or if more rows
-        than `stop_table_after` cannot be stored.
+        Raises TableError, with nothing appended, if two rows have the same key, or if
+        `stop_table_after` rows or more cannot be stored.
         """
         for schema in (changes_schema, state_schema):
             self.lake.create(schema(self.table, self.plan))

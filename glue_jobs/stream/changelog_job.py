@@ -1,7 +1,7 @@
 """One Spark job per micro-batch that decodes the records of all tables and writes their files.
 
-The number of its tasks is that of the cores, never that of the tables: each task in Python costs
-about 0.1 CPU seconds, whatever it does.
+The number of its tasks is that of the cores, never that of the tables: each task in Python
+has a fixed cost.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Spark fails at each start if Kafka no longer has the checkpoint's offsets, or if a file of it is
 damaged. Without a checkpoint the stream reads everything that Kafka has: the stamps show which
-records the changelogs hold, and a table that misses records stops (correctness 6.5).
+records the changelogs hold, and a table that misses records stops.
 """
 
 from __future__ import annotations

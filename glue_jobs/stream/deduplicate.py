@@ -1,7 +1,7 @@
 """Deduplication: a restarted connector sends the last events again.
 
 The identity of an event is (epoch, table, phase, LSN, op, key): never its offset or the previous
-commit's LSN, which a restart may change (contract, section 3).
+commit's LSN, which a restart may change (docs/architecture.md, "Identity").
 """
 
 from __future__ import annotations

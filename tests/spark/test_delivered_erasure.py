@@ -8,14 +8,16 @@ from pyspark.sql import SparkSession
 
 from cdclake import naming
 from cdclake.control_objects import FORGET, ForgetRequest, erasures_name, outcome_name, request_name
+from cdclake.debezium.position import epoch_start, history_part
 from cdclake.erasures import Erasures, KeyHash
 from cdclake.errors import InputError
+from cdclake.jobs.apply import prepared_changes
 from cdclake.jobs.apply.firehose_changelog import delivered_floor
 from cdclake.jobs.operations import delivered_changes, erasure
-from cdclake.jobs.operations.delivered_changes import apply_delivered
+from cdclake.jobs.operations.delivered_changes import apply_delivered, rebuild_delivered
 from cdclake.jobs.table_jobs.table_job import TableJob
 from tests.recorded.firehose import made_rows
-from tests.recorded.recording import Recording
+from tests.recorded.recording import EPOCH, Recording
 from tests.spark.events import FreeLeases, MemoryStore
 from tests.spark.firehose_log import FirehoseLog, under_a_new_name
 
@@ -50,6 +52,9 @@ class Lake:
 
     def apply(self) -> int:
         return apply_delivered(self.job, self.table)
+
+    def rebuild(self) -> int:
+        return rebuild_delivered(self.job, self.table)
 
     def numbers(self, name: str) -> set[int]:
         rows = self.job.lake.read(name).select(self.key).distinct().collect()
@@ -112,6 +117,41 @@ def test_an_event_that_arrives_while_the_job_begins_is_not_applied(
         lake.apply()
     assert chosen not in lake.numbers(lake.table.name)
     assert lake.numbers(lake.table.changes) == others
+
+
+def test_a_rebuild_erases_events_that_no_run_has_applied(lake: Lake) -> None:
+    chosen = max(lake.rows, key=lambda row: row[naming.POSITION])[lake.key]  # above the truncates
+    others = {row[lake.key] for row in lake.rows} - {chosen}
+    lake.log.commit(lake.rows)
+    lake.apply()
+    assert chosen in lake.numbers(lake.table.name)
+    lake.register(chosen)
+    assert lake.rebuild() == lake.job.lake.read(lake.table.name).count()
+    assert chosen not in lake.numbers(lake.table.name)
+    assert lake.numbers(lake.table.changes) == others
+
+
+def test_a_rebuild_after_a_sweep_does_not_read_an_event_that_has_come_meanwhile(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = max(lake.rows, key=lambda row: row[naming.POSITION])
+    chosen = newest[lake.key]
+    lake.log.commit([row for row in lake.rows if row[lake.key] != chosen])
+    lake.register(chosen)
+    arriving = [newest]
+
+    def commit_late(*_: Any) -> bool:
+        lake.log.commit([arriving.pop()]) if arriving else None
+        return True
+
+    floor = history_part(str(epoch_start(EPOCH)))
+    with monkeypatch.context() as patched:
+        patched.setattr(prepared_changes, "_has_replaced_values", commit_late)
+        patched.setattr(delivered_changes, "delivered_floor", lambda *_: floor)
+        lake.apply()
+    assert not arriving
+    assert chosen not in lake.numbers(lake.table.name)
+    assert chosen not in lake.numbers(lake.table.changes)
 
 
 def test_a_request_whose_keys_are_not_registered_fails_and_erases_nothing(lake: Lake) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from pyspark.sql import SparkSession
@@ -12,6 +12,7 @@ from cdclake.control_objects import ResumeRequest
 from cdclake.debezium.position import epoch_start, history_part, snapshot_start
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
+from cdclake.jobs.apply import prepared_changes
 from cdclake.jobs.apply.firehose_changelog import DELIVERY_S, swept_below
 from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.control.progress import Progress
@@ -192,6 +193,24 @@ def test_a_value_of_the_epoch_before_does_not_pass_for_a_new_one(engine: Engine)
     assert row[naming.TOAST_MISSING] == ["big"]
     engine.run(e("r", 0, 50, v="read", big="NEW", epoch=2), epoch=2)  # replayed
     assert engine.state() == {1: ("new", "NEW")}
+
+
+def test_a_crash_before_the_rebuild_does_not_keep_such_a_value(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    e = engine.event
+    engine.run(e("r", 0, 9, v="old", big="OLD"))
+    engine.run(e("u", 0, 60, v="new", big=..., epoch=2), epoch=2, replaced=RUNNING)
+    with monkeypatch.context() as patched:
+        patched.setattr(prepared_changes, "rebuild_state", crash)
+        with pytest.raises(RuntimeError, match="crashed"):
+            engine.run(epoch=2, replaced=COMPLETE)
+    engine.run(epoch=2, replaced=COMPLETE)
+    assert engine.state() == {1: ("new", None)}
+
+
+def crash(*_: object, **__: object) -> NoReturn:
+    raise RuntimeError("crashed")
 
 
 @pytest.mark.slow

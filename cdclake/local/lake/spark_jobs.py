@@ -73,7 +73,7 @@ def run_job(lake: LocalLake, job: str, tables: list[str], **arguments: str) -> d
     """Run a job over tables, wait until it ends, and return its report."""
     chosen = {"tables": ",".join(tables)} if tables else {}
     more = _source_arguments(lake) if job in (naming.POLL_JOB, naming.VERIFY_JOB) else {}
-    if job == naming.APPLY_JOB:
+    if job in (naming.APPLY_JOB, naming.REBUILD_JOB):
         more = {"mask_salt": naming.salt_secret(lake.plan.name)}
     if job == naming.VERIFY_JOB:
         more |= {"brokers": lake.kafka.address, "kafka_options": json.dumps(KAFKA_OPTIONS)}
