@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from cdclake.jobs.iceberg.decimals import unscaled
+
 MAX_BOUND_LENGTH = 16  # characters of a string, bytes of a binary: `truncate(16)`
 MAX_INFERRED_COLUMNS = 100  # later columns have no metrics but those that a property names
 # Days and microseconds since 1970, also of years that Python's dates do not have.
@@ -120,8 +122,8 @@ def _next_bytes(value: bytes) -> bytes | None:
 
 
 def _decimal(value: Decimal) -> bytes:
-    unscaled = int(value.scaleb(-value.as_tuple().exponent))  # type: ignore[operator]
-    return unscaled.to_bytes((unscaled.bit_length() + 8) // 8, "big", signed=True)
+    integer = unscaled(value, -int(value.as_tuple().exponent))
+    return integer.to_bytes((integer.bit_length() + 8) // 8, "big", signed=True)
 
 
 _TO_BYTES: Mapping[str, Callable[[Any], bytes]] = {

@@ -19,6 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdclake.jobs.iceberg.decimals import scaled, unscaled
+
 _WITH_WIDTH = re.compile(r"(bucket|truncate)\[([0-9]+)\]")
 _PERIODS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
 _MAX_HASH = 0x7FFFFFFF
@@ -89,7 +91,7 @@ def _hashed_bytes(kind: pa.DataType) -> Callable[[Any], bytes]:
     if pa.types.is_binary(kind):
         return bytes
     if pa.types.is_decimal(kind):
-        return lambda number: _shortest(_unscaled(number, kind.scale))
+        return lambda number: _shortest(unscaled(number, kind.scale))
     return lambda number: int(number).to_bytes(8, "little", signed=True)
 
 
@@ -97,10 +99,6 @@ def _shortest(number: int) -> bytes:
     """Return the least number of big-endian bytes in two's complement."""
     bits = (number if number >= 0 else ~number).bit_length()
     return number.to_bytes(bits // 8 + 1, "big", signed=True)
-
-
-def _unscaled(number: Decimal, scale: int) -> int:
-    return int(number.scaleb(scale))
 
 
 def _truncated(values: pa.Array, width: int) -> pa.Array:
@@ -111,8 +109,8 @@ def _truncated(values: pa.Array, width: int) -> pa.Array:
         return pc.binary_slice(values, 0, width)
     numbers = values.to_pylist()
     if pa.types.is_decimal(kind):
-        unscaled = [None if n is None else _unscaled(n, kind.scale) for n in numbers]
-        cut = [None if n is None else Decimal(n - n % width).scaleb(-kind.scale) for n in unscaled]
+        integers = [None if n is None else unscaled(n, kind.scale) for n in numbers]
+        cut = [None if n is None else scaled(n - n % width, kind.scale) for n in integers]
         return pa.array(cut, kind)
     return pa.array([None if n is None else n - n % width for n in numbers], kind)
 

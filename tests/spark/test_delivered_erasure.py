@@ -136,7 +136,8 @@ def test_a_rebuild_after_a_sweep_does_not_read_an_event_that_has_come_meanwhile(
 ) -> None:
     newest = max(lake.rows, key=lambda row: row[naming.POSITION])
     chosen = newest[lake.key]
-    lake.log.commit([row for row in lake.rows if row[lake.key] != chosen])
+    others = [row for row in lake.rows if row[lake.key] not in (chosen, None)]  # no truncates
+    lake.log.commit(others)
     lake.register(chosen)
     arriving = [newest]
 
@@ -151,7 +152,7 @@ def test_a_rebuild_after_a_sweep_does_not_read_an_event_that_has_come_meanwhile(
         lake.apply()
     assert not arriving
     assert chosen not in lake.numbers(lake.table.name)
-    assert chosen not in lake.numbers(lake.table.changes)
+    assert lake.numbers(lake.table.changes) == {row[lake.key] for row in others}
 
 
 def test_a_request_whose_keys_are_not_registered_fails_and_erases_nothing(lake: Lake) -> None:

@@ -23,12 +23,12 @@ TYPES = (
 ROWS = """
     SELECT * FROM VALUES
       (true, 1, 10L, 1.5F, 2.5D, DATE'2026-01-31', TIMESTAMP'2026-01-31 10:00:00.123456',
-       TIMESTAMP_NTZ'0044-03-15 00:00:00', 12.30BD, 1.5BD, 'a', X'00', array('x', NULL), 3,
-       TIMESTAMP'2026-11-25 01:00:00'),
+       TIMESTAMP_NTZ'0044-03-15 00:00:00', 12.30BD,
+       1234567890123456789012345678.1012345678BD, 'a', X'00', array('x', NULL), 3, TIMESTAMP'2026-11-25 01:00:00'),
       (false, -5, -9223372036854775808L, -1.0F, CAST('NaN' AS double), DATE'-0044-03-15',
        TIMESTAMP'1960-01-01 00:00:00', TIMESTAMP_NTZ'2026-01-31 10:00:00', -99999999.99BD,
-       -1.5BD, 'a text of more than sixteen characters', X'FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF01',
-       array(), 3, TIMESTAMP'2026-11-25 01:00:00'),
+       -1234567890123456789012345678.1012345678BD, 'a text of more than sixteen characters',
+       X'FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF01', array(), 3, TIMESTAMP'2026-11-25 01:00:00'),
       (NULL, NULL, NULL, CAST('NaN' AS float), NULL, NULL, NULL, NULL, NULL, NULL,
        'sixteen chars \U0010ffff\U0010ffff\U0010ffff', NULL, NULL, 3,
        TIMESTAMP'2026-11-25 01:00:00')
@@ -123,6 +123,8 @@ def test_pruning_by_metrics_finds_each_row(spark: SparkSession) -> None:
     for condition in (
         "i = -5", "day < DATE'0001-01-01'", "n = 12.30", "s > 'sixteen chars'", "isnan(f)",
         "raw >= X'FFFF'", "at = TIMESTAMP'2026-01-31 10:00:00.123456'", "big < 0", "i IS NULL",
+        "big = 1234567890123456789012345678.1012345678",
+        "big = -1234567890123456789012345678.1012345678",
         "local = TIMESTAMP_NTZ'0044-03-15 00:00:00'", "l < -9000000000000000000", "NOT b",
     ):  # fmt: skip
         counts = [spark.table(f"lake.cdc.{name}").where(condition).count() for name in pair.names]

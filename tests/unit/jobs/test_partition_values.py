@@ -37,11 +37,15 @@ SOURCES: dict[str, tuple[Any, Any, list[Any]]] = {
         pa.decimal128(9, 2), types.DecimalType(9, 2),
         [Decimal("0.00"), Decimal("14.20"), Decimal("-1.01"), Decimal("1234567.89")],
     ),
+    "wide decimal": (
+        pa.decimal128(38, 2), types.DecimalType(38, 2),
+        [Decimal(f"{sign}12345678901234567890123456789012345.7{n}") for sign in "+-" for n in "89"],
+    ),
 }  # fmt: skip
 TIMES = ("year", "month", "day")
 TAKEN = {
     "bucket[16]": tuple(SOURCES),
-    "truncate[3]": ("int", "bigint", "string", "binary", "decimal"),
+    "truncate[3]": ("int", "bigint", "string", "binary", "decimal", "wide decimal"),
     "hour": ("timestamp", "timestamptz"),
     **dict.fromkeys(TIMES, ("date", "timestamp", "timestamptz")),
 }
