@@ -23,7 +23,7 @@ from cdclake.plan import Plan, Table
 from cdclake.redrive.failed_events import FailedEvents
 
 LIMIT = "cdc__erased_at"
-_PLACE = ("topic", "partition", "offset")
+RECORD = ("topic", "partition", "offset", "key", "value")  # a place names several records
 
 
 def erased_events(lake: LakeTables, table: Table, erased: ErasedKeys) -> DataFrame:
@@ -61,14 +61,14 @@ def erased_state_keys(
 
 
 def erased_records(lake: LakeTables, table: Table, plan: Plan, erased: ErasedKeys) -> DataFrame:
-    """Return topic, partition, offset and reason of quarantined records that are erased.
+    """Return the columns of `RECORD` and the reason of quarantined records that are erased.
 
     One without a readable position counts as older than the erasure.
     """
     mine = lake.read(naming.QUARANTINE).where(F.col("table") == table.name)
     search = _SearchRecords(replace(plan, tables=(table,)).to_json(), erased)
-    schema = "topic string, partition int, offset bigint, reason string"
-    return mine.select(*_PLACE, "key", "value", "reason").mapInArrow(search, schema)
+    schema = "topic string, partition int, offset bigint, key binary, value binary, reason string"
+    return mine.select(*RECORD, "reason").mapInArrow(search, schema)
 
 
 def _found(rows: DataFrame, kinds: dict[str, str], erased: ErasedKeys) -> DataFrame:
@@ -123,7 +123,7 @@ class _SearchRecords:
                 if search.is_erased(Place(*place), key, value, self.erased)
             ]
             if chosen:
-                yield batch.take(pa.array(chosen)).select([*_PLACE, "reason"])
+                yield batch.take(pa.array(chosen))
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ from cdclake.jobs.maintenance.complete_removal import (
 )
 from cdclake.jobs.operations.erased_records import (
     LIMIT,
+    RECORD,
     erased_events,
     erased_records,
     erased_state_keys,
@@ -97,10 +98,9 @@ class TableErasure:
                 same = _of_key(table, naming.POSITION, "=", naming.POSITION)
                 _delete(lake, table.changes, events.distinct(), same)
             if counts["records"]:
-                places = records.select("topic", "partition", "offset").distinct()
-                same = "t.topic = e.topic AND t.partition <=> e.partition AND t.offset = e.offset"
+                same = " AND ".join(f"t.{name} <=> e.{name}" for name in RECORD)
                 named = f"t.`table` = {SPARK.text(table.name)}"
-                _delete(lake, naming.QUARANTINE, places, f"{same} AND {named}")
+                _delete(lake, naming.QUARANTINE, records.distinct(), f"{same} AND {named}")
         before = self._leave_nothing()
         derived = [each.name for each in self.derived]
         return {**counts, "derived": derived, "metadata": before}, refused_records

@@ -32,10 +32,10 @@ from cdclake.control_objects import (
     split_request_name,
 )
 from cdclake.debezium.position import Position, epoch_start
-from cdclake.errors import Fenced
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.iceberg.error_policy import Kind, cause_of, passing_cause
 from cdclake.jobs.operations.erasure import erase_rows
 from cdclake.jobs.operations.oversized_rows import release_markers, unread_markers
 from cdclake.jobs.operations.replay import replay_quarantine
@@ -89,27 +89,47 @@ class OperationExecutor:
         """Carry out all requests that can be done; call it after the batch's changelog commits.
 
         They run one after the other, because all tables share one quarantine. The requests of a
-        stopped table wait until it streams again.
+        stopped table wait until it streams again. So does one that S3, Glue or Kafka fails: the
+        next batch tries again. Raises that error if it hides the end of a snapshot, which this
+        batch alone has.
         """
         for request in list(self._requests(plan)):
-            table = request.table.name
+            name, content = request.table.name, request.content
             try:
-                content = request.content
                 if isinstance(content, ResyncRequest) and content.ended is None:
                     content = self._with_end(plan, request.table, content, events, ranges, progress)
-                if not progress.table(table).is_streaming:
-                    continue
+            except Exception as error:
+                if passing_cause(error) is not None:
+                    raise
+                self._fail(request, error)
+                continue
+            if not progress.table(name).is_streaming:
+                continue
+            try:
                 result = self._result(content, progress, stream_of(request.table))
-            except Fenced:
-                raise  # the request is for the other stream
-            except Exception as error:  # the outcome carries it; the stream has other work
-                log.exception("%s of %s failed", request.verb, table)
-                result = failed_result(error)
+            except Exception as error:
+                if passing_cause(error) is None:
+                    self._fail(request, error)
+                else:
+                    log.warning("%s of %s is tried again", request.verb, name, exc_info=True)
+                continue
             if result is not None:
-                log.info("%s of %s: %s", request.verb, table, result)
-                outcome = outcome_content(request.content.id, result)
-                self._control.write(outcome_name(table, request.verb), outcome)
-                self._control.delete(request_name(table, request.verb))
+                log.info("%s of %s: %s", request.verb, name, result)
+                progress.save(self._control)  # first: a repeated request would not find it all
+                self._answer(request, result)
+
+    def _fail(self, request: TableRequest, error: Exception) -> None:
+        """Answer a request with the error; raise it if the stream itself has to end."""
+        if cause_of(error, Kind.FENCED, Kind.JVM_FAILED) is not None:
+            raise error
+        log.error("%s of %s failed", request.verb, request.table.name, exc_info=error)
+        self._answer(request, failed_result(error))
+
+    def _answer(self, request: TableRequest, result: Json) -> None:
+        table, verb = request.table.name, request.verb
+        outcome = outcome_content(request.content.id, result)
+        self._control.write(outcome_name(table, verb), outcome)
+        self._control.delete(request_name(table, verb))
 
     def _result(self, request: Request, progress: Progress, stream: TableStream) -> Json | None:
         if isinstance(request, ReplayRequest):

@@ -22,6 +22,7 @@ from cdclake.plan import Table
 
 _AT = "cdc__marked_at"
 _KEY = "cdc__key_{}"
+_IS_MARKER = f"startswith(reason, {SPARK.text(OVERSIZED_RECORD)})"
 
 
 def unread_markers(stream: TableStream, position: str) -> list[str]:
@@ -52,15 +53,15 @@ def release_markers(stream: TableStream, below: str | None = None) -> int:
     if rows:
         places = " OR ".join(_places(rows))
         quarantine = stream.lake.qualified(naming.QUARANTINE)
-        stream.lake.spark.sql(f"DELETE FROM {quarantine} WHERE {_of(stream.table)} AND ({places})")
+        markers = f"{_of(stream.table)} AND {_IS_MARKER} AND ({places})"
+        stream.lake.spark.sql(f"DELETE FROM {quarantine} WHERE {markers}")
     return len(rows)
 
 
 def _markers(stream: TableStream) -> list[Row]:
     """Read the table's markers; they are small and few, since a table stops after too many."""
-    kept = stream.lake.read(naming.QUARANTINE).where(_of(stream.table))
-    found = kept.where(F.col("reason").startswith(OVERSIZED_RECORD))
-    return found.select("partition", "offset", "value", "reason").orderBy("offset").collect()
+    kept = stream.lake.read(naming.QUARANTINE).where(f"{_of(stream.table)} AND {_IS_MARKER}")
+    return kept.select("partition", "offset", "value", "reason").orderBy("offset").collect()
 
 
 def _settled(stream: TableStream, markers: Sequence[Marker]) -> set[tuple[str, ...]]:

@@ -106,9 +106,14 @@ def _marked(stamp: ChangesStamp, summaries: Sequence[PartitionSummary], epoch: i
 
 
 def _release(stream: TableStream, decoded: DataFrame) -> int:
-    """Delete exactly the accepted records from quarantine; count those that a rule had withheld."""
+    """Delete exactly the accepted records from quarantine; count those that a rule had withheld.
+
+    An accepted record stays as long as a refused one has its place, in a topic of the same name.
+    """
     before = _withheld(stream)
-    accepted = decoded.where(F.col(REFUSAL).isNull()).select(naming.PARTITION, naming.OFFSET)
+    place, is_accepted = [naming.PARTITION, naming.OFFSET], F.col(REFUSAL).isNull()
+    refused = decoded.where(~is_accepted).select(*place)
+    accepted = decoded.where(is_accepted).select(*place).join(refused, place, "left_anti")
     stream.lake.spark.sql(
         f"MERGE INTO {stream.lake.qualified(naming.QUARANTINE)} AS q USING {{accepted}} AS s "
         f"ON q.topic = {SPARK.text(stream.table.topic)} AND q.`table` = "

@@ -38,7 +38,8 @@ def quarantine_files(files: Sequence[str], offsets: Offsets, lake: LakeTables, t
     """Commit described files of refused records to the quarantine; return how many it lacked.
 
     All records are of the table's topic and within `offsets`. Idempotent: known ones are found by
-    their place. Raises Fenced if another writer has added some of these offsets meanwhile.
+    their place, key and value. Raises Fenced if another writer has added some of these offsets
+    meanwhile.
     """
     handle = TableHandle(lake, naming.QUARANTINE)  # operations and bulk loads write to it as well
     read_from = handle.stamped().snapshot_id
@@ -64,14 +65,17 @@ def _places(handle: TableHandle, topic: str, offsets: Offsets) -> Any:
 def _unknown(
     files: Sequence[str], offsets: Offsets, handle: TableHandle, kept: DataFrame, table: Table
 ) -> Sequence[str]:
-    """Return files of those records in `files` whose places are not among the kept ones."""
+    """Return files of those records in `files` that are not among the kept ones.
+
+    A place alone names no record: a topic that was created again has its offsets once more.
+    """
     known = kept.where((F.col("topic") == table.topic) & F.col("offset").between(*offsets))
-    known = known.select("partition", "offset")
     if known.isEmpty():
         return files
     rows = read_rows(files, handle.target(), kept.limit(0))
-    fresh = rows.join(known, ["partition", "offset"], "left_anti").select(*kept.columns)
-    return write_rows(fresh, handle.target())
+    same = "n.partition = k.partition AND n.offset = k.offset AND n.key <=> k.key"
+    is_kept = F.expr(f"{same} AND n.value <=> k.value")
+    return write_rows(rows.alias("n").join(known.alias("k"), is_kept, "left_anti"), handle.target())
 
 
 def quarantine_rows(

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
+from botocore.exceptions import ConnectTimeoutError
 
 from cdclake.control_objects import (
     FORGET,
     REPLAY,
     RESYNC,
+    ResyncRequest,
     failed_result,
     outcome_content,
     outcome_name,
     request_name,
 )
-from cdclake.errors import ComponentFailed
+from cdclake.debezium.position import epoch_start
+from cdclake.errors import ComponentFailed, ServiceUnavailable
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.requests import read_outcome
+from cdclake.jobs.operations import executor
 from cdclake.jobs.operations.executor import OperationExecutor
+from cdclake.jobs.operations.replay import Replayed
 from tests.spark.events import MemoryStore, plan_of
+
+NO_EVENTS: Any = None
 
 
 @pytest.mark.parametrize(
@@ -45,6 +54,72 @@ def test_malformed_request_is_answered_and_removed(
     stored = control.read(outcome_name(table, verb))
     assert stored.content == {"id": content.get("id", ""), "error": reason}
     assert control.read(request_name(table, verb)) is None
+
+
+def requested(control: Any, verb: str, content: dict[str, Any]) -> tuple[Callable[[], None], str]:
+    """Request it of a streaming table; return what a batch does with requests, and the name."""
+    plan, progress = plan_of(), Progress()
+    [table] = plan.tables
+    stream: Any = SimpleNamespace(table=table)
+    control.write(request_name(table.name, verb), content)
+    operations = OperationExecutor(control, {})
+    return lambda: operations.run(plan, NO_EVENTS, {}, progress, lambda _: stream), table.name
+
+
+@pytest.mark.parametrize(
+    "error", [ServiceUnavailable("Slow down", "wait"), ConnectTimeoutError(endpoint_url="s3")]
+)
+def test_a_request_that_a_service_fails_is_carried_out_by_a_later_batch(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    control: Any = MemoryStore()
+    run, table = requested(control, REPLAY, {"id": "r1"})
+    answers = [error, Replayed(replayed=2, known=0, withheld=0, refused={})]
+
+    def replay(*_: Any, **__: Any) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(executor, "replay_quarantine", replay)
+    run()
+    assert control.read(outcome_name(table, REPLAY)) is None
+    assert control.read(request_name(table, REPLAY)) is not None
+    run()
+    assert control.read(outcome_name(table, REPLAY)).content["replayed"] == 2
+    assert control.read(request_name(table, REPLAY)) is None
+
+
+def test_a_request_ends_with_the_error_that_waiting_does_not_help(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    control: Any = MemoryStore()
+    run, table = requested(control, REPLAY, {"id": "r1"})
+    monkeypatch.setattr(executor, "replay_quarantine", raising(ValueError("no such column")))
+    run()
+    assert control.read(outcome_name(table, REPLAY)).content["error"] == "no such column"
+    assert control.read(request_name(table, REPLAY)) is None
+
+
+def test_a_batch_fails_if_it_alone_has_the_end_of_a_snapshot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    control: Any = MemoryStore()
+    content = ResyncRequest(id="r1", position=str(epoch_start(1)), notified=0).to_json()
+    run, table = requested(control, RESYNC, content)
+    lost = ServiceUnavailable("Slow down", "wait")
+    monkeypatch.setattr(OperationExecutor, "_with_end", raising(lost))
+    with pytest.raises(ServiceUnavailable):
+        run()
+    assert control.read(request_name(table, RESYNC)) is not None
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> NoReturn:
+        raise error
+
+    return fail
 
 
 @pytest.mark.parametrize("answered_by", ["stream", "poll_tables"])
