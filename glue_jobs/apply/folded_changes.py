@@ -81,7 +81,8 @@ def group_codes(keys: Sequence[pa.Array]) -> tuple[Rows, int]:
     """Return a number for each row, equal for equal keys, and how many keys there are."""
     codes: Rows | None = None
     for values in keys:
-        encoded = values.dictionary_encode()
+        is_float = pa.types.is_floating(values.type)
+        encoded = (pc.add(values, 0.0) if is_float else values).dictionary_encode()  # -0.0 is 0.0
         own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         mixed = own if codes is None else codes * (len(encoded.dictionary) + 1) + own
         distinct, codes = np.unique(mixed, return_inverse=True)

@@ -84,6 +84,24 @@ class PartitionSummary:
         return PartitionSummary(**{**raw, **sets})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedReasons:
+    """Reasons of refused events that may stop a table at once; None: there was none."""
+
+    oversized: str | None = None  # too large for Kafka
+    schema: str | None = None  # the registry refused its schema
+
+    @staticmethod
+    def of(parts: Sequence[PartitionSummary]) -> RefusedReasons:
+        """Return the reasons in the parts of a batch."""
+        return RefusedReasons(
+            oversized=max((part.oversized for part in parts if part.oversized), default=None),
+            schema=max(
+                (part.schema_refused for part in parts if part.schema_refused), default=None
+            ),
+        )
+
+
 def summarize(rows: pa.Table, partition: int, identity: Sequence[str]) -> PartitionSummary:
     """Summarize decoded events of one partition: changelog columns, REFUSAL, ABSENT and MISFITS.
 

@@ -18,8 +18,9 @@ from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.table_handle import TableHandle
+from cdclake.jobs.stream.partition_summary import RefusedReasons
 from cdclake.jobs.stream.schema_drift import KnownColumns, column_keys
-from cdclake.jobs.stream.table_errors import stop_after
+from cdclake.jobs.stream.table_errors import note_reasons, stop_after
 from cdclake.jobs.stream.table_schedule import TableSchedule
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Plan
@@ -58,6 +59,7 @@ class StreamTables:
                 place=place,
                 schedule=before.schedule if before else TableSchedule(),
                 remember=partial(self._remember, table.name),
+                remember_refused=partial(self._remember_refused, table.name),
             )
             self._create(self._streams[table.name])
         kept = {table.name for table in plan.tables}
@@ -119,4 +121,10 @@ class StreamTables:
         """Store before the append which columns were seen: a replayed batch has no such event."""
         with self.noting:
             self._progress.table(name).first_seen = dict(known.first_seen)
+            self._progress.save(self._control)
+
+    def _remember_refused(self, name: str, reasons: RefusedReasons) -> None:
+        """Store before the append why the table stops, for the same reason."""
+        with self.noting:
+            note_reasons(self.of(name), reasons)
             self._progress.save(self._control)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from cdclake.errors import TableError
 from cdclake.jobs.iceberg.error_policy import hold_reason, stop_reason
 from cdclake.jobs.stream.changelog_job import Ranges
+from cdclake.jobs.stream.partition_summary import RefusedReasons
 from cdclake.jobs.stream.schema_drift import describe_drift
 from cdclake.jobs.stream.table_stream import Outcome, TableStream
 
@@ -36,6 +37,21 @@ def stop_after(error: Exception, stream: TableStream, ranges: Ranges) -> None:
         raise error
 
 
+def note_reasons(stream: TableStream, reasons: RefusedReasons) -> None:
+    """Note an event that was too large; stop the table if the policy or the registry demands it."""
+    table = stream.table
+    if reasons.oversized is not None:
+        log.error("table %s: %s", table.name, reasons.oversized)
+        stops = stream.plan.oversized_records == "stop"
+        stream.place.note_oversized(table.name, reasons.oversized, stops=stops)
+    if reasons.schema is not None:
+        remedy = (
+            "allow the change in the registry, or undo it in the source; then run `cdclake resume`"
+            f" and `cdclake replay --table {table.name}`, which appends the quarantined events"
+        )
+        stop(stream, {}, str(TableError(table.name, reasons.schema, remedy)))
+
+
 def judge(stream: TableStream, outcome: Outcome) -> None:
     """Stop the table on schema drift or after too many refused events."""
     place, plan, table = stream.place, stream.plan, stream.table
@@ -49,17 +65,9 @@ def judge(stream: TableStream, outcome: Outcome) -> None:
             error = TableError(table.name, message, remedy)
             stop(stream, {}, str(error), columns=outcome.drift.columns)
             return
-    if outcome.oversized is not None:
-        log.error("table %s: %s", table.name, outcome.oversized)
-        stops = plan.oversized_records == "stop"
-        place.note_oversized(table.name, outcome.oversized, stops=stops)
-    if outcome.schema_refused is not None:
+    note_reasons(stream, outcome.reasons)
+    if outcome.reasons.schema is not None:
         place.quarantined += outcome.quarantined
-        remedy = (
-            "allow the change in the registry, or undo it in the source; then run `cdclake resume`"
-            f" and `cdclake replay --table {table.name}`, which appends the quarantined events"
-        )
-        stop(stream, {}, str(TableError(table.name, outcome.schema_refused, remedy)))
         return
     if place.note_refused(outcome.quarantined, plan.stop_table_after):
         log.error("table %s stopped: %s", table.name, place.last_error)

@@ -48,7 +48,7 @@ from cdclake.jobs.stream.deduplicate import (
     without_repeats,
 )
 from cdclake.jobs.stream.event_decoder import EventDecoder
-from cdclake.jobs.stream.partition_summary import REFUSED, PartitionSummary
+from cdclake.jobs.stream.partition_summary import REFUSED, PartitionSummary, RefusedReasons
 from cdclake.jobs.stream.quarantine import quarantine_files
 from cdclake.jobs.stream.row_files import read_rows, write_rows
 from cdclake.jobs.stream.schema_drift import Drift, KnownColumns, find_drift
@@ -67,8 +67,7 @@ class Outcome:
     withheld: int = 0
     drift: Drift | None = None  # None: nothing was decoded
     taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
-    oversized: str | None = None  # reason of an event that was too large for Kafka
-    schema_refused: str | None = None  # reason of an event whose schema the registry refused
+    reasons: RefusedReasons = field(default_factory=RefusedReasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +112,10 @@ class TableStream:
     schedule: TableSchedule = field(default_factory=TableSchedule)
     through: int = 0  # time of ingestion that the changelog has reached, in microseconds
     erased: ErasedKeys | None = None  # whose older events this batch drops
-    # Called before a commit if columns were seen for the first time.
+    # Called before a commit whose replay would not find these: columns that were seen for the
+    # first time, and reasons to stop.
     remember: Callable[[KnownColumns], None] = lambda known: None
+    remember_refused: Callable[[RefusedReasons], None] = lambda reasons: None
 
     def __post_init__(self) -> None:
         self.handle = TableHandle(self.lake, self.table.changes)
@@ -156,14 +157,12 @@ class TableStream:
             before = _before(portion.ranges, drift.stop_offsets)
             records = _records_before(portion.records, drift.stop_offsets)
             return replace(self.run(records, before, epoch=epoch), drift=drift)
+        reasons = RefusedReasons.of(parts)
+        if reasons != RefusedReasons():
+            self.remember_refused(reasons)
         outcome = self._ingest(portion, epoch, replaced)
-        return replace(
-            outcome,
-            drift=drift,
-            taken={partition: end for partition, (_, end) in portion.ranges.items()},
-            oversized=max((p.oversized for p in parts if p.oversized), default=None),
-            schema_refused=max((p.schema_refused for p in parts if p.schema_refused), default=None),
-        )
+        taken = {partition: end for partition, (_, end) in portion.ranges.items()}
+        return replace(outcome, drift=drift, taken=taken, reasons=reasons)
 
     def apply(self) -> bool:
         """Apply the changelog as last read or written; return whether the state has it all.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import NoReturn
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,6 +11,8 @@ from pyspark.sql import SparkSession
 from cdclake.control_objects import outcome_name, request_name
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations import executor
+from cdclake.jobs.stream.partition_summary import RefusedReasons
+from cdclake.jobs.stream.state_round import StateRound
 from tests.spark.events import Engine, MemoryStore, plan_of
 from tests.spark.test_micro_batch import Stream
 from tests.spark.test_repairs import asked, known, notification
@@ -44,11 +47,11 @@ def test_a_marker_is_no_row_and_stands_in_the_quarantine_with_its_reason(engine:
     done = engine.run(
         e("c", 10, 10, v="a"), marker(engine, "u", 20, 20), e("c", 30, 30, id=2, v="b")
     )
-    assert (done.quarantined, done.oversized) == (1, REASON.format(20))
+    assert (done.quarantined, done.reasons) == (1, RefusedReasons(oversized=REASON.format(20)))
     assert done.drift is not None and not done.drift.stop_offsets
     assert engine.state() == {1: ("a", None), 2: ("b", None)}
     assert [row["reason"] for row in engine.quarantined()] == [REASON.format(20)]
-    assert engine.run(e("u", 40, 40, v="c")).oversized is None
+    assert engine.run(e("u", 40, 40, v="c")).reasons == RefusedReasons()
 
 
 @pytest.mark.parametrize("policy", ["quarantine", "stop"])
@@ -65,6 +68,29 @@ def test_the_policy_decides_whether_the_table_stops(spark: SparkSession, policy:
         assert words in str(mine.oversized)
     assert stream.progress().table(two.table.name).is_streaming
     assert two.state() == {1: ("b", None)}
+
+
+@pytest.mark.parametrize("policy", ["quarantine", "stop"])
+def test_a_crash_after_the_commit_does_not_forget_the_marker(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    """The stamp of the changelog has passed it, so the batch that runs again does not decode it."""
+    stream = Stream(spark, oversized_records=policy)
+    one = stream.one
+    records = stream.records((one, one.event("c", 10, 10)), (one, marker(one, "u", 20, 20)))
+    with monkeypatch.context() as patched, pytest.raises(MemoryError):
+        patched.setattr(StateRound, "run", killed)
+        stream.run(*records)
+    assert len(one.log()) == 1
+    stream.start()
+    stream.run(*records)
+    mine = stream.progress().table(one.table.name)
+    assert mine.is_streaming is (policy == "quarantine")
+    assert "key id=1" in str(mine.oversized)
+
+
+def killed(*_: object) -> NoReturn:
+    raise MemoryError("killed")
 
 
 def test_a_resync_that_meets_the_large_row_again_deletes_nothing(

@@ -25,6 +25,18 @@ def test_the_owner_that_wakes_up_after_a_takeover_quarantines_nothing_again(
     assert [row["value"] for row in engine.quarantined()] == [b"{rubbish"]
 
 
+def test_a_topic_that_was_created_again_has_other_records_at_the_same_places(
+    engine: Engine,
+) -> None:
+    """The quarantine may hold a record of the topic before at a refused record's place."""
+    first = engine.next_offset
+    engine.run((b'{"id": 1}', b"{before"), offset=first, epoch=1)
+    assert engine.run((b'{"id": 1}', b"{after"), offset=first, epoch=2).quarantined == 1
+    assert engine.run((b'{"id": 1}', b"{after"), offset=first, epoch=2).quarantined == 0
+    assert engine.run((None, None), offset=first, epoch=2).quarantined == 0  # a tombstone
+    assert {bytes(row["value"]) for row in engine.quarantined()} == {b"{before", b"{after"}
+
+
 def test_a_refused_record_keeps_its_bytes_and_headers(engine: Engine) -> None:
     first, headers = engine.next_offset, [("trace", b"\x00\xff"), ("trace", None)]
     topic = engine.table.topic

@@ -98,6 +98,17 @@ def test_what_is_still_refused_stays_as_it_was(numbers: Engine) -> None:
     assert numbers.quarantined() == [before]
 
 
+def test_a_replay_keeps_a_refused_record_that_has_an_accepted_ones_place(numbers: Engine) -> None:
+    """A topic that was created again has its offsets once more."""
+    accepted = numbers.event("c", 10, 10, id=1, v="NaN")
+    numbers.run(accepted, offset=0)
+    numbers.run((b'{"id": 7}', b"{rubbish"), offset=0, epoch=2)
+    mend(numbers)
+    assert replay_quarantine(numbers.stream(), epoch=2).replayed == 1
+    assert b"{rubbish" in {bytes(row["value"]) for row in numbers.quarantined()}
+    assert replay_quarantine(numbers.stream(), epoch=2).known == 1
+
+
 def test_a_replayed_event_brings_no_row_back_whose_tombstone_is_purged(
     numbers: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,7 +337,7 @@ def test_a_table_that_joins_again_keeps_what_a_change_meanwhile_does_not_bring(
     assert (outcome["ghosts"], outcome["older_values"]) == (1, 1)
     assert mine.is_streaming and mine.last_error is not None
     assert f"cdclake resync {name}" in mine.last_error
-    progress = Progress.parse(json.loads(json.dumps(progress.to_stored())))
+    progress = Progress.load(store)  # type: ignore[arg-type]
     read_again()
     engine.run(e("r", 40, 40, id=1, v="2", big="NOW", incremental=True),
                e("r", 40, 41, id=3, v="new", incremental=True))  # fmt: skip
