@@ -147,6 +147,38 @@ MUTATIONS = (
           "unless_added=handle.expressions.alwaysFalse()"),),
     ),
     Mutation(
+        "a refused record passes for the one that an earlier topic had at its place",
+        ("tests/spark/test_quarantine.py", "-k", "same_places"),
+        (("glue_jobs/stream/quarantine.py", 'f"{same} AND n.value <=> k.value"', "same"),),
+    ),
+    Mutation(
+        "a replay deletes a refused record with an accepted one",
+        ("tests/spark/test_repairs.py", "-k", "accepted_ones_place"),
+        (("glue_jobs/operations/replay.py", '.join(refused, place, "left_anti")', ""),),
+    ),
+    Mutation(
+        "a crash forgets that an event was too large",
+        ("tests/spark/test_oversized.py", "-k", "forget_the_marker"),
+        ((_BATCH, "            self.remember_refused(reasons)\n", "            pass\n"),),
+    ),
+    Mutation(
+        "a request ends when a service fails",
+        ("tests/unit/jobs/test_failed_requests.py",),
+        (("glue_jobs/operations/executor.py", "if passing_cause(error) is None:", "if True:"),),
+    ),
+    Mutation(
+        "bounds of long decimals are rounded",
+        ("tests/spark/test_written_files.py",),
+        (("glue_jobs/iceberg/decimals.py", "number.scaleb(scale, _EXACT)",
+          "number.scaleb(scale)"),),
+    ),
+    Mutation(
+        "minus zero is another key",
+        ("tests/spark/test_engine.py", "-k", "minus_zero"),
+        (("glue_jobs/apply/folded_changes.py", "pc.add(values, 0.0) if is_float",
+          "values if is_float"),),
+    ),
+    Mutation(
         "a rebuilt state forgets dropped columns",
         ("tests/spark/test_columns.py", "-k", "rebuilt_state_keeps"),
         ((_REBUILT, "rows.join(held, [*table.key]", "rows.join(held.limit(0), [*table.key]"),),

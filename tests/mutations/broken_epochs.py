@@ -48,6 +48,12 @@ EPOCHS = (
           "if False:"),),
     ),
     Mutation(
+        "a sweep's stamp is committed before the rebuild", (*_SPARK_TESTS, "-k", "crash_before"),
+        ((_APPLY, "    if _has_replaced_values(update, floor):\n        rebuild",
+          "    update.commit_stamp(replace(until, carried=applied.carried))\n"
+          "    if _has_replaced_values(update, floor):\n        rebuild"),),
+    ),
+    Mutation(
         "a delivered table is swept before its rows", (*_SPARK_TESTS, "-k", "delivered"),
         (("glue_jobs/apply/firehose_changelog.py", 'return floor if has_all else ""',
           "return floor"),),

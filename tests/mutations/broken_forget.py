@@ -30,6 +30,17 @@ FORGET = (
         "if False:",
     ),
     _engine(
+        "an erased record's place is erased",
+        "glue_jobs/operations/erased_records.py",
+        '"offset", "key", "value")',
+        '"offset")',
+    ),
+    Mutation(
+        "a rebuild takes events of erased keys",
+        ("tests/spark/test_delivered_erasure.py", "-k", "rebuild"),
+        (("glue_jobs/apply/rebuilt_state.py", "        check(changes)\n", ""),),
+    ),
+    _engine(
         "manifests keep the bounds of removed files",
         _REMOVAL,
         "rewrite.clusterBy(_OneGroup()).commit()",

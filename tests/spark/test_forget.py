@@ -195,3 +195,15 @@ def test_an_erasure_waits_for_a_batch_that_knows_the_key_and_for_the_leases(
         assert erase(engine, digest) is None
     assert len(engine.log()) == 7
     assert isinstance(engine.place, TableProgress) and erase(engine, digest) is not None
+
+
+def test_a_record_that_has_an_erased_ones_place_stays(engine: Engine) -> None:
+    """The topic was created again, so another record has the offset."""
+    erased = (b'{"id": 1}', b'{"op": "u", "v": "%s"}' % ERASED.encode())
+    kept = (b'{"id": 2}', b'{"op": "u", "v": "%s"}' % KEPT.encode())
+    engine.run(erased, offset=0)
+    engine.run(kept, offset=0, epoch=2)
+    assert erase(engine, register(engine, 1, 60)) == {
+        "events": 0, "keys": 0, "records": 1, "derived": [],
+    }  # fmt: skip
+    assert [bytes(row["key"]) for row in engine.quarantined()] == [b'{"id": 2}']
