@@ -11,6 +11,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "init": ("init -o pipelines/shop.yaml --schema public", "init --update pipelines/shop.yaml"),
     "validate": ("validate pipelines/shop.yaml",),
     "schema": ("schema", "schema --doc policies.new_columns"),
+    "migrate": ("migrate pipelines/shop.yaml",),
     "plan": ("plan pipelines/shop.yaml", "plan pipelines/shop.yaml --environment prod"),
     "up": ("up pipelines/shop.yaml", "up --no-stream"),
     "down": ("down", "down --purge"),

@@ -29,6 +29,7 @@ from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
 from cdclake.cli.metrics import metrics
+from cdclake.cli.migrate import migrate
 from cdclake.cli.new import new
 from cdclake.cli.output import emit_error, say, showing_progress
 from cdclake.cli.pause import pause
@@ -58,7 +59,7 @@ from cdclake.extras import missing_extra
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (new, doctor, init, validate, schema, plan, up, down, demo),
+    "Start": (new, doctor, init, validate, schema, migrate, plan, up, down, demo),
     "Look": (status, ui, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
     "Erase": (forget,),

@@ -13,7 +13,6 @@ from cdclake.config.problems import Refused
 from cdclake.config.schedule import Schedule
 from cdclake.config.section import Section
 
-
 LOG = "log"  # instead of a mapping: Debezium reads the table's changes
 
 
