@@ -47,7 +47,8 @@ With `--json` it prints one JSON object on standard output; a failure is
 [Exit codes](../how-to/troubleshooting.md).
 A FILE may also be written as `--file FILE`, as the commands spell it that take other arguments.
 
-Without a command: `--version`, `--install-completion` for your shell, `--show-completion`.
+Without a command: `--version` (with `--json` as `{"ok": true, "version": ...}`),
+`--install-completion` for your shell, `--show-completion`.
 
 ## Environment variables
 

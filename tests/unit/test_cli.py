@@ -186,6 +186,24 @@ def test_as_a_process(pipeline):
 def test_the_version_is_that_of_the_project(run):
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     assert run("--version") == (0, f"cdclake {project['version']}\n", "")
+    for words in (["--version", "--json"], ["--json", "--version"]):
+        code, out, err = run(*words)
+        assert (code, err) == (0, "")
+        assert json.loads(out) == {"ok": True, "version": project["version"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (["--json", "validate", "p.yaml"], "write `cdclake validate --json`"),
+        (["--json"], "run `cdclake --help` for its arguments"),
+    ],
+)
+def test_json_before_a_command_is_refused_as_one_object(run, words, remedy):
+    code, out, err = run(*words)
+    assert (code, err) == (2, "")
+    error = json.loads(out)["error"]
+    assert (error["code"], error["remedy"]) == ("bad_input", remedy)
 
 
 def test_the_connector_of_an_existing_source_needs_no_host(run, tmp_path):
