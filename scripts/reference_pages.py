@@ -35,8 +35,9 @@ is off, or that its meaning names the default. Each example is part of a file in
 `cdclake schema --doc KEY` prints one of these rows, with its example as lines to copy:
 `cdclake schema --doc policies.new_columns`.
 
-`environments: NAME:` overlays the other sections for one environment of the deployment; the local
-lake ignores environments.
+`environments: NAME:` overlays every other section for one environment of the deployment, key by
+key; a list replaces that of the file, and no key of the file can be removed. The local lake ignores
+environments.
 """
 
 _COMMANDS_HEAD = """# Commands

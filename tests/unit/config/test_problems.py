@@ -86,7 +86,37 @@ CASES = {
     "overlay": (
         top("environments: {dev: {stream: {trigger_seconds: 0}}}"), 2, 48, "cannot be 0", "equal",
     ),
-    "overlay of tables": (top("environments: {dev: {tables: {}}}"), 2, 22, "unknown key", "use one of"),
+    "overlay of no section": (
+        top("environments: {dev: {tabels: {}}}"), 2, 22, "unknown key 'tabels'", "did you mean 'tables'?",
+    ),
+    "overlay of a table": (
+        top("environments: {dev: {tables: {public.orders: {columns: {note: txet}}}}}"),
+        2, 63, "unknown type 'txet'", "write `enum`",
+    ),
+    "overlay's key of a table": (
+        top("environments: {dev: {tables: {public.orders: {aply: scheduled}}}}"),
+        2, 47, "unknown key 'aply'", "did you mean 'apply'?",
+    ),
+    "overlay adds half a table": (
+        top("environments: {dev: {tables: {public.x: {key: [id]}}}}"), 2, 31, "`columns` is missing", "add",
+    ),
+    "overlay's table meets another": (
+        top("environments: {dev: {tables: {public.orders: {partition_by: [day(at)]}}}}"),
+        2, 62, "'at'", "declare it",
+    ),
+    "overlay of derived": (
+        top("environments: {dev: {derived: {days: {sql: SELECT 1 FROM nothing, key: [day]}}}}"),
+        2, 44, "reads 'nothing'", "under `tables:`",
+    ),
+    "overlay of connectors": (
+        top("environments: {dev: {connectors: {lake: {plugin: iceberg-sink, tables: [public.order]}}}}"),
+        2, 73, "the file has no table 'public.order'", "'public.orders'",
+    ),
+    "overlay holds a password": (
+        top("environments: {dev: {connectors: {a: {plugin: p.zip, class: io.X, tables: [public.orders],"
+            " settings: {url: 'postgresql://u:secret@h/d'}}}}}"),
+        2, 108, "the setting 'url' holds a password", "Secrets Manager",
+    ),
     "overlay meets the rest": (
         top("environments: {dev: {lake: {format_version: 3}}}"), 2, 45, "Athena cannot", "readers",
     ),
@@ -234,9 +264,18 @@ def test_all_problems_come_at_once_and_in_order():
     assert all(part in message for part, (_, message) in zip(expected, found, strict=True))
 
 
-def test_a_mistake_in_an_overlay_is_reported_once():
-    text = last("environments: {a: {}, b: {}}\nstream: {mode: x}\n")
-    assert len(find_problems(parse_document(text))) == 1
+@pytest.mark.parametrize(
+    "text",
+    [
+        "environments: {a: {}, b: {}}\nstream: {mode: x}\n",
+        "environments: {a: {tables: {public.orders: {aply: x}}}}\n",
+        "environments: {a: {tables: []}}\n",
+        "environments: {a: {connectors: {c: {plugin: p.zip, class: io.X, tables: [public.orders],"
+        " settings: {url: 'postgresql://u:secret@h/d'}}}}}\n",
+    ],
+)
+def test_a_mistake_in_an_overlay_is_reported_once(text):
+    assert len(find_problems(parse_document(last(text)))) == 1
 
 
 @pytest.mark.parametrize(
