@@ -28,7 +28,26 @@ CASES = {
     "merge key": (top("<<: {}"), 2, 1, "merge keys", "write the keys out"),
     "unknown key": (top("strem: {}"), 2, 1, "unknown key 'strem'", "did you mean 'stream'?"),
     "unknown key below": (in_table("    zzz: red"), 6, 5, "unknown key", "use one of name"),
-    "key of a section": (top("history_days: 3"), 2, 1, "unknown key", "`lake.history_days`"),
+    "key of a section": (
+        top("history_days: 3"), 2, 1, "unknown key", "did you mean `lake.history_days`? move it under `lake:`",
+    ),
+    "key of the source": (top("snapshot: {mode: bulk}"), 2, 1, "'snapshot'", "`source.snapshot`"),
+    "key of a table": (
+        top("publish: {orders: {hudi: {}}}"), 2, 1, "unknown key 'publish'",
+        "did you mean `tables.NAME.publish`? move it under a table of `tables:`",
+    ),
+    "key of a table, like another": (top("delivery: firehose"), 2, 1, "'delivery'", "`tables.NAME.delivery`"),
+    "key of a section and of a table": (
+        top("checks: []"), 2, 1, "unknown key", "`schedules.checks` or `tables.NAME.checks`? move it there",
+    ),
+    "section below another": (
+        top("aws: {lake: {lake_formation: true}}"), 2, 7, "unknown key 'lake'",
+        "did you mean `lake` at the top level? move it there",
+    ),
+    "section below a table": (in_table("    derived: {}"), 6, 5, "'derived'", "at the top level?"),
+    "overlay of a table's key": (
+        top("environments: {dev: {publish: []}}"), 2, 22, "unknown key 'publish'", "`tables.NAME.publish`",
+    ),
     "password": (top("source_password: x"), 2, 1, "source_password", "CDCLAKE_SOURCE_DSN"),
     "missing": (replaced("name: shop\n", ""), 1, 1, "`name` is missing", "add `name:`"),
     "missing below": (replaced("{database: shop}", "{}"), 3, 1, "`database` is missing", "add"),
@@ -270,6 +289,7 @@ def test_all_problems_come_at_once_and_in_order():
         "environments: {a: {}, b: {}}\nstream: {mode: x}\n",
         "environments: {a: {tables: {public.orders: {aply: x}}}}\n",
         "environments: {a: {tables: []}}\n",
+        "environments: {a: {publish: []}}\n",
         "environments: {a: {connectors: {c: {plugin: p.zip, class: io.X, tables: [public.orders],"
         " settings: {url: 'postgresql://u:secret@h/d'}}}}}\n",
     ],
