@@ -35,8 +35,9 @@ is off, or that its meaning names the default. Each example is part of a file in
 `cdclake schema --doc KEY` prints one of these rows, with its example as lines to copy:
 `cdclake schema --doc policies.new_columns`.
 
-`environments: NAME:` overlays the other sections for one environment of the deployment; the local
-lake ignores environments.
+`environments: NAME:` overlays every other section for one environment of the deployment, key by
+key; a list replaces that of the file, and no key of the file can be removed. The local lake ignores
+environments.
 """
 
 _COMMANDS_HEAD = """# Commands
@@ -47,7 +48,8 @@ With `--json` it prints one JSON object on standard output; a failure is
 [Exit codes](../how-to/troubleshooting.md).
 A FILE may also be written as `--file FILE`, as the commands spell it that take other arguments.
 
-Without a command: `--version`, `--install-completion` for your shell, `--show-completion`.
+Without a command: `--version` (with `--json` as `{"ok": true, "version": ...}`),
+`--install-completion` for your shell, `--show-completion`.
 
 ## Environment variables
 

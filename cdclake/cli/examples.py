@@ -9,8 +9,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "new": ("new shop-lake", "new shop-lake --from-db local"),
     "doctor": ("doctor", "doctor pipelines/shop.yaml --target aws --environment prod"),
     "init": ("init -o pipelines/shop.yaml --schema public", "init --update pipelines/shop.yaml"),
-    "validate": ("validate pipelines/shop.yaml",),
+    "validate": (
+        "validate pipelines/shop.yaml",
+        "validate pipelines/shop.yaml --environment prod",
+    ),
     "schema": ("schema", "schema --doc policies.new_columns"),
+    "migrate": ("migrate pipelines/shop.yaml",),
     "plan": ("plan pipelines/shop.yaml", "plan pipelines/shop.yaml --environment prod"),
     "up": ("up pipelines/shop.yaml", "up --no-stream"),
     "down": ("down", "down --purge"),

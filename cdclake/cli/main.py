@@ -29,8 +29,9 @@ from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
 from cdclake.cli.metrics import metrics
+from cdclake.cli.migrate import migrate
 from cdclake.cli.new import new
-from cdclake.cli.output import emit_error, say, showing_progress
+from cdclake.cli.output import emit, emit_error, say, showing_progress
 from cdclake.cli.pause import pause
 from cdclake.cli.peek import peek
 from cdclake.cli.plan import plan
@@ -58,7 +59,7 @@ from cdclake.extras import missing_extra
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (new, doctor, init, validate, schema, plan, up, down, demo),
+    "Start": (new, doctor, init, validate, schema, migrate, plan, up, down, demo),
     "Look": (status, ui, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
     "Erase": (forget,),
@@ -120,21 +121,30 @@ def _start() -> None:
     """Keep a group a group, even with a single command."""
 
 
-def _print_version(is_asked: bool) -> None:
+def _print_version(context: typer.Context, is_asked: bool) -> None:
     if is_asked:
-        say(f"cdclake {__version__}")
+        answer = {"ok": True, "version": __version__}
+        emit(answer, context.params["json_output"], lambda: say(f"cdclake {__version__}"))
         raise typer.Exit
 
 
 def _top(
+    context: typer.Context,
     _version: Annotated[
         bool,
-        typer.Option(
-            "--version", is_eager=True, callback=_print_version, help="Print the version and exit."
-        ),
+        typer.Option("--version", callback=_print_version, help="Print the version and exit."),
+    ] = False,
+    json_output: Annotated[  # eager, so that it is read before the version is printed
+        bool,
+        typer.Option("--json", is_eager=True, help="With --version: print one JSON object."),
     ] = False,
 ) -> None:
     """Change data capture from PostgreSQL into Iceberg."""
+    if json_output:
+        command = context.invoked_subcommand
+        raise InputError(
+            "--json before a command is only for --version", f"write `cdclake {command} --json`"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -73,7 +73,7 @@ def deployed_answers(file: Path, environment: str | None) -> dict[str, Answer]:
     from cdclake.trace.trace_report import trace_report
     from cdclake.ui.overview import Overview
 
-    lake, lines = DeployedLake(file, environment), Lines(str(file))
+    lake, lines = DeployedLake(file, environment), Lines(str(file), environment)
     about = {"target": "aws", "refresh_s": _AWS_REFRESH_S, "file": str(file)}
     overview = Overview(partial(deployed_status, lake), about)
 

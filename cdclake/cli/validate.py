@@ -18,14 +18,23 @@ if TYPE_CHECKING:
 
 def validate(
     file: Annotated[Path, typer.Argument(help="Pipeline file to check.")],
+    environment: Annotated[
+        str | None,
+        typer.Option(
+            help="Environment to check as it is deployed; the problems of all environments are"
+            " listed in any case."
+        ),
+    ] = None,
     json_output: JsonOption = False,
 ) -> None:
     """Check a pipeline file offline and list every problem with its line and remedy."""
+    from cdclake.config.deployment import load_deployment
     from cdclake.config.problems import InvalidPipeline
     from cdclake.config.resolve import load_plan
 
     try:
-        plan = load_plan(file)
+        deployed = None if environment is None else load_deployment(file, environment)
+        plan = load_plan(file) if deployed is None else deployed.plan
     except InvalidPipeline as invalid:
         refused = invalid
         emit(_refusal(refused), json_output, lambda: _render_problems(refused))

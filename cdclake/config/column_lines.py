@@ -13,14 +13,15 @@ from cdclake.plan import Table
 
 
 class Lines:
-    """Current lines of tables and columns in a pipeline file."""
+    """Current lines of tables and columns in a pipeline file, or in an environment's overlay."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, environment: str | None = None) -> None:
         self._document: Document | None = None
         try:
-            self._document = read_document(Path(file))
+            document = read_document(Path(file))
         except InvalidPipeline:
             return  # the file has been moved or broken since: messages have no line
+        self._document = document.overlaid(environment) if environment else document
 
     def type_of(self, table: Table, column: str) -> ColumnType | None:
         """Return the column's type in the file; None if it cannot be read."""

@@ -19,7 +19,7 @@ _TRIAL_SCHEDULE = "rate(1 hour)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """Plan, equal in all environments, and the resources that it runs on in this one."""
+    """Plan of one environment, and the resources that it runs on."""
 
     plan: Plan
     aws: Aws

@@ -191,9 +191,12 @@ class Environment(Section):
     stream: Stream | None = None
     schedules: Schedules | None = None
     policies: Policies | None = None
+    tables: dict[str, JsonValue] = Field(default_factory=dict)
     firehose: dict[str, JsonValue] = Field(default_factory=dict)
     weblogs: dict[str, JsonValue] = Field(default_factory=dict)
     puts: dict[str, JsonValue] = Field(default_factory=dict)
+    derived: dict[str, JsonValue] = Field(default_factory=dict)
+    connectors: dict[str, JsonValue] = Field(default_factory=dict)
     aws: dict[str, JsonValue] = Field(default_factory=dict)
 
 

@@ -56,6 +56,11 @@ class TableOutline:
         """Return each key column with its place."""
         return self.texts("key")
 
+    @property
+    def is_polled(self) -> bool:
+        """Check whether queries read the table, instead of Debezium from the log."""
+        return isinstance(self.entry.get("capture"), dict)
+
     def texts(self, *path: str) -> list[tuple[Location, str]]:
         """Return the text items of the list at this path in the entry, each with its place."""
         items: Any = self.entry

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from cdclake.config.poll_sql import relations_of
+from cdclake.config.problems import Refused
 from cdclake.config.schedule import Schedule
 from cdclake.config.section import Section
+
+LOG = "log"  # instead of a mapping: Debezium reads the table's changes
+
+
+def polls_or_none(value: Any) -> Any:
+    """Return the mapping of polls, None for `log`; pydantic would report each of the two forms."""
+    if value is None or value == LOG:
+        return None
+    if not isinstance(value, dict):
+        raise Refused(f"invalid capture {value!r}", "write `log`, or `{poll: {by: COLUMN}}`")
+    return value
 
 
 def _check_query(query: str) -> str:
@@ -57,3 +71,9 @@ class Capture(Section):
     """Capture of a table's changes by polls."""
 
     poll: PollEntry = Field(description="Queries that read changed rows on a schedule.")
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string", "const": LOG}, handler(core_schema)]}

@@ -63,10 +63,10 @@ def load_file(
     if environment is not None:
         known = document.mapping("environments")
         if environment not in known:
-            listed = ", ".join(known) or "none"
+            hint, listed = did_you_mean(environment, known), ", ".join(known) or "none"
             raise InputError(
                 f"{path} has no environment {environment!r}",
-                did_you_mean(environment, known) or f"it declares: {listed}",
+                f"{hint} The file declares: {listed}" if hint else f"the file declares: {listed}",
             )
         document = document.overlaid(environment)
     return PipelineFile.model_validate(sized(document).values)

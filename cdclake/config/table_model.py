@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema
 
 from cdclake.config import literals, partition
 from cdclake.config.lake_name import LakeName
-from cdclake.config.poll_model import Capture
+from cdclake.config.poll_model import LOG, Capture, polls_or_none
 from cdclake.config.problems import Refused
 from cdclake.config.publish_model import PublishEntry
 from cdclake.config.quality_model import RuleEntry
@@ -183,11 +183,12 @@ class TableEntry(Section):
     columns: dict[str, ColumnEntry] = Field(
         min_length=1, description="Every column that flows, in the source's exact spelling."
     )
-    capture: Capture | None = Field(
+    capture: Annotated[Capture | None, BeforeValidator(polls_or_none)] = Field(
         default=None,
-        description="How changes are found. Default: Debezium reads them from the log. With `poll`:"
+        description="How changes are found. log: Debezium reads them from the log. With `poll`:"
         " queries on a schedule, for tables without a log that can be read.",
-        examples=[{"poll": {"by": "last_update", "every": "rate(5 minutes)"}}],
+        examples=[LOG, {"poll": {"by": "last_update", "every": "rate(5 minutes)"}}],
+        json_schema_extra={"default": LOG},
     )
     delivery: Literal["stream", "firehose"] = Field(
         default="stream",

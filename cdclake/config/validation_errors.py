@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from cdclake.config.document import Document, Location
 from cdclake.config.model import PipelineFile
 from cdclake.config.problems import Problem, Refused, did_you_mean
+from cdclake.config.table_model import TableEntry
 
 _SECRET_WORDS = ("password", "passwd", "secret")
 NO_PASSWORDS = (
@@ -106,13 +107,23 @@ def _unknown_key(location: Location) -> tuple[str, str]:
     if any(word in key.lower() for word in _SECRET_WORDS):
         return message, NO_PASSWORDS
     known = _fields_at(location[:-1])
-    hint = did_you_mean(key, known)
-    if hint:
-        return message, hint
-    for section, field in PipelineFile.model_fields.items():
-        if _is_model(field.annotation) and key in _fields_at((section,)):
-            return message, f"did you mean `{section}.{key}`? move it under `{section}:`"
-    return message, f"use one of {', '.join(known)}"
+    hint = _another_place(key) or did_you_mean(key, known)
+    return message, hint or f"use one of {', '.join(known)}"
+
+
+def _another_place(key: str) -> str:
+    """Return where the file may have this key, and how to move it there; empty if nowhere."""
+    field = PipelineFile.model_fields.get(key)
+    if field is not None and not field.is_required():  # a section
+        return f"did you mean `{key}` at the top level? move it there"
+    places = {f"{s}.{key}": f"under `{s}:`" for s in _SECTIONS if key in _fields_at((s,))}
+    if key in TableEntry.model_fields:
+        places[f"tables.NAME.{key}"] = "under a table of `tables:`"
+    if not places:
+        return ""
+    where = " or ".join(f"`{place}`" for place in places)
+    move = "there" if len(places) > 1 else next(iter(places.values()))
+    return f"did you mean {where}? move it {move}"
 
 
 def _example_at(location: Location) -> str:
@@ -132,6 +143,13 @@ def _is_model(annotation: Any) -> bool:
 
 def _of_optional(annotation: Any) -> Any:
     return get_args(annotation)[0] if type(None) in get_args(annotation) else annotation
+
+
+_SECTIONS = tuple(
+    name
+    for name, field in PipelineFile.model_fields.items()
+    if _is_model(_of_optional(field.annotation))
+)
 
 
 def _fields_at(location: Location) -> list[str]:

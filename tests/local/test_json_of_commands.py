@@ -42,6 +42,7 @@ SLOW_QUERY = (
 ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "validate": [(0, ("FILE",))],
     "schema": [(0, ())],
+    "migrate": [(0, ("FILE",)), (2, ("SCRIPT",))],
     "init": [(0, ("-o", "WRITTEN")), (2, ("-o", "WRITTEN")), (0, ("--update", "WRITTEN"))],
     "new": [(2, ("Not a name",))],  # `tests/installed` makes a project from a database
     "plan": [(0, ("FILE",)), (2, ("SCRIPT",))],

@@ -70,6 +70,50 @@ def test_a_missing_file(run, tmp_path):
     assert (code, len(json.loads(out)["problems"])) == (2, 1)
 
 
+ENVIRONMENTS = (
+    "environments:\n  dev: {lake: {database: of_dev}, tables: {public.orders: {name: o}}}\n"
+    "  prod: {}\n"
+)
+
+
+def test_validate_describes_the_environment(run, pipeline):
+    pipeline.write_text(VALID + ENVIRONMENTS)
+    code, out, _ = run("validate", str(pipeline), "--environment", "dev", "--json")
+    shown = json.loads(out)
+    assert (code, shown["ok"], shown["problems"]) == (0, True, [])
+    assert shown["tables"] == [{"source": "public.orders", "table": "o"}]
+    assert "-> of_dev" in run("validate", str(pipeline), "--environment", "dev")[1]
+    assert "-> cdc_iceberg" in run("validate", str(pipeline), "--environment", "prod")[1]
+
+
+def test_validate_knows_the_environments_of_the_file(run, pipeline):
+    pipeline.write_text(VALID + ENVIRONMENTS)
+    code, out, _ = run("validate", str(pipeline), "--environment", "prd", "--json")
+    error = json.loads(out)["error"]
+    assert (code, error["message"]) == (2, f"{pipeline} has no environment 'prd'")
+    assert error["remedy"] == "did you mean 'prod'? The file declares: dev, prod"
+    code, out, _ = run("validate", str(pipeline), "--environment", "x", "--json")
+    assert (code, json.loads(out)["error"]["remedy"]) == (2, "the file declares: dev, prod")
+    pipeline.write_text(VALID)
+    _, out, _ = run("validate", str(pipeline), "--environment", "x", "--json")
+    assert json.loads(out)["error"]["remedy"] == "the file declares: none"
+
+
+@pytest.mark.parametrize("environment", ["dev", "prod"])
+def test_validate_lists_the_problems_of_every_environment(run, pipeline, environment):
+    pipeline.write_text(VALID + ENVIRONMENTS.replace("name: o", "name: O-1"))
+    code, out, _ = run("validate", str(pipeline), "--environment", environment, "--json")
+    assert code == 2
+    assert [problem["line"] for problem in json.loads(out)["problems"]] == [12]
+
+
+def test_validate_checks_the_environment_as_it_is_deployed(run, pipeline):
+    pipeline.write_text(VALID + "schedules: {apply: rate(1 minute)}\n" + ENVIRONMENTS)
+    assert run("validate", str(pipeline))[0] == 0
+    code, out, _ = run("validate", str(pipeline), "--environment", "prod")
+    assert (code, "starts a Glue job every 1 min" in out) == (2, True)
+
+
 def test_schema(run):
     code, out, _ = run("schema")
     assert code == 0
@@ -186,6 +230,24 @@ def test_as_a_process(pipeline):
 def test_the_version_is_that_of_the_project(run):
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     assert run("--version") == (0, f"cdclake {project['version']}\n", "")
+    for words in (["--version", "--json"], ["--json", "--version"]):
+        code, out, err = run(*words)
+        assert (code, err) == (0, "")
+        assert json.loads(out) == {"ok": True, "version": project["version"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (["--json", "validate", "p.yaml"], "write `cdclake validate --json`"),
+        (["--json"], "run `cdclake --help` for its arguments"),
+    ],
+)
+def test_json_before_a_command_is_refused_as_one_object(run, words, remedy):
+    code, out, err = run(*words)
+    assert (code, err) == (2, "")
+    error = json.loads(out)["error"]
+    assert (error["code"], error["remedy"]) == ("bad_input", remedy)
 
 
 def test_the_connector_of_an_existing_source_needs_no_host(run, tmp_path):

@@ -17,8 +17,14 @@ from tests.local.test_json_of_commands import ON_A_LAKE
 
 # By command: the arguments of calls that need no lake, each with its exit code.
 WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
-    "validate": [(0, ("FILE",)), (2, ("NOWHERE",)), (2, ("BROKEN",))],
+    "validate": [
+        (0, ("FILE",)),
+        (2, ("NOWHERE",)),
+        (2, ("BROKEN",)),
+        (2, ("FILE", "--environment", "dev")),
+    ],
     "schema": [(0, ()), (0, ("--doc", "new_columns")), (2, ("--doc", "new_colums"))],
+    "migrate": [(0, ("FILE",)), (2, ("NOWHERE",)), (2, ("BROKEN",)), (2, ("PSQL",))],
     "init": [
         (2, ("--update", "BROKEN", "--from-db", "postgresql://u:p@127.0.0.1:1/d")),
         (2, ()),

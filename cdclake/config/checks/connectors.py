@@ -95,7 +95,7 @@ def _check_tables(
         if table is None:
             hint = did_you_mean(name, spelled) or f"the file's tables are {', '.join(spelled)}"
             yield document.problem(at, f"the file has no table {name!r}", hint)
-        elif "capture" in table.entry:
+        elif table.is_polled:
             message = f"{name!r} is polled, so it has no topic"
             yield document.problem(at, message, "remove it here, or `capture:` from the table")
         elif entry.get("plugin") == ICEBERG_SINK and table.name:

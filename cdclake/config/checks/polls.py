@@ -17,10 +17,9 @@ _TIMES = ("timestamptz", "timestamp")
 def check_polls(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Refuse polls by a column that tells no change, and settings that only the log has."""
     for table in tables:
-        capture = table.entry.get("capture")
-        poll = capture.get("poll") if isinstance(capture, dict) else None
-        if not isinstance(poll, dict):
+        if not table.is_polled:
             continue
+        poll = document.mapping(*table.location, "capture", "poll")
         yield from _check_settings(document, table, poll)
         yield from _check_by(document, table, poll)
         yield from check_exact_columns(
@@ -30,7 +29,7 @@ def check_polls(document: Document, tables: Sequence[TableOutline]) -> Iterator[
 
 def check_deployed_polls(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Refuse a deployment whose tables are all polled: it has a connector and a cluster."""
-    if tables and all("capture" in table.entry for table in tables):
+    if tables and all(table.is_polled for table in tables):
         yield document.problem(
             ("tables",),
             "every table is polled, and a deployment needs one whose changes come from the log",

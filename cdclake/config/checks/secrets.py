@@ -32,12 +32,18 @@ def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterato
 
 
 def _is_free_form(location: Location) -> bool:
-    return location[0] == "aws" or (location[0], *location[2:3]) == ("environments", "aws")
+    return _in_section(location)[:1] == ("aws",)
 
 
 def _is_setting(location: Location) -> bool:
     """Check whether this is a connector's setting, which `check_connectors` checks."""
+    location = _in_section(location)
     return (*location[:1], *location[2:3]) == ("connectors", "settings")
+
+
+def _in_section(location: Location) -> Location:
+    """Return the location without the environment whose overlay it is in."""
+    return location[2:] if location[:1] == ("environments",) else location
 
 
 def _is_secret(key: str) -> bool:

@@ -40,8 +40,7 @@ def _check_rows(table: TableOutline) -> None:
     Such an update that follows a withheld one would get the value from before the withheld one, so
     that the lake showed a row that the source never had. Polls read whole rows.
     """
-    capture = table.entry.get("capture")
-    if isinstance(capture, dict) and "poll" in capture:
+    if table.is_polled:
         return
     spelling = table.entry.get("replica_identity")
     identity = try_parse(literals.parse_replica_identity, spelling)

@@ -32,6 +32,7 @@ tables:
     {more}
     capture: {{poll: {{{poll}}}}}
 """
+LOGGED = "columns: {id: bigint}, capture: log}"
 
 
 def written(folder: Path, *, poll: str = "by: changed", type: str = "timestamptz", more: str = ""):
@@ -57,6 +58,49 @@ def test_polled_tables_are_apart_from_those_of_the_log(tmp_path: Path) -> None:
     assert not any("city" in topic for topic in plan.topics)
     assert plan.table("public.city") == city
     assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_capture_log_is_the_default(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    default = load_plan(file)
+    file.write_text(file.read_text().replace("columns: {id: bigint}}", LOGGED))
+    assert load_plan(file) == default
+
+
+def test_a_table_from_the_log_has_its_settings_and_a_topic(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    logged = LOGGED.replace("log}", "log, state_freshness: 10, replica_identity: full}")
+    file.write_text(
+        file.read_text().replace("columns: {id: bigint}}", logged)
+        + "connectors: {copy: {class: io.example.Sink, plugin: p.zip, tables: [public.orders]}}\n"
+    )
+    assert find_problems(read_document(file), deployed=True) == []
+
+
+def test_a_deployment_needs_a_table_whose_capture_is_not_a_poll(tmp_path: Path) -> None:
+    file = written(tmp_path)
+    lines = [line for line in file.read_text().splitlines(True) if "public.orders" not in line]
+    file.write_text("".join(lines).replace("{poll: {by: changed}}", "log"))
+    assert find_problems(read_document(file), deployed=True) == []
+
+
+@pytest.mark.parametrize(
+    ("capture", "message", "remedy"),
+    [
+        ("logs", "invalid capture 'logs'", "`log`, or `{poll: {by: COLUMN}}`"),
+        ("poll", "invalid capture 'poll'", "`log`, or `{poll: {by: COLUMN}}`"),
+        ("{pol: {by: changed}}", "unknown key 'pol'", "did you mean 'poll'?"),
+        ("{}", "`poll` is missing", "add `poll:`"),
+    ],
+)
+def test_an_unknown_way_of_capture_is_refused(
+    tmp_path: Path, capture: str, message: str, remedy: str
+) -> None:
+    file = written(tmp_path)
+    file.write_text(file.read_text().replace("{poll: {by: changed}}", capture))
+    found = find_problems(read_document(file))
+    assert (15, True) in [(each.line, message in each.message) for each in found], found
+    assert any(remedy in each.remedy for each in found)
 
 
 def test_tables_of_one_schedule_are_polled_together(tmp_path: Path) -> None:

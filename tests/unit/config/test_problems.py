@@ -28,7 +28,26 @@ CASES = {
     "merge key": (top("<<: {}"), 2, 1, "merge keys", "write the keys out"),
     "unknown key": (top("strem: {}"), 2, 1, "unknown key 'strem'", "did you mean 'stream'?"),
     "unknown key below": (in_table("    zzz: red"), 6, 5, "unknown key", "use one of name"),
-    "key of a section": (top("history_days: 3"), 2, 1, "unknown key", "`lake.history_days`"),
+    "key of a section": (
+        top("history_days: 3"), 2, 1, "unknown key", "did you mean `lake.history_days`? move it under `lake:`",
+    ),
+    "key of the source": (top("snapshot: {mode: bulk}"), 2, 1, "'snapshot'", "`source.snapshot`"),
+    "key of a table": (
+        top("publish: {orders: {hudi: {}}}"), 2, 1, "unknown key 'publish'",
+        "did you mean `tables.NAME.publish`? move it under a table of `tables:`",
+    ),
+    "key of a table, like another": (top("delivery: firehose"), 2, 1, "'delivery'", "`tables.NAME.delivery`"),
+    "key of a section and of a table": (
+        top("checks: []"), 2, 1, "unknown key", "`schedules.checks` or `tables.NAME.checks`? move it there",
+    ),
+    "section below another": (
+        top("aws: {lake: {lake_formation: true}}"), 2, 7, "unknown key 'lake'",
+        "did you mean `lake` at the top level? move it there",
+    ),
+    "section below a table": (in_table("    derived: {}"), 6, 5, "'derived'", "at the top level?"),
+    "overlay of a table's key": (
+        top("environments: {dev: {publish: []}}"), 2, 22, "unknown key 'publish'", "`tables.NAME.publish`",
+    ),
     "password": (top("source_password: x"), 2, 1, "source_password", "CDCLAKE_SOURCE_DSN"),
     "missing": (replaced("name: shop\n", ""), 1, 1, "`name` is missing", "add `name:`"),
     "missing below": (replaced("{database: shop}", "{}"), 3, 1, "`database` is missing", "add"),
@@ -86,7 +105,37 @@ CASES = {
     "overlay": (
         top("environments: {dev: {stream: {trigger_seconds: 0}}}"), 2, 48, "cannot be 0", "equal",
     ),
-    "overlay of tables": (top("environments: {dev: {tables: {}}}"), 2, 22, "unknown key", "use one of"),
+    "overlay of no section": (
+        top("environments: {dev: {tabels: {}}}"), 2, 22, "unknown key 'tabels'", "did you mean 'tables'?",
+    ),
+    "overlay of a table": (
+        top("environments: {dev: {tables: {public.orders: {columns: {note: txet}}}}}"),
+        2, 63, "unknown type 'txet'", "write `enum`",
+    ),
+    "overlay's key of a table": (
+        top("environments: {dev: {tables: {public.orders: {aply: scheduled}}}}"),
+        2, 47, "unknown key 'aply'", "did you mean 'apply'?",
+    ),
+    "overlay adds half a table": (
+        top("environments: {dev: {tables: {public.x: {key: [id]}}}}"), 2, 31, "`columns` is missing", "add",
+    ),
+    "overlay's table meets another": (
+        top("environments: {dev: {tables: {public.orders: {partition_by: [day(at)]}}}}"),
+        2, 62, "'at'", "declare it",
+    ),
+    "overlay of derived": (
+        top("environments: {dev: {derived: {days: {sql: SELECT 1 FROM nothing, key: [day]}}}}"),
+        2, 44, "reads 'nothing'", "under `tables:`",
+    ),
+    "overlay of connectors": (
+        top("environments: {dev: {connectors: {lake: {plugin: iceberg-sink, tables: [public.order]}}}}"),
+        2, 73, "the file has no table 'public.order'", "'public.orders'",
+    ),
+    "overlay holds a password": (
+        top("environments: {dev: {connectors: {a: {plugin: p.zip, class: io.X, tables: [public.orders],"
+            " settings: {url: 'postgresql://u:secret@h/d'}}}}}"),
+        2, 108, "the setting 'url' holds a password", "Secrets Manager",
+    ),
     "overlay meets the rest": (
         top("environments: {dev: {lake: {format_version: 3}}}"), 2, 45, "Athena cannot", "readers",
     ),
@@ -234,9 +283,19 @@ def test_all_problems_come_at_once_and_in_order():
     assert all(part in message for part, (_, message) in zip(expected, found, strict=True))
 
 
-def test_a_mistake_in_an_overlay_is_reported_once():
-    text = last("environments: {a: {}, b: {}}\nstream: {mode: x}\n")
-    assert len(find_problems(parse_document(text))) == 1
+@pytest.mark.parametrize(
+    "text",
+    [
+        "environments: {a: {}, b: {}}\nstream: {mode: x}\n",
+        "environments: {a: {tables: {public.orders: {aply: x}}}}\n",
+        "environments: {a: {tables: []}}\n",
+        "environments: {a: {publish: []}}\n",
+        "environments: {a: {connectors: {c: {plugin: p.zip, class: io.X, tables: [public.orders],"
+        " settings: {url: 'postgresql://u:secret@h/d'}}}}}\n",
+    ],
+)
+def test_a_mistake_in_an_overlay_is_reported_once(text):
+    assert len(find_problems(parse_document(last(text)))) == 1
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,13 @@ def with_column(tmp_path: Path, column: str, rule: str, setting: str = "") -> li
 
 
 @pytest.mark.parametrize(
-    "setting", ["", "    replica_identity: default\n", "    replica_identity: index by_id\n"]
+    "setting",
+    [
+        "",
+        "    replica_identity: default\n",
+        "    replica_identity: index by_id\n",
+        "    capture: log\n",
+    ],
 )
 def test_only_whole_events_are_withheld(tmp_path: Path, setting: str) -> None:
     """After a withheld update, one that leaves a value out would bring back an older value."""

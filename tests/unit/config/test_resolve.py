@@ -12,6 +12,7 @@ import pytest
 
 from cdclake.config.deployment import load_deployment
 from cdclake.config.literals import parse_table_key
+from cdclake.config.model import Environment, PipelineFile
 from cdclake.config.problems import InvalidPipeline, Refused
 from cdclake.config.resolve import find_problems, load_file, load_plan
 from cdclake.config.schedule import parse_schedule, shortest_minutes
@@ -152,6 +153,40 @@ def test_an_environment_is_merged_over_the_file(tmp_path):
     assert (plan.trigger_seconds, plan.mode, plan.source_database) == (5, "scheduled", "p")
     with pytest.raises(InputError, match="did you mean 'prod'"):
         full_plan(tmp_path, "prd")
+
+
+TABLES_OF_DEV = """\
+derived: {days: {sql: SELECT order_id AS id FROM orders_current, key: [id]}}
+connectors: {sink: {plugin: iceberg-sink, tables: [public.orders], settings: {a: "1"}}}
+environments:
+  dev:
+    tables:
+      public.orders: {apply: scheduled, columns: {note: {type: text, mask: hash}}}
+      public.extra: {key: [id], columns: {id: bigint}, capture: log}
+    derived:
+      days: {schedule: rate(1 day)}
+      more: {sql: SELECT id FROM extra_current, key: [id]}
+    connectors: {sink: {settings: {b: "2"}}}
+"""
+
+
+def test_every_section_is_merged_over_the_file(tmp_path):
+    path = write(tmp_path, VALID + TABLES_OF_DEV)
+    plain, dev = load_plan(path), load_plan(path, "dev")
+    assert plain == load_plan(write(tmp_path, VALID + TABLES_OF_DEV.split("environments:")[0]))
+    orders, extra = dev.tables
+    assert (orders.key, orders.apply, extra.name) == (("order_id",), "scheduled", "extra")
+    assert [(c.name, c.mask) for c in orders.columns][:2] == [("order_id", None), ("note", "hash")]
+    assert {each.name: each.schedule for each in dev.derived}.keys() == {"days", "more"}
+    assert dev.derived[0].schedule == "rate(1 day)" != plain.derived[0].schedule
+    [sink] = dev.connectors
+    assert sink.tables == plain.connectors[0].tables
+    assert {"a": "1", "b": "2"}.items() <= dict(sink.settings).items()
+
+
+def test_an_environment_overlays_every_section():
+    sections = PipelineFile.model_fields.keys() - {"version", "name", "environments"}
+    assert Environment.model_fields.keys() == sections
 
 
 def test_a_deployment_is_the_plan_and_the_sizes_of_its_environment(tmp_path):

@@ -57,6 +57,15 @@ def test_lines_are_those_of_the_file_as_it_is_now(tmp_path: Path) -> None:
     assert Lines(str(tmp_path / "moved.yaml")).of(declared(), "note") is None
 
 
+def test_a_line_of_an_environment_is_that_of_its_overlay(tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.yaml"
+    overlay = "{columns: {note: {type: text, mask: hash}}}"
+    file.write_text(f"{VALID}environments:\n  dev:\n    tables:\n      public.orders: {overlay}\n")
+    lines = Lines(str(file), "dev")
+    assert (lines.of(declared(), "note"), lines.of(declared(), "placed_at")) == (14, 10)
+    assert Lines(str(file)).of(declared(), "note") == 9
+
+
 def test_status_shows_line_gap_and_changes() -> None:
     change = {"line": 9, "message": "column 'x' is new", "remedy": "write it"}
     table = {
