@@ -39,7 +39,8 @@ class FailedRecords:
     def remove(self, prefixes: Iterable[str]) -> int:
         """Remove the records from all objects, and older versions with some of them.
 
-        Their lines become empty: the quarantine refers to the others by their numbers. Returns how many records the newest versions had.
+        Their lines become empty: the quarantine refers to the others by their numbers. Returns how
+        many records the newest versions had.
         """
         removed = 0
         for prefix in prefixes:
