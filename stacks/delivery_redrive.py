@@ -102,6 +102,7 @@ class DeliveryRedrive(Construct):
             environment={"BUCKET": state.name, "PREFIX": prefix, **erasures.environment},
             grants=[
                 *firehose_grants.moves_failed(state, stream.error_prefix),
+                firehose_grants.deletes_erased(state, stream.error_prefix),
                 through_s3(self._ground.key_arn),
                 *erasures.grants,
                 Grant(

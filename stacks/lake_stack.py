@@ -9,7 +9,7 @@ from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
 from cdclake import naming
-from cdclake.config.deployment import Deployment
+from cdclake.config.deployment import RESTORABLE_DAYS, Deployment
 from cdclake.control_objects import FORGETS
 from cdclake.redrive.objects import failed_prefixes
 from cdclake.stacks.constructs import job_grants
@@ -26,9 +26,6 @@ from cdclake.stacks.constructs.lake_bucket import (
 )
 from cdclake.stacks.constructs.lake_formation import RegisteredLocation
 from cdclake.stacks.pipeline_stack import PipelineStack
-
-# A file deleted by mistake can be restored; Iceberg itself keeps older snapshots.
-_RESTORABLE_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +138,7 @@ class LakeStack(PipelineStack):
             self,
             "Warehouse",
             access_log=access_log.name,
-            restorable_days=_RESTORABLE_DAYS,
+            restorable_days=RESTORABLE_DAYS,
             moved=INTELLIGENT_TIERING if classes.warehouse == "intelligent_tiering" else (),
             ground=ground,
         )
@@ -151,7 +148,7 @@ class LakeStack(PipelineStack):
             self,
             "State",
             access_log=access_log.name,
-            restorable_days=_RESTORABLE_DAYS,
+            restorable_days=RESTORABLE_DAYS,
             folders=[
                 *(expiring_folder(p, deployment.aws.failed_days, classes.failed) for p in prefixes),
                 overwritten_folder(naming.CHECKPOINT_PREFIX),

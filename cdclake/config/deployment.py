@@ -14,6 +14,9 @@ from cdclake.config.yaml_reader import read_document
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan
 
+# How long the buckets keep versions of deleted and overwritten objects. A file deleted by mistake
+# can be restored; Iceberg itself keeps older snapshots.
+RESTORABLE_DAYS = 7
 _TRIAL_SCHEDULE = "rate(1 hour)"
 
 

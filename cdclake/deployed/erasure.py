@@ -53,7 +53,7 @@ def erase(
         error = report["error"]
         failed = _ERRORS.get(error["code"], ComponentFailed)
         raise failed(error["message"], error["remedy"])
-    return {**report, "remaining": [*report["remaining"], *places_of(job.deployment)]}
+    return {**report, "remaining": [*report["remaining"], *places_of(job.deployment, table)]}
 
 
 @contextmanager

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdclake.config.aws_model import CreatedSource
-from cdclake.config.deployment import Deployment
+from cdclake.config.deployment import RESTORABLE_DAYS, Deployment
+from cdclake.plan import Table
 
 
-def places_of(deployment: Deployment) -> list[dict[str, str]]:
-    """Return the places, in the form of the report of `forget`."""
-    return [{"where": where, "until": until} for where, until in _places(deployment)]
+def places_of(deployment: Deployment, table: Table) -> list[dict[str, str]]:
+    """Return the places of the table's rows, in the form of the report of `forget`."""
+    return [{"where": where, "until": until} for where, until in _places(deployment, table)]
 
 
-def _places(deployment: Deployment) -> Iterator[tuple[str, str]]:
+def _places(deployment: Deployment, table: Table) -> Iterator[tuple[str, str]]:
     aws = deployment.aws
+    if table.delivery == "firehose":
+        until = f"{RESTORABLE_DAYS} days after that run, or this command again"
+        yield "versions of files that a later run of apply_changes deletes", until
     yield "CloudWatch's logs of jobs, connector and database", f"{aws.log_days} days after each"
     yield "S3's access logs, which have names of objects", f"{aws.log_days} days after each"
     yield "results of queries in Athena", f"{aws.query.result_days} days after each"

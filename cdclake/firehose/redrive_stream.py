@@ -5,6 +5,8 @@ A stream that reads Kafka accepts no direct puts, so each pipeline has a separat
 
 from __future__ import annotations
 
+import math
+
 from cdclake import naming
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan, Table
@@ -44,3 +46,8 @@ def lateness_seconds(plan: Plan, table: Table) -> int:
     if not streams or redrive is None:
         return 0
     return max(each.lateness_seconds for each in (*streams, redrive))
+
+
+def lateness_minutes(plan: Plan, table: Table) -> int:
+    """Return the same time for a reader, in minutes and not less."""
+    return math.ceil(lateness_seconds(plan, table) / 60)

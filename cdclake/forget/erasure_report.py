@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cdclake.plan import Table
+from cdclake.firehose.redrive_stream import lateness_minutes
+from cdclake.plan import Plan, Table
 from cdclake.trace.stored_report import places_outside
 
 _PLACES = ("stored", "elsewhere")
 
 
-def places_left(table: Table) -> list[dict[str, str]]:
+def places_left(plan: Plan, table: Table) -> list[dict[str, str]]:
     """Return the places that may have the rows after an erasure, and until when."""
     copies = {"where": "copies that others made of the lake's tables", "until": "deleted there"}
-    return [*places_outside(table), copies]
+    return [*places_outside(plan, table), *_late_failures(plan, table), copies]
+
+
+def _late_failures(plan: Plan, table: Table) -> Iterator[dict[str, str]]:
+    """Yield the failed records that Firehose has yet to write, which the erasure cannot remove."""
+    if table.delivery == "firehose":
+        folder, minutes = plan.deliveries[0].error_prefix, lateness_minutes(plan, table)
+        yield {
+            "where": f"failed records that Firehose writes below {folder}/ later",
+            "until": f"`cdclake redrive` or this command again, in {minutes} minutes or later",
+        }
 
 
 def erasure_lines(report: Mapping[str, Any]) -> Iterator[str]:

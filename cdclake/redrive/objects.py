@@ -7,8 +7,9 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from tempfile import TemporaryFile
 from typing import IO, Any, Literal, NamedTuple, cast
 
 from cdclake import naming
@@ -86,10 +87,12 @@ class FailedObjects:
             stored = self._s3.get_object(Bucket=self._bucket, Key=failed.key)
         except self._s3.exceptions.NoSuchKey:
             return
+        yield from (line for line in self._every_line(failed, stored) if line.text.strip())
+
+    def _every_line(self, failed: FailedObject, stored: Mapping[str, Any]) -> Iterator[Line]:
         address = self.address(_redriven(failed))
         for number, text in enumerate(_unpacked(stored["Body"]), 1):
-            if text.strip():
-                yield Line(failed.kind, failed.stream, address, number, text.rstrip(b"\n"))
+            yield Line(failed.kind, failed.stream, address, number, text.rstrip(b"\n"))
 
     def address(self, key: str) -> str:
         """Return the address of an object in the bucket."""
@@ -100,16 +103,60 @@ class FailedObjects:
 
         Return the key of the latter, if any. The move can be repeated after a crash.
         """
-        kept, rest_key = b"".join(line + b"\n" for line in rest), None
-        if kept:
-            rest_key = failed.key + REST
-            self._s3.put_object(Bucket=self._bucket, Key=rest_key, Body=kept)
+        rest_key = self._keep(failed, rest)
         source = {"Bucket": self._bucket, "Key": failed.key}
         try:
             self._s3.copy_object(Bucket=self._bucket, Key=_redriven(failed), CopySource=source)
         except self._s3.exceptions.NoSuchKey:  # another run has moved it
             return rest_key
-        self._s3.delete_object(Bucket=self._bucket, Key=failed.key)
+        self._s3.delete_object(**source)
+        return rest_key
+
+    def move_without(
+        self, failed: FailedObject, rest: Iterable[bytes], is_left_out: Callable[[Line], bool]
+    ) -> str | None:
+        """Do the same, but leave lines out, and delete the version that has them.
+
+        The others keep their numbers, by which the quarantine refers to them.
+        """
+        rest_key = self._keep(failed, rest)
+        place = {"Bucket": self._bucket, "Key": failed.key}
+        try:
+            stored = self._s3.get_object(**place)
+        except self._s3.exceptions.NoSuchKey:  # another run has moved it
+            return rest_key
+        with TemporaryFile() as file:  # an object may be larger than a function's memory
+            if self._write_others(failed, stored, is_left_out, into=file):
+                file.seek(0)
+                self._s3.put_object(Bucket=self._bucket, Key=_redriven(failed), Body=file)
+        version = {"VersionId": stored["VersionId"]} if "VersionId" in stored else {}
+        self._s3.delete_object(**place, **version)
+        return rest_key
+
+    def _write_others(
+        self,
+        failed: FailedObject,
+        stored: Mapping[str, Any],
+        is_left_out: Callable[[Line], bool],
+        *,
+        into: IO[bytes],
+    ) -> bool:
+        """Write the lines, compressed, an empty one for each left out; return if any is written."""
+        is_any = False
+        with gzip.open(into, "wb") as packed:
+            for line in self._every_line(failed, stored):
+                is_kept = bool(line.text.strip()) and not is_left_out(line)
+                is_any = is_any or is_kept
+                packed.write(line.text + b"\n" if is_kept else b"\n")
+        return is_any
+
+    def _keep(self, failed: FailedObject, rest: Iterable[bytes]) -> str | None:
+        """Write the lines into an object next to the failed one; return its key, None for none."""
+        kept = b"".join(line + b"\n" for line in rest)
+        if not kept:
+            return None
+        rest_key = failed.key + REST
+        self._s3.put_object(Bucket=self._bucket, Key=rest_key, Body=kept)
         return rest_key
 
 

@@ -92,6 +92,16 @@ class Redrive:
             )
             return self._quarantined(line, raw, reason, now)
 
+    def is_erased(self, line: Line) -> bool:
+        """Return whether the key of the line's record was erased after it, as `route` decides."""
+        try:
+            self._check_erased(raw_data(line.text), self._tables.get(line.stream), self._erased())
+        except ValueError:
+            return False
+        except ErasedEvent:
+            return True
+        return False
+
     def _check_erased(self, raw: bytes, tables: Collection[str] | None, erased: Erased) -> None:
         """Raise ErasedEvent if the record's key was erased after it.
 

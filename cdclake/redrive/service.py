@@ -4,7 +4,8 @@ A page reads objects under the error prefix, decodes their records with the curr
 the rows into the redrive stream: a record that can be decoded goes to its changelog, any other to
 quarantine. An object moves to `redriven/` once Firehose has accepted all of its rows. If a run
 stops before that, the object stays where it was and the next run puts the same rows again, which
-readers of changelogs and quarantine deduplicate.
+readers of changelogs and quarantine deduplicate. Records of erased keys are neither put nor moved:
+they leave with the object.
 
 A record that is too large to be put stays under the error prefix.
 """
@@ -106,12 +107,12 @@ class RedriveService:
     ) -> None:
         """Put all rows of an object, and move it once they are accepted."""
         too_large: list[bytes] = []
-        is_done = False
+        is_done = has_erased = False
         for line in self._objects.lines(failed):
             try:
                 routed = self._redrive.route(line, self._now_us())
             except ErasedEvent:
-                routed = None
+                routed, has_erased = None, True
                 result.erased += 1
             record = routed.record() if routed is not None else b""
             if len(record) > MAX_RECORD_BYTES:
@@ -125,6 +126,11 @@ class RedriveService:
         result.objects += 1
         key = failed.key
         if (is_done or not too_large) and not dry_run:
-            key = self._objects.move(failed, too_large) or key
+            key = self._move(failed, too_large, has_erased=has_erased) or key
         if too_large:
             result.too_large[self._objects.address(key)] = len(too_large)
+
+    def _move(self, failed: FailedObject, rest: list[bytes], *, has_erased: bool) -> str | None:
+        if has_erased:
+            return self._objects.move_without(failed, rest, self._redrive.is_erased)
+        return self._objects.move(failed, rest)

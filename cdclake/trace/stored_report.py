@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cdclake.debezium.topics import RETENTION_DAYS
-from cdclake.plan import Table
+from cdclake.firehose.redrive_stream import lateness_minutes
+from cdclake.plan import Plan, Table
 from cdclake.trace.trace_facts import TraceFacts
 
 
@@ -25,7 +26,7 @@ def row_values(facts: TraceFacts) -> list[tuple[str, str]]:
     return sorted(values)
 
 
-def places_outside(table: Table) -> list[dict[str, str]]:
+def places_outside(plan: Plan, table: Table) -> list[dict[str, str]]:
     """Return the places that the search does not read, each with the end of what it keeps."""
     places = [
         (f"{table.schema}.{table.table} in the source, its WAL and its backups", "deleted there"),
@@ -35,7 +36,7 @@ def places_outside(table: Table) -> list[dict[str, str]]:
         kept = f"{RETENTION_DAYS} days after each event"
         places.insert(0, (f"Kafka's topic {table.topic}", kept))
     if table.delivery == "firehose":
-        until = "a run of apply_changes after two hours"
+        until = f"a run of apply_changes in {lateness_minutes(plan, table)} minutes or later"
         places.append(("Firehose's buffers and repeated appends", until))
     return [{"where": where, "until": until} for where, until in places]
 

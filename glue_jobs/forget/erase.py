@@ -188,7 +188,7 @@ class Erasure:
             "stored": left,
             "elsewhere": elsewhere,
             "shared": shared,
-            "remaining": places_left(self.table),
+            "remaining": places_left(self.lake.plan, self.table),
         }
 
 

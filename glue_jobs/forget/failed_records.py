@@ -39,7 +39,8 @@ class FailedRecords:
     def remove(self, prefixes: Iterable[str]) -> int:
         """Remove the records from all objects, and older versions with some of them.
 
-        Returns how many records the newest versions had.
+        Their lines become empty: the quarantine refers to the others by their numbers. Returns how
+        many records the newest versions had.
         """
         removed = 0
         for prefix in prefixes:
@@ -56,14 +57,15 @@ class FailedRecords:
             return 0
         plain = gzip.decompress(content) if content.startswith(_GZIP) else content
         lines = plain.splitlines(keepends=True)
-        kept = [line for line in lines if not self._is_erased(line)]
-        if len(kept) == len(lines):
+        erased = [self._is_erased(line) for line in lines]
+        if not any(erased):
             return 0
-        if version.is_newest and kept:
-            self.s3.put_object(**place, Body=b"".join(kept))
-        if not version.is_newest or not kept or version.identity:
+        kept = b"".join(b"\n" if gone else line for line, gone in zip(lines, erased, strict=True))
+        if version.is_newest and kept.strip():
+            self.s3.put_object(**place, Body=kept)
+        if not version.is_newest or not kept.strip() or version.identity:
             self.s3.delete_object(**place, **version.identity)
-        return len(lines) - len(kept) if version.is_newest else 0
+        return sum(erased) if version.is_newest else 0
 
     def _is_erased(self, line: bytes) -> bool:
         try:

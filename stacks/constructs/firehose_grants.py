@@ -15,6 +15,7 @@ from cdclake.redrive.objects import KINDS
 from cdclake.stacks.constructs.grant import Grant, on_tables
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 
+_MADE_UP = "failed records by day, in objects with names that Firehose generates"
 _OBJECTS = ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject"]
 
 
@@ -53,19 +54,28 @@ def keeps_failed(state: BucketReference, folder: str) -> list[Grant]:
 
 def moves_failed(state: BucketReference, folder: str) -> list[Grant]:
     """Allow reading and moving failed records, and storing those that cannot be put again."""
-    made_up = "failed records by day, in objects with names that Firehose generates"
-    failed = [f"{state.arn}/{folder}/{kind}/*" for kind in KINDS]
     return [
         Grant(actions=["s3:ListBucket"], on=[state.arn]),
         Grant(
-            actions=["s3:DeleteObject", "s3:GetObject", "s3:PutObject"], on=failed, because=made_up
+            actions=["s3:DeleteObject", "s3:GetObject", "s3:PutObject"],
+            on=_failed(state, folder),
+            because=_MADE_UP,
         ),
         Grant(
             actions=["s3:PutObject"],
             on=[f"{state.arn}/{naming.redriven_prefix(folder)}*"],
-            because=made_up,
+            because=_MADE_UP,
         ),
     ]
+
+
+def deletes_erased(state: BucketReference, folder: str) -> Grant:
+    """Allow deleting failed records for good: a deleted object keeps its versions for days."""
+    return Grant(actions=["s3:DeleteObjectVersion"], on=_failed(state, folder), because=_MADE_UP)
+
+
+def _failed(state: BucketReference, folder: str) -> list[str]:
+    return [f"{state.arn}/{folder}/{kind}/*" for kind in KINDS]
 
 
 def calls(function_arn: str) -> Grant:

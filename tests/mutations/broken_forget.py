@@ -12,6 +12,7 @@ _REDRIVE_TESTS = ("tests/unit/deployed/test_erased_redrive.py",)
 _FAILED_TESTS = ("tests/unit/deployed/test_failed_records.py",)
 _ERASED_ROWS, _DELIVERED = "cdclake/firehose/erased_rows.py", "cdclake/firehose/rows.py"
 _ROUTED, _FAILED = "cdclake/redrive/routed_rows.py", "cdclake/redrive/failed_events.py"
+_SERVICE, _OBJECTS = "cdclake/redrive/service.py", "cdclake/redrive/objects.py"
 _RECORDS = "glue_jobs/forget/failed_records.py"
 _JOB = "glue_jobs/forget/forget_job.py"
 _REMOVAL = "glue_jobs/maintenance/complete_removal.py"
@@ -119,6 +120,22 @@ FORGET = (
         "a redrive goes on without the register",
         _REDRIVE_TESTS,
         ((_ROUTED, "erased = self._erased()", "erased = {}"),),
+    ),
+    Mutation(
+        "a redrive keeps records of erased keys in what it moves",
+        _REDRIVE_TESTS,
+        ((_SERVICE, "        if has_erased:\n", "        if False:\n"),),
+    ),
+    Mutation(
+        "a redrive keeps the version that has records of erased keys",
+        _REDRIVE_TESTS,
+        (
+            (
+                _OBJECTS,
+                "self._s3.delete_object(**place, **version)",
+                "self._s3.delete_object(**place)",
+            ),
+        ),
     ),
     Mutation(
         "failed records of erased keys stay",

@@ -35,7 +35,9 @@ CALLS: Mapping[str, frozenset[str]] = {
         {"s3:CopyObject", "kafka:GetBootstrapBrokers", "ec2:DescribeSubnets", "glue:GetTable"}
     ),
     "firehose_changes": _READS_ERASURES,
-    "firehose_redrive": _MOVES | _READS_ERASURES | {"firehose:PutRecordBatch"},
+    "firehose_redrive": (
+        _MOVES | _READS_ERASURES | {"s3:DeleteObjectVersion", "firehose:PutRecordBatch"}
+    ),
     "firehose_redrive_puts": _MOVES | {"firehose:PutRecordBatch", "kinesis:PutRecords"},
     "prepare_source": frozenset(
         {"s3:GetObject", "s3:PutObject", "secretsmanager:GetSecretValue"}
@@ -57,12 +59,15 @@ def checked(client: Any) -> Any:
     return client
 
 
-def check_call(model: Any, **_: Any) -> None:
+def check_call(model: Any, params: Mapping[str, Any], **_: Any) -> None:
     """Handle botocore's `before-parameter-build`: note a function's call, if it is listed.
 
-    Raises UnlistedCall for one that is not.
+    One for a version of an object is another action of IAM, whose name it gets. Raises UnlistedCall
+    for one that is not listed.
     """
-    call, function = f"{model.service_model.service_name}:{model.name}", _calling()
+    of_version = "Version" if "VersionId" in params else ""
+    call = f"{model.service_model.service_name}:{model.name}{of_version}"
+    function = _calling()
     if function is None:
         return
     MADE.add((function, call))

@@ -148,7 +148,8 @@ def test_the_redrive_may_move_failed_objects_and_put_into_its_streams_only(varia
         assert allows(role, action, resource), (action, resource)
     assert allows(role, *kms, **through["kinesis"]) and allows(role, *kms, **through["s3"])
     for action, resource in (
-        ("s3:DeleteObject", aside), ("s3:GetObject", f"{state}/control/stream.json"),
+        ("s3:DeleteObject", aside), ("s3:DeleteObjectVersion", failed),
+        ("s3:GetObject", f"{state}/control/stream.json"),
         ("firehose:PutRecordBatch", f"{firehose}/shop-visits"),
         ("firehose:PutRecordBatch", f"{firehose}/shop-cdclake.redrive"),
         ("firehose:DeleteDeliveryStream", f"{firehose}/shop-clicks"),

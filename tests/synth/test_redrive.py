@@ -30,6 +30,7 @@ MAY: dict[str, list[Call]] = {
         ("s3:ListBucket", STATE),
         ("s3:GetObject", FAILED),
         ("s3:DeleteObject", FAILED),
+        ("s3:DeleteObjectVersion", FAILED),
         ("s3:PutObject", f"{STATE}/firehose/processing-failed/2026/11/22/a-rest"),
         ("s3:PutObject", ASIDE),
         ("kms:Decrypt", KEY, S3),
@@ -48,6 +49,9 @@ MAY: dict[str, list[Call]] = {
 }
 NOBODY: list[Call] = [
     ("s3:DeleteObject", ASIDE),
+    ("s3:DeleteObjectVersion", ASIDE),
+    ("s3:DeleteObjectVersion", f"{STATE}/control/erasures/events.json"),
+    ("s3:GetObjectVersion", FAILED),
     ("s3:PutObject", f"{STATE}/control/stream.json"),
     ("s3:GetObject", f"{STATE}/control/stream.json"),
     ("s3:PutObject", f"{STATE}/control/erasures/events.json"),

@@ -80,4 +80,4 @@ def _objects(s3: Any, bucket: str, prefix: str, name: str) -> list[dict[str, Any
 
 def _lines(s3: Any, bucket: str, entry: dict[str, Any]) -> list[bytes]:
     body: bytes = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
-    return body.splitlines()
+    return [line for line in body.splitlines() if line]  # an erased record leaves an empty one

@@ -30,7 +30,7 @@ def stored_row(lake: LocalLake, facts: TraceFacts) -> dict[str, Any]:
         found = sorted(search_lake(lake, SoughtValues(values), own))
     return {
         "stored": [place.to_json() for place in found],
-        "remaining": places_outside(facts.table),
+        "remaining": places_outside(lake.plan, facts.table),
     }
 
 

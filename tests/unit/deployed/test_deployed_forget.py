@@ -120,6 +120,20 @@ def test_keys_go_by_an_object_that_the_run_deletes_with_its_versions(
     assert any("CloudWatch" in where for where in until)
 
 
+@pytest.mark.parametrize("table", ["orders", "events"])
+def test_versions_that_a_later_run_leaves_are_named(
+    run: Run, s3: Any, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    """A run of `apply_changes` may delete objects, and none of their versions."""
+    job_runs(monkeypatch, DONE)
+    _, out, _ = run(table, "4711", "--yes")
+    until = {place["where"]: place["until"] for place in json.loads(out)["remaining"]}
+    [*kept] = (until[where] for where in until if "versions of files" in where)
+    assert [text.partition(",")[0] for text in kept] == (
+        ["7 days after that run"] if table == "events" else []
+    )
+
+
 def test_values_that_are_left_are_the_exit_code(
     run: Run, s3: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from botocore.exceptions import ClientError
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.firehose.erased_rows import RecentRegister
+from cdclake.jobs.erasure.stored_objects import ObjectVersion, object_versions
 from cdclake.redrive.routed_rows import RoutedRow
 from tests.unit.deployed.erasing import (
     SECRET,
@@ -25,11 +27,14 @@ from tests.unit.deployed.erasing import (
     with_plan,
 )
 from tests.unit.deployed.redriving import (
+    BUCKET,
     NOW,
     Stream,
     as_json,
+    body,
     events,
     fail,
+    keys,
     plan,
     redrive,
     rows,
@@ -164,6 +169,127 @@ def test_too_large_rows_of_erased_keys_do_not_stay(
     erased = in_memory(PLAIN, {CHANGED: above(GONE)})
     answer = redrive(stream, erased=lambda: erased)
     assert (answer["dropped"], answer["too_large"], waiting()) == (len(GONE), {}, [])
+
+
+def versions() -> list[ObjectVersion]:
+    """Every version and delete marker of the bucket, which has versions from the first call on."""
+    s3 = boto3.client("s3")
+    s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    return list(object_versions(s3, BUCKET))
+
+
+def plain(key: str) -> bytes:
+    content = body(key)
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+
+
+def records(key: str) -> dict[int, bytes]:
+    """The records of an object, by the numbers of their lines."""
+    lines = enumerate(plain(key).splitlines(), 1)
+    return {number: base64.b64decode(json.loads(line)["rawData"]) for number, line in lines if line}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_object_moves_without_its_rows_of_erased_keys(stream: Stream, packed: bool) -> None:
+    versions()
+    given = as_json([*MADE, without(MADE[-1], "note")])
+    fail("iceberg-failed", "plain", given)
+    if packed:
+        [version], [key] = versions(), waiting()
+        compressed = gzip.compress(body(key))
+        boto3.client("s3").delete_object(Bucket=BUCKET, Key=key, VersionId=version.version)
+        boto3.client("s3").put_object(Bucket=BUCKET, Key=key, Body=compressed)
+    erased = in_memory(PLAIN, {CHANGED: above(GONE)})
+    redrive(stream, dry_run=True, erased=lambda: erased)
+    assert [records(version.key) for version in versions()] == [dict(enumerate(given, 1))]
+    redrive(stream, erased=lambda: erased)
+    [left] = versions()
+    assert "/redriven/" in left.key
+    gone = {number for number, raw in enumerate(given, 1) if json.loads(raw)["id"] == CHANGED[0]}
+    assert len(gone) == len(GONE)
+    assert records(left.key) == {n: raw for n, raw in enumerate(given, 1) if n not in gone}
+    [quarantined] = stream.rows(naming.QUARANTINE)
+    assert quarantined["topic"] == f"s3://{BUCKET}/{left.key}"
+    assert records(left.key)[quarantined["offset"]] == given[-1]
+
+
+def test_an_object_with_rows_of_erased_keys_alone_leaves(stream: Stream) -> None:
+    versions()
+    fail("iceberg-failed", "plain", as_json(GONE))
+    erased = in_memory(PLAIN, {CHANGED: above(GONE)})
+    redrive(stream, erased=lambda: erased)
+    assert versions() == []
+
+
+def test_an_object_without_such_rows_moves_as_it_is(stream: Stream) -> None:
+    fail("iceberg-failed", "plain", as_json(KEPT))
+    [key] = waiting()
+    content = body(key)
+    erased = in_memory(PLAIN, {CHANGED: above(GONE)})
+    redrive(stream, erased=lambda: erased)
+    assert [body(moved) for moved in keys()] == [content]
+
+
+def test_what_is_too_large_stays_without_rows_of_erased_keys(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions()
+    fail("iceberg-failed", "plain", as_json(MADE))
+    [key] = waiting()
+    monkeypatch.setattr("cdclake.redrive.service.MAX_RECORD_BYTES", 1)
+    erased = in_memory(PLAIN, {CHANGED: above(GONE)})
+    answer = redrive(stream, erased=lambda: erased)
+    rest, redriven = f"{key}-rest", key.replace("firehose/", "firehose/redriven/")
+    assert answer["too_large"] == {f"s3://{BUCKET}/{rest}": len(KEPT)}
+    assert [version.key for version in versions()] == [rest, redriven]
+    assert [*records(rest).values()] == [*records(redriven).values()] == as_json(KEPT)
+
+
+@pytest.mark.parametrize("step", ["put_object", "delete_object"])
+@pytest.mark.parametrize("before", [True, False])
+def test_a_crash_leaves_what_the_next_redrive_completes(
+    stream: Stream, step: str, before: bool
+) -> None:
+    versions()
+    fail("iceberg-failed", "plain", as_json(MADE))
+    crashing = boto3.client("s3")
+    real = getattr(crashing, step)
+
+    def crash(**given: Any) -> None:
+        if not before:
+            real(**given)
+        raise RuntimeError("killed")
+
+    setattr(crashing, step, crash)
+    erased = in_memory(PLAIN, {CHANGED: above(GONE)})
+    with pytest.raises(RuntimeError, match="killed"):
+        redrive(stream, s3=crashing, erased=lambda: erased)
+    kept = [[*records(key).values()] for key in keys()]
+    assert as_json(KEPT) in kept or kept == [as_json(MADE)]
+    redrive(stream, erased=lambda: erased)
+    assert waiting() == []
+    assert {tuple(records(version.key).values()) for version in versions()} == {
+        tuple(as_json(KEPT))
+    }
+    assert {*put(stream)} == {*lsns(KEPT)}
+
+
+def test_an_object_that_another_run_has_moved_is_no_error(stream: Stream) -> None:
+    fail("iceberg-failed", "plain", as_json(MADE))
+    [key] = waiting()
+    racing = boto3.client("s3")
+    real, reads = racing.get_object, list[str]()
+
+    def get(**given: Any) -> Any:
+        reads.append(given["Key"])
+        if reads == [key, key]:
+            boto3.client("s3").delete_object(Bucket=BUCKET, Key=key)
+        return real(**given)
+
+    racing.get_object = get
+    erased = in_memory(PLAIN, {CHANGED: above(GONE)})
+    redrive(stream, s3=racing, erased=lambda: erased)
+    assert (reads, keys()) == ([key, key], [])
 
 
 def test_without_the_register_nothing_is_put_or_moved(stream: Stream) -> None:

@@ -16,11 +16,13 @@ from cdclake.erasures import ErasedKeys
 from cdclake.firehose.rows import encode
 from cdclake.jobs.erasure.stored_objects import object_versions
 from cdclake.jobs.forget.failed_records import FailedRecords, prefixes_of
+from cdclake.local.firehose.failed import failed_records
 from cdclake.redrive.failed_events import FailedEvents
 from cdclake.redrive.routed_rows import RoutedRow
 from tests.unit.deployed.erasing import in_memory
 from tests.unit.deployed.redriving import (
     BUCKET,
+    PREFIX,
     Stream,
     as_json,
     body,
@@ -51,7 +53,7 @@ def remove(keys_: Mapping[str, ErasedKeys]) -> int:
 def lines(key: str) -> list[bytes]:
     content = body(key)
     plain = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    return [base64.b64decode(json.loads(line)["rawData"]) for line in plain.splitlines()]
+    return [base64.b64decode(json.loads(line)["rawData"]) for line in plain.splitlines() if line]
 
 
 def number(row: dict[str, Any]) -> Any:
@@ -76,6 +78,22 @@ def test_events_rows_and_wrapped_rows_leave_and_all_others_stay() -> None:
     assert [event for event in found if event is not None and event.key == [chosen]] == []
     assert len(left) == 3 * len(others) + 1 and b"no event" in left
     assert remove(erased(chosen)) == 0
+
+
+def test_the_records_that_stay_keep_their_lines_and_are_counted() -> None:
+    """The quarantine names a record by its object and its line, also after a second redrive."""
+    made = rows(TABLE.name)
+    fail("iceberg-failed", TABLE.name, as_json(made))
+    [key] = keys()
+    before = body(key).splitlines()
+    assert 0 < remove(erased(number(made[0]))) < len(made)
+    after = body(key).splitlines()
+    mine = [number(row) == number(made[0]) for row in made]
+    assert after == [b"" if gone else line for line, gone in zip(before, mine, strict=True)]
+    [stream, *_] = plan().deliveries
+    name = naming.delivery_stream_name(PREFIX, TABLE.name)
+    counted = failed_records(boto3.client("s3"), BUCKET, stream, name)
+    assert counted is not None and counted.records == len(made) - sum(mine)
 
 
 def test_events_after_the_erasure_stay() -> None:

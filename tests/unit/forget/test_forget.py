@@ -95,7 +95,7 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
         "erased": {"events": 5, "keys": 2, "records": 1, "derived": ["mails"],
                    "failed": 4, "copies": ["mails_hudi"]},
         "redacted_files": ["connect.log"], "stored": [place], "elsewhere": [],
-        "shared": ["city"], "remaining": places_left(TABLE),
+        "shared": ["city"], "remaining": places_left(plan(TABLE), TABLE),
     }  # fmt: skip
     text = "\n".join(erasure_lines(report))
     for part in (
@@ -111,6 +111,16 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
     assert f"Kafka's topic {TABLE.topic}" in text and "searched everything" not in text
     clean = "\n".join(erasure_lines({**report, "stored": []}))
     assert "none of their values is left" in clean
+
+
+def test_failed_records_that_are_still_to_be_written_are_named() -> None:
+    stream = replace(stream_of(DELIVERED), error_prefix="failed/here", retry_seconds=7200)
+    late = places_left(plan(DELIVERED, deliveries=(stream,)), DELIVERED)
+    [place] = [place for place in late if "failed/here/" in place["where"]]
+    assert "`cdclake redrive`" in place["until"]
+    [minutes] = [int(word) for word in place["until"].split() if word.isdecimal()]
+    assert minutes * 60 >= stream.lateness_seconds > 7200
+    assert not any("failed" in place["where"] for place in places_left(plan(TABLE), TABLE))
 
 
 def test_the_position_of_an_erasure_is_between_two_transactions() -> None:

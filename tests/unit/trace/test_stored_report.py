@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from cdclake.plan import Plan, Table
 from cdclake.trace.stored_report import places_outside, row_values, stored_lines
 from cdclake.trace.trace_facts import FlowFacts, SourceFacts, TracedEvent, TraceFacts
+from tests.recorded.firehose import stream_of
 from tests.unit.trace.test_explanation import POLLED, TABLE
 
 
@@ -27,13 +30,35 @@ def test_every_value_that_the_row_had_is_searched_once() -> None:
     assert row_values(facts({"id": 7, "note": ""})) == [("id", "7")]
 
 
+def plan_of(table: Table, **more: Any) -> Plan:
+    return Plan(name="p", source_database="d", lake_database="l", tables=(table,), **more)
+
+
 def test_places_outside_have_an_end() -> None:
-    streamed, polled = places_outside(TABLE), places_outside(replace(POLLED))
+    streamed, polled = (places_outside(plan_of(table), table) for table in (TABLE, POLLED))
     assert streamed[0] == {
         "where": "Kafka's topic shop.public.orders", "until": "7 days after each event",
     }  # fmt: skip
     assert streamed[1:] == polled
     assert all(place["until"] for place in streamed)
+
+
+def test_firehose_may_hold_rows_as_long_as_its_streams_repeat() -> None:
+    table = replace(TABLE, delivery="firehose")
+    stream = replace(stream_of(table), buffer_seconds=60, function_seconds=1, function_retries=0)
+    until = {
+        seconds: places_outside(
+            plan_of(table, deliveries=(replace(stream, retry_seconds=seconds),)), table
+        )[-1]
+        for seconds in (0, 7200)
+    }
+    assert {place["where"] for place in until.values()} == {
+        "Firehose's buffers and repeated appends"
+    }
+    assert [place["until"] for place in until.values()] == [
+        "a run of apply_changes in 12 minutes or later",  # the stream of redriven rows
+        "a run of apply_changes in 127 minutes or later",
+    ]
 
 
 def test_the_answer_names_places_and_columns() -> None:
