@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say_all
-from cdclake.cli.table_answers import VerboseOption, job_lines
+from cdclake.cli.output import JsonOption, emit_outcome, say_all
+from cdclake.cli.table_answers import VerboseOption, job_lines, tables_failure
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -52,9 +52,8 @@ def job(
         report = _run_here(name, tables)
     else:
         report = _run_on_aws(name, tables, file, environment)
-    emit(report, json_output, lambda: say_all(_lines(name, report, verbose)))
-    if not report["ok"]:
-        raise typer.Exit(4)
+    failure = tables_failure(report, name)
+    emit_outcome(report, json_output, lambda: say_all(_lines(name, report, verbose)), failure)
 
 
 def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
@@ -104,8 +103,6 @@ def _lines(name: str, report: dict[str, Any], verbose: bool) -> Iterator[str]:
 
     if "job_run_id" in report:
         yield f"run {report['job_run_id']}"
-    if "error" in report:
-        yield f"{report['error']['message']}; {report['error']['remedy']}"
     yield from job_lines(report, verbose)
     if name == naming.LOAD_JOB and report["ok"]:
         yield (

@@ -59,6 +59,7 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
     return {
         "ok": health == "healthy",
         "health": health,
+        "down": down,
         "paused": is_paused,
         "attention": [*(f"{name} does not run" for name in down), *attention],
         "components": components,

@@ -184,6 +184,10 @@ def test_what_does_not_run_is_down(run, deployed):
     told = json.loads(out)
     assert (code, told["ok"], told["health"]) == (4, False, "down")
     assert told["attention"][:2] == ["stream does not run", "connect does not run"]
+    assert (told["error"]["message"], told["error"]["component"]) == (
+        "down: stream, connect",
+        "stream",
+    )
 
 
 def test_a_paused_stream_is_not_down(run, deployed):
