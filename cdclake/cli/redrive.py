@@ -20,7 +20,6 @@ from cdclake.cli.target import (
     deployed_file,
 )
 from cdclake.errors import CdcError, ComponentFailed
-from cdclake.naming import FIREHOSE_COMPONENT
 
 
 def redrive(
@@ -69,6 +68,8 @@ def _redrive_deployed(
 
 def _failure(answer: dict[str, Any]) -> CdcError | None:
     """Return the failure of a redrive that leaves records where they are."""
+    from cdclake.naming import FIREHOSE_COMPONENT
+
     left = Counter(answer["kept"]) + Counter(answer["too_large"])
     if not left:
         return None

@@ -19,6 +19,11 @@ LINE: dict[str, Any] = {"seconds": 1.0, "rows_applied": 0, "error": None, "faile
 BROKEN = [{"rule": "in(status)", "rows": 2, "keys": []}]
 SIZES = {"redriven": {}, "quarantined": {}, "put_again": {}, "kept": {}, "too_large": {}}
 REDRIVEN = {"ok": False, "dry_run": False, "objects": 1, "dropped": 0, **SIZES}
+ERASED: dict[str, Any] = {
+    "ok": True, "table": "orders", "keys": 1, "position": "p", "deleted_objects": 3, "stored": [],
+    "erased": {"events": 2, "keys": 1, "records": 0, "derived": [], "failed": 0, "copies": []},
+    "shared": [], "elsewhere": [], "redacted_files": [], "remaining": [],
+}  # fmt: skip
 Run = Callable[..., tuple[object, dict[str, Any], str]]
 
 
@@ -116,3 +121,31 @@ def test_a_lake_that_needs_attention_is_no_failure(run: Run) -> None:
     code, shown, _ = run("local_status", status_of(part("kafka", "starting")), "status", "--json")
     assert (code, shown["health"]) == (1, "attention")
     assert "error" not in shown
+
+
+@pytest.mark.parametrize(
+    ("errors", "code"),
+    [
+        ({"a": BROKEN, "b": None}, 1),
+        ({"a": BROKEN, "b": BROKEN}, 1),
+        ({"a": BROKEN, "b": "a file is missing"}, 4),
+        ({"a": "a file is missing"}, 4),
+    ],
+)
+def test_broken_rules_alone_are_a_difference(run: Run, errors: dict[str, Any], code: int) -> None:
+    answer = job_report(**errors)
+    ended, shown, said = run("_run_here", answer, "job", "check_tables", "--json")
+    error = shown.pop("error", None)
+    assert (ended, shown, said) == (code, answer, "")
+    assert (error is not None) == (code == 4)
+    ended, _, said = run("_run_here", answer, "job", "check_tables")
+    assert (ended, "error:" in said) == (code, code == 4)
+
+
+def test_what_an_erasure_left_is_a_difference(run: Run) -> None:
+    place = {"where": "s3://b/k (version 1)", "part": "JSON", "columns": ["id"]}
+    answer = {**ERASED, "ok": False, "stored": [place]}
+    words = ("forget", "orders", "1", "--yes")
+    assert run("_erase_here", answer, *words, "--json") == (1, answer, "")
+    code, shown, said = run("_erase_here", answer, *words)
+    assert (code, "LEFT OVER" in str(shown), said) == (1, True, "")
