@@ -32,7 +32,7 @@ KEY = "ada.lovelace@example.org"
 DELIVERED = "  public.events: {key: [id], columns: {id: bigint}, delivery: firehose}\n"
 DONE = {
     "ok": True, "table": "orders", "keys": 1, "position": "p", "deleted_objects": 3, "stored": [],
-    "erased": {"events": 2, "keys": 1, "records": 0, "derived": [], "failed": 0, "copies": []},
+    "erased": [{"where": "orders_changes", "what": "events", "count": 2}],
     "shared": [], "elsewhere": [], "redacted_files": [], "remaining": [],
 }  # fmt: skip
 Run = Callable[..., tuple[object, str, str]]

@@ -11,7 +11,7 @@ from cdclake.local import scheduled_job
 
 BROKEN = {"table": "a", "error": "quality rules failed", "failed_rules": [{"rule": "r"}]}
 FAILED = {"table": "b", "error": "a file is missing", "failed_rules": []}
-FINE = {"table": "c", "error": None, "failed_rules": []}
+FINE: dict[str, Any] = {"table": "c", "error": None, "failed_rules": []}
 
 
 @pytest.mark.parametrize(
