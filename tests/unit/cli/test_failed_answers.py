@@ -17,7 +17,13 @@ LINE: dict[str, Any] = {"seconds": 1.0, "rows_applied": 0, "error": None, "faile
     f"{what}_{when}": 1 for what in ("files", "bytes", "snapshots") for when in ("before", "after")
 }
 BROKEN = [{"rule": "in(status)", "rows": 2, "keys": []}]
-SIZES: dict[str, Any] = {"redriven": {}, "quarantined": {}, "put_again": {}, "kept": {}, "too_large": {}}
+SIZES: dict[str, Any] = {
+    "redriven": {},
+    "quarantined": {},
+    "put_again": {},
+    "kept": {},
+    "too_large": {},
+}
 REDRIVEN = {"ok": False, "dry_run": False, "objects": 1, "dropped": 0, **SIZES}
 ERASED: dict[str, Any] = {
     "ok": True, "table": "orders", "keys": 1, "position": "p", "deleted_objects": 3, "stored": [],
