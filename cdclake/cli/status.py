@@ -48,8 +48,9 @@ def status(
     Exit with 0 if the lake is healthy, 1 if something needs attention (a table is stopped, differs
     from the source or has refused events in quarantine, a component is starting), and 4 if a
     component is down. Events that a rule withholds need none. A figure that is not known is shown
-    as `-`. With --target aws also the alarms that are on; lag and freshness are those of the whole
-    stream. With --watch and --json, one object a line.
+    as `-`. With --target aws also the alarms that are on; the lag is that of the whole stream, and
+    the freshness of a streamed table the age of the newest heartbeat in the lake. With --watch and
+    --json, one object a line.
     """
     if target is Target.AWS:
         from cdclake.deployed.deployed_lake import DeployedLake
