@@ -38,7 +38,7 @@ def test_figures_are_measured_from_the_first_statement_on(
     )
     monkeypatch.setattr(given_run, "lifecycle", up)
     monkeypatch.setattr(given_run, "open_lake", lambda _: None)
-    monkeypatch.setattr(given_run.psycopg, "connect", lambda *_, **__: nullcontext(session))
+    monkeypatch.setattr("psycopg.connect", lambda *_, **__: nullcontext(session))
     proof = {"ok": True, "tables": [{"table": "actor"}]}
     monkeypatch.setattr(given_run, "prove", lambda _: proof)
     monkeypatch.setattr(given_run, "verdict", lambda _: "equal")
