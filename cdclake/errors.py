@@ -5,6 +5,7 @@ CdcError
 │   └── InvalidPipeline         report every problem of the pipeline file
 ├── NotRunning                  report that no lake is running (exit 3)
 ├── ComponentFailed             report the failed or late component and its log (exit 4)
+├── TablesFailed                report the tables for which a command failed (exit 4)
 ├── TaskFailed                  try this table again after a pause; the others continue
 │   ├── FileMissing             the same, until the file is restored
 │   └── ServiceUnavailable      the same; it passes by itself
@@ -20,7 +21,7 @@ cannot be decoded is no error of this tree: it goes to quarantine with its reaso
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cdclake.quality_rule import FailedRule
 
@@ -67,6 +68,12 @@ class ComponentFailed(CdcError):
         self.args = (message, remedy, component, log_tail)
         self.component = component
         self.log_tail = log_tail
+
+
+class TablesFailed(CdcError):
+    """Failure of a command for some of its tables, whose own errors are in its report."""
+
+    code = "tables_failed"
 
 
 class TaskFailed(CdcError):
@@ -117,3 +124,11 @@ class Fenced(CdcError):
     """Stream that may no longer write a changelog, since another stream has written to it."""
 
     code = "fenced"
+
+
+def reported_error(error: Mapping[str, str], component: str) -> CdcError:
+    """Return the error of a job's report as the command's: invalid input, no lake, or a failure."""
+    for kind in (InputError, NotRunning):
+        if error["code"] == kind.code:
+            return kind(error["message"], error["remedy"])
+    return ComponentFailed(error["message"], error["remedy"], component=component)

@@ -22,7 +22,8 @@ _OF_TABLE = {
     "cdclake_table_lag_events": ("lag_events", "Records in Kafka that are not in the lake."),
     "cdclake_table_freshness_seconds": (
         "freshness_s",
-        "Seconds from the commit of the newest change to the first snapshot with it.",
+        "Seconds from the commit of the newest change to the first snapshot with it; with"
+        " --target aws, age of the newest heartbeat in the lake.",
     ),
     "cdclake_table_state_age_seconds": (
         "state_age_s",

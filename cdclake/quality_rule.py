@@ -69,3 +69,9 @@ class FailedRule:
         rows = "1 row" if self.rows == 1 else f"{self.rows} rows"
         keys = (", ".join(f"{name} = {value}" for name, value in key.items()) for key in self.keys)
         return f"{self.rule}: {rows}, such as {' and '.join(f'({key})' for key in keys)}"
+
+
+def broke_rules_only(report: Mapping[str, Any]) -> bool:
+    """Check whether a job's report has failed tables, and each of them by its rules alone."""
+    failed = [line for line in report["tables"] if line["error"] is not None]
+    return bool(failed) and all(line.get("failed_rules") for line in failed)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from cdclake.local.demo.tasks import Stopwatch
 
 
+_OF_SHOP = ("seconds", "rate", "seed", "delivery")
+_OF_GIVEN = ("data",)
+
 DatabaseOption = Annotated[
     str, typer.Option("--database", help="shop, or a database that others made: pagila or moma.")
 ]
@@ -34,6 +37,7 @@ DataOption = Annotated[
 
 
 def demo(
+    context: typer.Context,
     seconds: Annotated[
         float, typer.Option("--seconds", min=1, help="Seconds of simulated traffic.")
     ] = 20,
@@ -53,14 +57,27 @@ def demo(
 ) -> None:
     """Simulate a shop and show every stage from its database to the lake.
 
-    With --database, load another database instead, stream it, change it and verify it.
+    With --database, load another database instead, stream it, change it and verify it; --seconds,
+    --rate, --seed and --delivery are for the shop.
     """
+    _refuse_others(context, database)
     if database != "shop":
         _demo_of(database, data, keep, json_output)
     else:
         _demo_of_shop(
             json_output, seconds=seconds, rate=rate, seed=seed, delivery=delivery, keep=keep
         )
+
+
+def _refuse_others(context: typer.Context, database: str) -> None:
+    """Raise InputError for an option of the other kind of database that the command line has."""
+    of_shop = database == "shop"
+    for name in _OF_GIVEN if of_shop else _OF_SHOP:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            used = "a database of --database" if of_shop else "the shop"
+            remedy = f"remove --{name}, or {'add' if of_shop else 'remove'} --database"
+            raise InputError(f"--{name} is only for {used}", remedy)
 
 
 def _demo_of_shop(json_output: bool, **given: Any) -> None:
@@ -109,7 +126,7 @@ def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> Non
     show = PlainLines(watch, say_progress if json_output else _flushed)
     base = Home.from_environment().path
     with listening(None), ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
-        answer = run_given(home, given, folder, show, keep=keep)
+        answer = run_given(home, given, folder, watch, show, keep=keep)
     answer["seconds_total"] = round(watch.elapsed, 1)
     _end(answer | ({"home": str(home.path)} if keep else {}), json_output, _render_given)
 

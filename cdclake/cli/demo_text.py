@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from cdclake.cli.aligned import aligned, counted, number
+from cdclake.cli.aligned import UNKNOWN, aligned, counted, number
 
 _COUNTS = ("source_rows", "lake_rows", "inserts", "updates", "deletes")
 _DIFFERENCES = ("missing", "extra", "different", "unsettled")
@@ -24,15 +24,7 @@ NEXT_STEP = (
 def shop_lines(answer: Line) -> Iterator[str]:
     """Yield the end of the shop's demo: tables, figures, one changed row, and the next step."""
     yield from _table_lines(answer["tables"])
-    expected = number(answer["events_expected"])
-    yield (
-        f"{number(answer['events'])} of {expected} expected events in changelogs,"
-        f" {answer['events_per_s']} per second"
-    )
-    yield (
-        f"freshness {answer['freshness_p50_ms']} ms (p50), {answer['freshness_p95_ms']} ms (p95);"
-        f" first row in the lake after {answer['seconds_to_first_row']} s"
-    )
+    yield from _figure_lines(answer, f" of {number(answer['events_expected'])} expected")
     yield from _changed_lines(answer["changed_row"])
     yield from _end_lines(answer)
 
@@ -41,7 +33,16 @@ def given_lines(answer: Line) -> Iterator[str]:
     """Yield the end of the demo with a given database."""
     yield from _table_lines(answer["tables"])
     yield f"{answer['statements']} statements changed the source while it was streamed"
+    yield from _figure_lines(answer)
     yield from _end_lines(answer)
+
+
+def _figure_lines(answer: Line, expected: str = "") -> Iterator[str]:
+    """Yield events, freshness and the time to the first row; a figure may be unknown."""
+    names = ("events_per_s", "freshness_p50_ms", "freshness_p95_ms", "seconds_to_first_row")
+    rate, p50, p95, first = (UNKNOWN if answer[name] is None else answer[name] for name in names)
+    yield f"{number(answer['events'])}{expected} events in changelogs, {rate} per second"
+    yield f"freshness {p50} ms (p50), {p95} ms (p95); first row in the lake after {first} s"
 
 
 def _table_lines(tables: Sequence[Line]) -> Iterator[str]:

@@ -57,7 +57,7 @@ def forget(
     The rows leave changelog, state, derived tables, quarantine, snapshots, tags, all versions of
     objects and key indexes, and the logs of a local lake. Events from before the erasure do not
     come back; a new row with the same key flows. Then everything that is left is decoded and
-    searched for their values; a finding fails the command. The answer lists what is not the lake's.
+    searched for their values; exit 1 if any is left. The answer lists what is not the lake's.
 
     Readers keep working. Queries as of an earlier time answer without the rows. Nothing undoes it.
     """
@@ -72,7 +72,7 @@ def forget(
         report = _erase_here(table, listed, span, yes=yes)
     emit(report, json_output, lambda: say_all(erasure_lines(report)))
     if not report["ok"]:
-        raise typer.Exit(4)
+        raise typer.Exit(1)
 
 
 def _given(words: list[str] | None, file: Path | None) -> list[list[str]]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say_all
-from cdclake.cli.table_answers import VerboseOption, job_lines
+from cdclake.cli.output import JsonOption, emit_outcome, say_all
+from cdclake.cli.table_answers import VerboseOption, job_lines, tables_failure
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -23,13 +23,15 @@ from cdclake.errors import InputError
 if TYPE_CHECKING:
     from cdclake.plan import Plan
 
+_PUBLISH = "publish_tables"  # the deployed job has another name
+
 
 def job(
     name: Annotated[
         str,
         typer.Argument(
             help="apply_changes, maintain_tables, rebuild_tables, refresh_derived, check_tables,"
-            " poll_tables or publish_hudi."
+            " poll_tables or publish_tables (the Glue job publish_hudi)."
         ),
     ],
     table: Annotated[
@@ -43,18 +45,22 @@ def job(
 ) -> None:
     """Run a job for the lake's tables.
 
-    With --target aws it can also run load_tables, a bulk load, and start stream_changes, without
-    waiting for it.
+    Exit with 1 if tables break only their quality rules. With --target aws it can also run
+    load_tables, a bulk load, and start stream_changes, without waiting for it.
     """
-    tables = table or []
+    from cdclake.quality_rule import broke_rules_only
+
+    tables, job_name = table or [], _known(name, aws=target is Target.AWS)
     if target is Target.LOCAL:
         check_local(file, environment)
-        report = _run_here(name, tables)
+        report = _run_here(job_name, tables)
     else:
-        report = _run_on_aws(name, tables, file, environment)
-    emit(report, json_output, lambda: say_all(_lines(name, report, verbose)))
-    if not report["ok"]:
-        raise typer.Exit(4)
+        report = _run_on_aws(job_name, tables, file, environment)
+    found = broke_rules_only(report)
+    failure = None if found else tables_failure(report, job_name)
+    emit_outcome(report, json_output, lambda: say_all(_lines(job_name, report, verbose)), failure)
+    if found:
+        raise typer.Exit(1)
 
 
 def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
@@ -62,7 +68,6 @@ def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
     from cdclake.local.lake.spark_jobs import run_job
     from cdclake.local.process.home import Home
 
-    _check_known(name, aws=False)
     lake = open_lake(Home.from_environment())
     return run_job(lake, name, [_lake_name(lake.plan, name, each) for each in tables])
 
@@ -81,7 +86,6 @@ def _run_on_aws(
 ) -> dict[str, Any]:
     from cdclake import naming
 
-    _check_known(name, aws=True)
     job = deployed_job(file, environment, name)
     if tables and name in (naming.STREAM_JOB, naming.LOAD_JOB):
         raise InputError(f"{name} always includes all tables", "remove --table")
@@ -90,13 +94,22 @@ def _run_on_aws(
     return {"ok": True, "tables": [], "job_run_id": job.start({})}
 
 
-def _check_known(name: str, *, aws: bool) -> None:
+def _known(given: str, *, aws: bool) -> str:
+    """Return the job with the given name; raise InputError if the command does not run it."""
     from cdclake import naming
     from cdclake.deployed_jobs import TABLE_JOBS
 
-    known = (naming.STREAM_JOB, *TABLE_JOBS, naming.LOAD_JOB) if aws else TABLE_JOBS
-    if name not in known:
-        raise InputError(f"unknown job {name!r}", f"choose one of {', '.join(known)}")
+    known = {naming.STREAM_JOB: naming.STREAM_JOB} if aws else {}
+    known |= {name: name for name in TABLE_JOBS}
+    known |= {_PUBLISH: naming.PUBLISH_JOB} | ({naming.LOAD_JOB: naming.LOAD_JOB} if aws else {})
+    if given == naming.FORGET_JOB:
+        raise InputError(
+            f"{given} runs for one order only, which has the keys to erase",
+            "run `cdclake forget TABLE KEY`, which writes the order",
+        )
+    if given not in known:
+        raise InputError(f"unknown job {given!r}", f"choose one of {', '.join(known)}")
+    return known[given]
 
 
 def _lines(name: str, report: dict[str, Any], verbose: bool) -> Iterator[str]:
@@ -104,8 +117,6 @@ def _lines(name: str, report: dict[str, Any], verbose: bool) -> Iterator[str]:
 
     if "job_run_id" in report:
         yield f"run {report['job_run_id']}"
-    if "error" in report:
-        yield f"{report['error']['message']}; {report['error']['remedy']}"
     yield from job_lines(report, verbose)
     if name == naming.LOAD_JOB and report["ok"]:
         yield (

@@ -82,6 +82,27 @@ def error_object(error: CdcError) -> dict[str, Any]:
     return {"ok": False, "error": {**shown, **{k: v for k, v in more.items() if v}}}
 
 
+def failed_answer(answer: Mapping[str, Any], failure: CdcError | None) -> dict[str, Any]:
+    """Return the answer with the `error` of its command, if it has failed."""
+    return {**answer, **({} if failure is None else error_object(failure))}
+
+
+def emit_outcome(
+    answer: Mapping[str, Any], as_json: bool, render: Callable[[], None], failure: CdcError | None
+) -> None:
+    """Print the answer of a command, and end the command if it has failed.
+
+    A failure leaves the answer as it is: in JSON `error` is added, as text it follows on standard
+    error.
+    """
+    emit(failed_answer(answer, failure), as_json, render)
+    if failure is None:
+        return
+    if not as_json:
+        emit_error(failure, as_json)
+    raise typer.Exit(failure.exit_code)
+
+
 def emit_error(error: CdcError, as_json: bool) -> None:
     """Print an error and its remedy: JSON on standard output, or text on standard error."""
     if as_json:

@@ -30,8 +30,7 @@ def pause(
         from cdclake.deployed.deployed_lake import DeployedLake
         from cdclake.deployed.stream_pause import pause_stream
 
-        pause_stream(DeployedLake(deployed_file(file), environment))
-        answer: dict[str, Any] = {"ok": True}
+        answer = pause_stream(DeployedLake(deployed_file(file), environment))
     else:
         check_local(file, environment)
         answer = _pause_here()

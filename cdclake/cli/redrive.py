@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cdclake.activity import step
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit_outcome, say
+from cdclake.cli.table_answers import listed
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -17,6 +19,7 @@ from cdclake.cli.target import (
     check_local,
     deployed_file,
 )
+from cdclake.errors import CdcError, ComponentFailed
 
 
 def redrive(
@@ -41,9 +44,7 @@ def redrive(
     else:
         check_local(file, environment)
         answer = _redrive_local(dry_run=dry_run)
-    emit(answer, json_output, lambda: _render(answer))
-    if not answer["ok"]:
-        raise typer.Exit(4)
+    emit_outcome(answer, json_output, lambda: _render(answer), _failure(answer))
 
 
 def _redrive_local(*, dry_run: bool) -> dict[str, Any]:
@@ -63,6 +64,21 @@ def _redrive_deployed(
 
     with step("redrive failed records"):
         return redrive_all(*deployed_redrives(deployed_file(file), environment), dry_run=dry_run)
+
+
+def _failure(answer: dict[str, Any]) -> CdcError | None:
+    """Return the failure of a redrive that leaves records where they are."""
+    from cdclake.naming import FIREHOSE_COMPONENT
+
+    left = Counter(answer["kept"]) + Counter(answer["too_large"])
+    if not left:
+        return None
+    return ComponentFailed(
+        f"{left.total()} records stay in {listed([*left])}: they are too large or cannot be put"
+        " again",
+        "see docs/runbooks/redrive.md",
+        component=FIREHOSE_COMPONENT,
+    )
 
 
 def _render(answer: dict[str, Any]) -> None:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say_all
-from cdclake.cli.table_answers import VerboseOption, did_lines, replay_total
+from cdclake.cli.output import JsonOption, emit_outcome, say_all
+from cdclake.cli.table_answers import VerboseOption, did_lines, replay_total, tables_failure
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -42,9 +42,8 @@ def replay(
     else:
         check_local(file, environment)
         answer = _replay_here(table)
-    emit(answer, json_output, lambda: say_all(_lines(answer, verbose)))
-    if not answer["ok"]:
-        raise typer.Exit(4)
+    failure = tables_failure(answer, "replay")
+    emit_outcome(answer, json_output, lambda: say_all(_lines(answer, verbose)), failure)
 
 
 def _replay_here(table: str | None) -> dict[str, Any]:

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from cdclake.cli.output import JsonOption, emit, say_all
-from cdclake.cli.table_answers import VerboseOption, did_lines
+from cdclake.cli.output import JsonOption, emit_outcome, say_all
+from cdclake.cli.table_answers import VerboseOption, did_lines, tables_failure
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -37,9 +35,8 @@ def resume(
     else:
         check_local(file, environment)
         answer = _resume_here()
-    emit(answer, json_output, lambda: say_all(_lines(answer, verbose)))
-    if not answer["ok"]:
-        raise typer.Exit(4)
+    failure = tables_failure(answer, "resume")
+    emit_outcome(answer, json_output, lambda: say_all(_lines(answer, verbose)), failure)
 
 
 def _resume_deployed(file: Path | None, environment: str | None) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.cli.aligned import counted
-from cdclake.cli.output import JsonOption, emit, say_all
-from cdclake.cli.table_answers import VerboseOption, did_lines
+from cdclake.cli.output import JsonOption, emit_outcome, say_all
+from cdclake.cli.table_answers import VerboseOption, did_lines, tables_failure
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -50,9 +50,8 @@ def resync(
         check_local(file, environment)
         answer = _resync_here(table, no_wait)
     seconds = time.monotonic() - begun
-    emit(answer, json_output, lambda: say_all(_lines(answer, verbose, seconds)))
-    if not answer["ok"]:
-        raise typer.Exit(4)
+    failure = tables_failure(answer, "resync")
+    emit_outcome(answer, json_output, lambda: say_all(_lines(answer, verbose, seconds)), failure)
 
 
 def _resync_deployed(

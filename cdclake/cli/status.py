@@ -7,12 +7,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from cdclake.activity import listening, step
-from cdclake.cli.output import JsonOption, emit, say, say_all
+from cdclake.cli.output import JsonOption, emit_outcome, failed_answer, say, say_all
 from cdclake.cli.status_text import deployed_lines, status_lines
 from cdclake.cli.table_answers import VerboseOption
 from cdclake.cli.target import (
@@ -23,8 +24,10 @@ from cdclake.cli.target import (
     check_local,
     deployed_file,
 )
+from cdclake.errors import CdcError, ComponentFailed
 
 _WATCH_INTERVAL_S = 2.0
+_DEPLOYED_REMEDY = "read the log group of each, then follow docs/runbooks/is-it-flowing.md"
 
 Answer = dict[str, Any]
 Lines = Callable[[Answer, bool], Iterator[str]]
@@ -45,18 +48,23 @@ def status(
     Exit with 0 if the lake is healthy, 1 if something needs attention (a table is stopped, differs
     from the source or has refused events in quarantine, a component is starting), and 4 if a
     component is down. Events that a rule withholds need none. A figure that is not known is shown
-    as `-`. With --target aws also the alarms that are on; lag and freshness are those of the whole
-    stream. With --watch and --json, one object a line.
+    as `-`. With --target aws also the alarms that are on; the lag is that of the whole stream, and
+    the freshness of a streamed table the age of the newest heartbeat in the lake. With --watch and
+    --json, one object a line.
     """
     if target is Target.AWS:
         from cdclake.deployed.deployed_lake import DeployedLake
         from cdclake.deployed.deployed_status import deployed_status
 
         lake = DeployedLake(deployed_file(file), environment)
-        _show(lambda: deployed_status(lake), deployed_lines, watch, verbose, json_output)
-        return
-    check_local(file, environment)
-    _show(local_status, status_lines, watch, verbose, json_output)
+        shown = _Shown(lambda: deployed_status(lake), deployed_lines, _DEPLOYED_REMEDY)
+    else:
+        check_local(file, environment)
+        shown = _Shown(local_status, status_lines, "run `cdclake up`, which starts what is down")
+    if watch:
+        _watch(shown, verbose, json_output)
+    else:
+        _show(shown, verbose, json_output)
 
 
 def local_status() -> Answer:
@@ -72,42 +80,53 @@ def local_status() -> Answer:
     return answer
 
 
-def _show(
-    read: Callable[[], Answer], lines: Lines, watch: bool, verbose: bool, as_json: bool
-) -> None:
-    if watch:
-        _watch(read, lines, verbose, as_json)
-        return
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Status of one target: how to read and print it, and what to do if components are down."""
+
+    read: Callable[[], Answer]
+    lines: Lines
+    remedy: str
+
+    def failure(self, answer: Answer) -> CdcError | None:
+        """Return the failure that names the components that are down; None if all run."""
+        if not (down := answer["down"]):
+            return None
+        return ComponentFailed(f"down: {', '.join(down)}", self.remedy, component=down[0])
+
+
+def _show(shown: _Shown, verbose: bool, as_json: bool) -> None:
     from cdclake.local.health import EXIT_CODES
 
     with step("read the figures"):
-        answer = read()
-    emit(answer, as_json, lambda: say_all(lines(answer, verbose)))
+        answer = shown.read()
+    lines = shown.lines(answer, verbose)
+    emit_outcome(answer, as_json, lambda: say_all(lines), shown.failure(answer))
     if code := EXIT_CODES[answer["health"]]:
         raise typer.Exit(code)
 
 
-def _watch(read: Callable[[], Answer], lines: Lines, verbose: bool, as_json: bool) -> None:
+def _watch(shown: _Shown, verbose: bool, as_json: bool) -> None:
     """Show the answer again and again, on a terminal in its place."""
     with suppress(KeyboardInterrupt), listening(None):
         if not as_json and sys.stdout.isatty():
-            _watch_on_terminal(read, lines, verbose)
+            _watch_on_terminal(shown, verbose)
         while True:
-            answer = read()
+            answer = shown.read()
             if as_json:
-                say(json.dumps(answer, default=str))
+                say(json.dumps(failed_answer(answer, shown.failure(answer)), default=str))
             else:
-                say_all([*lines(answer, verbose), ""])
+                say_all([*shown.lines(answer, verbose), ""])
             sys.stdout.flush()
             time.sleep(_WATCH_INTERVAL_S)
 
 
-def _watch_on_terminal(read: Callable[[], Answer], lines: Lines, verbose: bool) -> None:
+def _watch_on_terminal(shown: _Shown, verbose: bool) -> None:
     from rich.live import Live
     from rich.text import Text
 
     with Live(screen=True, auto_refresh=False) as live:
         while True:
-            shown = "\n".join([time.strftime("%H:%M:%S"), *lines(read(), verbose)])
-            live.update(Text(shown, no_wrap=True, overflow="ellipsis"), refresh=True)
+            lines = [time.strftime("%H:%M:%S"), *shown.lines(shown.read(), verbose)]
+            live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=True)
             time.sleep(_WATCH_INTERVAL_S)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.cli.aligned import aligned, counted, number, size
+from cdclake.errors import CdcError, TablesFailed, reported_error
 
 VerboseOption = Annotated[
     bool, typer.Option("-v", "--verbose", help="Show every table, not only what deviates.")
@@ -30,6 +31,22 @@ def did_lines(tables: Sequence[Mapping[str, Any]], verbose: bool) -> Iterator[st
     for each in tables:
         for reason, count in each.get("refused", {}).items():
             yield f"  {each['table']}: {count} x {reason}"
+
+
+def tables_failure(answer: Mapping[str, Any], command: str) -> CdcError | None:
+    """Return the failure of a command whose answer has the errors of tables; None if it has none.
+
+    An error that has ended a job before it reached a table is that of the command.
+    """
+    if answer["ok"]:
+        return None
+    if "error" in answer:
+        return reported_error(answer["error"], command)
+    names = [each["table"] for each in answer["tables"] if each["error"] is not None]
+    return TablesFailed(
+        f"{command} failed for {listed(names)}",
+        "fix what `error` of each table names, then run the command again",
+    )
 
 
 def listed(names: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from cdclake.cli.target import (
     deployed_job,
 )
 from cdclake.cli.verify_text import verify_lines
-from cdclake.errors import ComponentFailed, InputError
+from cdclake.errors import InputError, reported_error
 
 Report = dict[str, Any]
 
@@ -168,8 +168,7 @@ def _verify_on_aws(
 def _succeeded(report: Report, component: str) -> Report:
     """Return the job's report; raise its error if it could not compare."""
     if "error" in report:
-        error = report["error"]
-        raise ComponentFailed(error["message"], error["remedy"], component=component)
+        raise reported_error(report["error"], component)
     return report
 
 

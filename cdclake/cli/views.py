@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.activity import step
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, emit_outcome, say
+from cdclake.cli.table_answers import listed
 from cdclake.cli.target import DeploymentFile, EnvironmentOption, Target, TargetOption
-from cdclake.errors import InputError
+from cdclake.errors import CdcError, ComponentFailed, InputError
 
 if TYPE_CHECKING:
     from cdclake.deployed.athena import WorkgroupClient
@@ -47,12 +48,10 @@ def views(
     tables = [plan.table(name, of="file") for name in table] if table else plan.all_tables
     if target is Target.AWS:
         answer = _make(deployment.prefix, plan, tables)
-        emit(answer, json_output, lambda: _render_made(answer))
+        emit_outcome(answer, json_output, lambda: _render_made(answer), _failure(answer))
     else:
         answer = _printed(plan, tables, () if table else plan.derived)
         emit(answer, json_output, lambda: _render_sql(answer))
-    if not answer["ok"]:
-        raise typer.Exit(4)
 
 
 def _printed(
@@ -89,6 +88,18 @@ def _make(workgroup: str, plan: Plan, tables: Iterable[Table]) -> dict[str, Any]
             views[0]["warning"] = _unbounded(table, reason)
         made += views
     return {"ok": all(view["error"] is None for view in made), "views": made}
+
+
+def _failure(answer: dict[str, Any]) -> CdcError | None:
+    """Return the failure of statements that Athena refused."""
+    names = [view["view"] for view in answer["views"] if view["error"] is not None]
+    if not names:
+        return None
+    return ComponentFailed(
+        f"Athena did not create {listed(names)}",
+        "fix what `error` of each view names, then run the command again",
+        component="athena",
+    )
 
 
 def _applied_through(

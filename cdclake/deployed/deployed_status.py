@@ -37,6 +37,7 @@ from cdclake.plan import Table
 _THREADS = 8
 _RECENT = timedelta(minutes=30)  # metrics are published each minute or every five
 _WANTED = ("running", "scheduled", "paused")
+_OF_A_PROCESS = dict.fromkeys(("pid", "port"))  # which a service of AWS does not show
 _RUNNING = ("STARTING", "RUNNING", "WAITING")
 
 
@@ -59,6 +60,7 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
     return {
         "ok": health == "healthy",
         "health": health,
+        "down": down,
         "paused": is_paused,
         "attention": [*(f"{name} does not run" for name in down), *attention],
         "components": components,
@@ -83,6 +85,7 @@ def _stream(lake: DeployedLake, *, is_paused: bool) -> dict[str, Any]:
         shown = "scheduled" if waits else state.lower()
     return {
         "name": naming.STREAM_COMPONENT,
+        **_OF_A_PROCESS,
         "state": shown,
         "run": runs[0]["Id"] if runs else None,
         "log": f"/aws-glue/jobs/{lake.deployment.prefix}/{naming.STREAM_JOB}",
@@ -106,7 +109,8 @@ def _connector(prefix: str, component: str, name: str) -> dict[str, Any]:
         found = boto3.client("kafkaconnect").list_connectors(connectorNamePrefix=name)
     states = {each["connectorName"]: each["connectorState"] for each in found["connectors"]}
     state = str(states.get(name, "missing")).lower()
-    return {"name": component, "state": state, "log": f"/aws/vendedlogs/{prefix}/{component}"}
+    log = f"/aws/vendedlogs/{prefix}/{component}"
+    return {"name": component, **_OF_A_PROCESS, "state": state, "log": log}
 
 
 def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:
@@ -117,7 +121,7 @@ def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:
         read = dict(zip(names, pool.map(partial(_loaded, catalog), names), strict=True))
     return [
         {
-            **_figures(table, progress.tables.get(table.name, TableProgress())),
+            **_figures(table, progress),
             **_polls(lake, table),
             "changes_rows": _rows(read[table.changes]),
             "state_rows": _rows(read[table.name]),
@@ -135,16 +139,19 @@ def _polls(lake: DeployedLake, table: Table) -> dict[str, Any]:
     return poll_figures(read_poll(control, table), read_poll_error(control, table), time.time())
 
 
-def _figures(table: Table, place: TableProgress) -> dict[str, Any]:
+def _figures(table: Table, progress: Progress) -> dict[str, Any]:
+    place, now = progress.tables.get(table.name, TableProgress()), time.time()
     behind = place.state_behind_since
+    fresh = progress.freshness_s(table.name, now) if table.delivery == "stream" else None
     return {
         "table": table.name,
         "source": table.source,
         "live_rows": None,  # needs a query: `cdclake sql --target aws`
         "incomplete": None,  # needs one, too: the saved query lists them
         **dict.fromkeys(("lag_events", "end_offset", "unapplied_rows")),
-        **dict.fromkeys(("freshness_s", "freshness_p50_s", "freshness_p95_s")),
-        "state_age_s": round(time.time() - behind, 1) if behind else 0.0,
+        "freshness_s": None if fresh is None else round(max(0.0, fresh), 1),
+        **dict.fromkeys(("freshness_p50_s", "freshness_p95_s")),  # read from the changelog's rows
+        "state_age_s": round(now - behind, 1) if behind else 0.0,
         "quarantined": place.quarantined,
         "withheld": place.withheld,
         "state": _state(place.life),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
@@ -20,11 +20,9 @@ from cdclake.control_objects import forget_name
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.aws_jobs import DeployedJob
 from cdclake.deployed.erasure_places import places_of
-from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
+from cdclake.errors import InputError, reported_error
 from cdclake.forget.refused_plans import check_erasable
 from cdclake.plan import Table
-
-_ERRORS: Mapping[str, type[CdcError]] = {each.code: each for each in (InputError, NotRunning)}
 
 
 def erasable_table(job: DeployedJob, name: str) -> Table:
@@ -50,9 +48,7 @@ def erase(
     with _ordered(job, keys) as order:
         report = job.run([table.name], order=order, grace=f"{grace.total_seconds():.0f}")
     if "error" in report:
-        error = report["error"]
-        failed = _ERRORS.get(error["code"], ComponentFailed)
-        raise failed(error["message"], error["remedy"])
+        raise reported_error(report["error"], job.name)
     return {**report, "remaining": [*report["remaining"], *places_of(job.deployment, table)]}
 
 

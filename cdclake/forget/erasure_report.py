@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from cdclake import naming
 from cdclake.firehose.redrive_stream import lateness_minutes
 from cdclake.plan import Plan, Table
 from cdclake.trace.stored_report import places_outside
@@ -28,18 +29,35 @@ def _late_failures(plan: Plan, table: Table) -> Iterator[dict[str, str]]:
         }
 
 
+def erased_places(
+    table: Table, outcome: Mapping[str, Any], failed: Mapping[str, int], copies: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the places that had the rows, with how much of them each had.
+
+    Derived tables and copies were written again as a whole; nothing counts their rows.
+
+    Args:
+        table: Table of the rows.
+        outcome: Answer of the writer that erased them.
+        failed: Failed records of Firehose, by error prefix.
+        copies: Names of the Hudi copies.
+    """
+    counted = [
+        (table.changes, "events", outcome["events"]),
+        (table.name, "rows", outcome["keys"]),
+        (naming.QUARANTINE, "records", outcome["records"]),
+        *((prefix, "failed records", count) for prefix, count in failed.items()),
+        *((name, "derived table", None) for name in outcome["derived"]),
+        *((name, "Hudi copy", None) for name in copies),
+    ]
+    return [{"where": where, "what": what, "count": count} for where, what, count in counted]
+
+
 def erasure_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the report."""
-    erased, keys = report["erased"], report["keys"]
-    yield (
-        f"{report['table']}: erased {keys} {'key' if keys == 1 else 'keys'} with"
-        f" {erased['events']} events in the changelog, {erased['keys']} rows of the state and"
-        f" {erased['records']} records in quarantine"
-    )
-    if erased["failed"]:
-        yield f"removed {erased['failed']} failed records of Firehose"
-    if again := [*erased["derived"], *erased["copies"]]:
-        yield f"written again without them: {', '.join(again)}"
+    keys = report["keys"]
+    yield f"{report['table']}: erased {keys} {'key' if keys == 1 else 'keys'}"
+    yield from _erased_lines(report["erased"])
     yield f"deleted {report['deleted_objects']} objects that had them"
     if report["redacted_files"]:
         yield f"overwritten in log files: {', '.join(report['redacted_files'])}"
@@ -59,3 +77,11 @@ def erasure_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield "not erased, since it is not the lake's:"
     for place in report["remaining"]:
         yield f"  {place['where']}, until: {place['until']}"
+
+
+def _erased_lines(places: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for place in places:
+        if place["count"]:
+            yield f"  {place['where']}: {place['count']} {place['what']}"
+    if again := [place["where"] for place in places if place["count"] is None]:
+        yield f"written again without them: {', '.join(again)}"

@@ -11,7 +11,10 @@ _ALIVE = ("running", "starting")
 
 
 def judged(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `ok`, `health` and `attention`, the lines that say what is wrong and what to do."""
+    """Return `ok`, `health`, the components that are `down`, and `attention`.
+
+    `attention` lists what is wrong and what to do.
+    """
     dead = [part["name"] for part in answer["components"] if part["state"] not in _ALIVE]
     lines = [f"down: {', '.join(dead)}; run `cdclake up`"] if dead else []
     lines += _starting(answer["components"])
@@ -31,7 +34,7 @@ def judged(answer: Mapping[str, Any]) -> dict[str, Any]:
                 f" `cdclake logs {job['job']}` shows why"
             )
     health = DOWN if dead else ATTENTION if lines else HEALTHY
-    return {"ok": health == HEALTHY, "health": health, "attention": lines}
+    return {"ok": health == HEALTHY, "health": health, "down": dead, "attention": lines}
 
 
 def _starting(components: list[dict[str, Any]]) -> list[str]:

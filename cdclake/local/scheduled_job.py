@@ -1,7 +1,7 @@
 """One run of a scheduled job on the local lake, as the supervisor starts it.
 
-Exit code 0: done, or nothing to do; 1: lake and source differ; 4: it failed. A run that finds
-nothing new costs no Spark.
+Exit code 0: done, or nothing to do; 1: lake and source differ, or a table breaks its rules; 4: it
+failed. A run that finds nothing new costs no Spark.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from cdclake.local.lake.spark_jobs import run_job
 from cdclake.local.process.home import Home
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.verify import verify_lake
+from cdclake.quality_rule import broke_rules_only
 
 log = logging.getLogger("cdclake.schedule")
 
@@ -72,6 +73,8 @@ def run(lake: LocalLake, job: str, table: str | None = None) -> int:
     answer = run_job(lake, job, tables)
     for line in answer["tables"]:
         log.info("%s", line)
+    if broke_rules_only(answer):
+        return _DIFFERENT
     return 0 if answer["ok"] else _FAILED
 
 

@@ -53,6 +53,16 @@ class Progress:
         """
         return self.tables.setdefault(name, TableProgress(swept=self.complete_snapshot))
 
+    def freshness_s(self, table: str, now: float) -> float | None:
+        """Return the age of the newest heartbeat at `now`, in seconds since 1970.
+
+        None if the table is stopped or not read yet, or before the first heartbeat.
+        """
+        place = self.tables.get(table)
+        if place is None or not place.is_streaming or not self.heartbeat_committed_us:
+            return None
+        return now - self.heartbeat_committed_us / 1_000_000
+
     def offsets(self) -> dict[str, Mapping[int, int]]:
         """Return each table's next offsets in its topic, by partition."""
         return {name: table.offsets for name, table in self.tables.items()}

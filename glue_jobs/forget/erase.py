@@ -14,7 +14,7 @@ from cdclake.control_objects import FORGET, outcome_name
 from cdclake.erasures import ErasedKeys, KeyHash
 from cdclake.errors import ComponentFailed
 from cdclake.fail_points import reach
-from cdclake.forget.erasure_report import places_left
+from cdclake.forget.erasure_report import erased_places, places_left
 from cdclake.jobs.apply.firehose_changelog import DELIVERY_S
 from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.requests import Answer, read_outcome, request_forget
@@ -22,7 +22,7 @@ from cdclake.jobs.erasure.removed_objects import OtherWriter, delete_objects, re
 from cdclake.jobs.erasure.sought_values import SoughtValues
 from cdclake.jobs.erasure.stored_objects import ObjectVersion
 from cdclake.jobs.forget.erased_values import erased_values, sought_values
-from cdclake.jobs.forget.failed_records import FailedRecords, prefixes_of
+from cdclake.jobs.forget.failed_records import FailedRecords, error_prefixes
 from cdclake.jobs.forget.surroundings import Surroundings
 from cdclake.plan import Table
 from cdclake.redrive.failed_events import FailedEvents
@@ -57,11 +57,7 @@ class Erasure:
             objects = self.lake.objects
             deleted = delete_objects(objects.s3, objects.bucket, removed)
         return {**self._proved(values), "position": position, "deleted_objects": deleted} | {
-            "erased": {
-                **{name: outcome[name] for name in ("events", "keys", "records", "derived")},
-                "failed": failed,
-                "copies": copies,
-            }
+            "erased": erased_places(self.table, outcome, failed, copies)
         }
 
     def _erase(self) -> tuple[str | None, Answer]:
@@ -94,11 +90,14 @@ class Erasure:
             )
         return outcome
 
-    def _remove_failed(self, position: str | None) -> int:
-        """Remove the rows' events from Firehose's failed records; return how many there were."""
-        prefixes = prefixes_of(self.lake.plan, self.table)
+    def _remove_failed(self, position: str | None) -> dict[str, int]:
+        """Remove the rows' events from Firehose's failed records.
+
+        Returns how many there were below each error prefix.
+        """
+        prefixes = error_prefixes(self.lake.plan, self.table)
         if not prefixes or position is None:
-            return 0
+            return {}
         hashed = KeyHash.of(self.table.name, self.lake.salt)
         records = FailedRecords(
             self.lake.objects.s3,
@@ -107,7 +106,7 @@ class Erasure:
             {self.table.name: ErasedKeys(hashed, dict.fromkeys(self._hashes(), position))},
         )
         with step("remove failed records of Firehose"):
-            return records.remove(prefixes)
+            return {prefix: records.remove(prefix) for prefix in prefixes}
 
     def _register(self) -> str:
         """Register the keys with the position of the erasure, and return it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +16,12 @@ from cdclake.redrive.objects import failed_prefixes, raw_data
 _GZIP = b"\x1f\x8b"
 
 
-def prefixes_of(plan: Plan, table: Table) -> list[str]:
-    """Return the prefixes of objects that may have failed records of the table.
-
-    Of a folder those that were redriven come last: a redrive moves objects there meanwhile.
-    """
+def error_prefixes(plan: Plan, table: Table) -> list[str]:
+    """Return the error prefixes below which there may be failed records of the table."""
     folders = {stream.error_prefix for stream in plan.deliveries if table.name in stream.tables}
     if folders:
         folders.add(plan.deliveries[0].error_prefix)  # the redrive stream's
-    return [prefix for folder in sorted(folders) for prefix in failed_prefixes(folder)]
+    return sorted(folders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +33,15 @@ class FailedRecords:
     events: FailedEvents
     erased: Mapping[str, ErasedKeys]  # by table
 
-    def remove(self, prefixes: Iterable[str]) -> int:
+    def remove(self, error_prefix: str) -> int:
         """Remove the records from all objects, and older versions with some of them.
 
-        Their lines become empty: the quarantine refers to the others by their numbers. Returns how
-        many records the newest versions had.
+        Those that were redriven come last: a redrive moves objects there meanwhile. Their lines
+        become empty: the quarantine refers to the others by their numbers. Returns how many records
+        the newest versions had.
         """
         removed = 0
-        for prefix in prefixes:
+        for prefix in failed_prefixes(error_prefix):
             for version in list(object_versions(self.s3, self.bucket, prefix)):
                 if not version.is_marker:
                     removed += self._remove_from(version)

@@ -23,7 +23,7 @@ def table_lines(
 ) -> Iterator[str]:
     """Yield a line of JSON for each table, with the metrics that are known of it."""
     for name, place in sorted(progress.tables.items()):
-        values = dict(_values(place, progress, now))
+        values = dict(_values(place, progress.freshness_s(name, now), now))
         if name in verified:
             values[metrics.TABLE_VERIFIED_AGE] = now - verified[name].seconds
         yield json.dumps(_line(deployment, name, values, now))
@@ -35,9 +35,11 @@ def write_lines(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
-def _values(place: TableProgress, progress: Progress, now: float) -> Iterator[tuple[Metric, float]]:
-    if progress.heartbeat_committed_us and place.is_streaming:
-        yield metrics.TABLE_FRESHNESS, now - progress.heartbeat_committed_us / 1_000_000
+def _values(
+    place: TableProgress, freshness_s: float | None, now: float
+) -> Iterator[tuple[Metric, float]]:
+    if freshness_s is not None:
+        yield metrics.TABLE_FRESHNESS, freshness_s
     yield metrics.TABLE_STATE_AGE, now - (place.state_behind_since or now)
     yield metrics.TABLE_QUARANTINED, float(place.quarantined)
     yield metrics.TABLE_WITHHELD, float(place.withheld)

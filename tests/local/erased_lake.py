@@ -38,6 +38,11 @@ def left_in(opened: LocalLake, values: list[SoughtValue]) -> list[dict[str, Any]
     return found
 
 
+def erased_of(report: dict[str, Any], what: str) -> dict[str, int | None]:
+    """Return the places that had such a part of the rows, with the report's count of each."""
+    return {each["where"]: each["count"] for each in report["erased"] if each["what"] == what}
+
+
 def with_versions(opened: LocalLake) -> LocalLake:
     """Keep all versions of objects from now on, as a deployment's buckets do."""
     versions = {"Status": "Enabled"}

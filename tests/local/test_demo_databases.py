@@ -26,6 +26,9 @@ def test_a_given_database_is_streamed_and_changed(
     with lake_in(tmp_path) as lake:
         answer = lake.run("demo", "--database", database, "--data", folder)
     assert answer["ok"]
+    assert answer["events"] > 0 and answer["events_per_s"] > 0
+    assert 0 < answer["freshness_p50_ms"] <= answer["freshness_p95_ms"]
+    assert 0 < answer["seconds_to_first_row"] < answer["seconds_total"]
     found = next(each for each in answer["tables"] if each["table"] == table)
     assert {kind: found[kind] for kind in events} == events
     assert found["snapshot"] + found["inserts"] - found["deletes"] == found["lake_rows"]

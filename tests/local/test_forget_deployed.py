@@ -27,7 +27,7 @@ from cdclake.jobs.forget.erase import leftovers
 from cdclake.local.forget.local_surroundings import LocalSurroundings
 from cdclake.local.lake.lake import LocalLake
 from tests.local.deployed_runs import local_arguments, started
-from tests.local.erased_lake import changed_lake_in, opened_lake, with_versions
+from tests.local.erased_lake import changed_lake_in, erased_of, opened_lake, with_versions
 from tests.local.running import RunningLake
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1500)]
@@ -180,8 +180,8 @@ def test_rows_leave_everything_also_older_versions(running: RunningLake, lake: L
     assert any(f"{planted} (version " in where for where in before)
     report = forget(lake, *mails)
     assert (report["ok"], report["stored"], report["keys"]) == (True, [], 20)
-    assert (report["erased"]["keys"], report["redacted_files"]) == (20, [])
-    assert sorted(report["erased"]["derived"]) == ["names", "names_json"]
+    assert (erased_of(report, "rows"), report["redacted_files"]) == ({"people": 20}, [])
+    assert sorted(erased_of(report, "derived table")) == ["names", "names_json"]
     assert any("CloudWatch" in place["where"] for place in report["remaining"])
     found = [place for place in left(lake, values) if place["where"].startswith("s3://")]
     assert found == []
@@ -222,7 +222,8 @@ def test_a_version_that_cannot_be_erased_fails_the_proof(
     for version in object_versions(client, lake.bucket, key):
         client.delete_object(Bucket=lake.bucket, Key=key, **version.identity)
     again = forget(lake, mail)
-    assert (again["ok"], again["erased"]["events"], again["erased"]["keys"]) == (True, 0, 0)
+    assert again["ok"] and erased_of(again, "rows") == {"people": 0}
+    assert erased_of(again, "events") == {"people_changes": 0}
 
 
 @pytest.mark.parametrize(

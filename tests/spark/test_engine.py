@@ -164,8 +164,8 @@ def test_a_key_that_becomes_minus_zero_is_the_same_row(spark: SparkSession) -> N
     )
     engine = Engine(spark, plan_of(columns=columns))
     e = engine.event
-    engine.run(e("c", 10, 10, id=0.0, v="a"))
-    engine.run(e("d", 20, 20, id=0.0), e("c", 20, 21, id=-0.0, v="b"))
-    engine.run(e("u", 30, 30, id=-0.0, v="c"))
+    engine.run(e("c", 10, 10, id=0.0, v="a"))  # type: ignore[arg-type]
+    engine.run(e("d", 20, 20, id=0.0), e("c", 20, 21, id=-0.0, v="b"))  # type: ignore[arg-type]
+    engine.run(e("u", 30, 30, id=-0.0, v="c"))  # type: ignore[arg-type]
     rows = engine.lake.read(engine.table.name).collect()
     assert [(row["id"], row["v"], row["cdc_deleted"]) for row in rows] == [(0.0, "c", False)]

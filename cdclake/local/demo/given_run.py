@@ -12,8 +12,10 @@ from cdclake import naming
 from cdclake.config.resolve import load_plan
 from cdclake.local import lifecycle
 from cdclake.local.demo.given_database import GivenDatabase, numbered
+from cdclake.local.demo.measure import measure
 from cdclake.local.demo.proof import prove, verdict
 from cdclake.local.demo.show import Show, step
+from cdclake.local.demo.tasks import Stopwatch
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake, open_lake
 from cdclake.local.process.home import Home
@@ -23,9 +25,9 @@ _KINDS = {"r": "snapshot", "c": "inserts", "u": "updates", "d": "deletes"}
 
 
 def run_given(
-    home: Home, database: GivenDatabase, folder: Path, show: Show, *, keep: bool
+    home: Home, database: GivenDatabase, folder: Path, watch: Stopwatch, show: Show, *, keep: bool
 ) -> dict[str, Any]:
-    """Run the demo and return its answer: the comparison, and the events of each table."""
+    """Run the demo and return its answer: the comparison, the figures, and each table's events."""
     database.check(folder)
     plan = load_plan(database.pipeline)
     with step(show, "start the lake"):
@@ -37,6 +39,7 @@ def run_given(
         lifecycle.up(home, plan, str(database.pipeline), None, wait=lifecycle.ROWS)
     lake = open_lake(home)
     statements = database.changes()
+    opened_at = watch.started_at + watch.elapsed
     with psycopg.connect(dsn, autocommit=True) as session:
         for shown, statement in numbered(statements):
             with step(show, shown) as said:
@@ -45,12 +48,19 @@ def run_given(
     with step(show, "verify") as said:
         proof = prove(lake)
         said.append(verdict(proof))
-    events = _events(lake)
+    with step(show, "measure"):
+        measured, events = measure(lake), _events(lake)
     if not keep:
         with step(show, "stop everything"):
             stack.shut_down(home)
     tables = [{**table, **events[table["table"]]} for table in proof["tables"]]
-    return {**proof, "tables": tables, "database": database.name, "statements": len(statements)}
+    return {
+        **proof,
+        "tables": tables,
+        **measured.figures(watch.started_at, opened_at),
+        "database": database.name,
+        "statements": len(statements),
+    }
 
 
 def _events(lake: LocalLake) -> dict[str, dict[str, int]]:

@@ -41,6 +41,23 @@ class Measured:
     first_row_ms: int | None
     last_row_ms: int | None
 
+    def figures(self, started_at: float, opened_at: float) -> dict[str, Any]:
+        """Return the figures that the command reports; None where nothing was streamed.
+
+        Args:
+            started_at: When the command started, in seconds since 1970.
+            opened_at: When the source began to change.
+        """
+        first, last, events = self.first_row_ms, self.last_row_ms, self.freshness.rows
+        spent = None if last is None or not events else max(1.0, last / 1000 - opened_at)
+        return {
+            "events": events,
+            "events_per_s": None if spent is None else round(events / spent, 1),
+            "freshness_p50_ms": self.freshness.p50_ms,
+            "freshness_p95_ms": self.freshness.p95_ms,
+            "seconds_to_first_row": None if first is None else round(first / 1000 - started_at, 1),
+        }
+
 
 def measure(lake: LocalLake) -> Measured:
     """Read each changelog once, and the commit times of the snapshots that appended to it."""

@@ -98,10 +98,7 @@ def _answer(
     watch: Stopwatch, business: Business, proof: dict[str, Any], measured: Measured,
     changed: dict[str, Any] | None,
 ) -> dict[str, Any]:  # fmt: skip
-    first, last = measured.first_row_ms, measured.last_row_ms
-    opened_ms = 1000 * (watch.started_at + watch.steps["open for business"][0])
-    spent = None if last is None else max(1.0, last - opened_ms) / 1000
-    events = measured.freshness.rows
+    opened_at = watch.started_at + watch.steps["open for business"][0]
     tables = [
         {
             **table,
@@ -115,14 +112,8 @@ def _answer(
         **proof,
         "ok": proof["ok"] and business.while_writing["ok"],
         "tables": tables,
-        "events": events,
+        **measured.figures(watch.started_at, opened_at),
         "events_expected": sum(business.written.events.values()),
-        "events_per_s": None if spent is None else round(events / spent, 1),
-        "freshness_p50_ms": measured.freshness.p50_ms,
-        "freshness_p95_ms": measured.freshness.p95_ms,
-        "seconds_to_first_row": None
-        if first is None
-        else round(first / 1000 - watch.started_at, 1),
         "rows_written": business.written.total,
         "transactions": business.written.transactions,
         "rolled_back": business.written.rolled_back,

@@ -11,7 +11,8 @@ from cdclake import naming
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
 from cdclake.local.demo import measure as measuring
-from cdclake.local.demo.measure import EventCounts, measure
+from cdclake.local.demo.freshness import Freshness
+from cdclake.local.demo.measure import EventCounts, Measured, measure
 from tests.spark.events import plan_of
 
 SECOND = 1_000_000
@@ -83,3 +84,27 @@ def test_a_streamed_run_in_figures(monkeypatch) -> None:
 def test_a_row_of_no_stamped_append_is_not_passed_over(monkeypatch) -> None:
     with pytest.raises(KeyError):
         measure(lake_of(monkeypatch, snapshot(1, 1_500, None)))
+
+
+def test_figures_of_a_run_are_those_that_the_command_reports() -> None:
+    found = Measured({}, Freshness(90, 1_200, 2_500), first_row_ms=30_000, last_row_ms=70_000)
+    assert found.figures(started_at=10.0, opened_at=40.0) == {
+        "events": 90,
+        "events_per_s": 3.0,
+        "freshness_p50_ms": 1_200,
+        "freshness_p95_ms": 2_500,
+        "seconds_to_first_row": 20.0,
+    }
+
+
+def test_figures_are_null_where_nothing_was_streamed() -> None:
+    loaded = Measured({}, Freshness(0, None, None), first_row_ms=30_000, last_row_ms=30_000)
+    assert loaded.figures(started_at=10.0, opened_at=40.0) == {
+        "events": 0,
+        "events_per_s": None,
+        "freshness_p50_ms": None,
+        "freshness_p95_ms": None,
+        "seconds_to_first_row": 20.0,
+    }
+    nothing = Measured({}, Freshness(0, None, None), None, None).figures(1.0, 2.0)
+    assert nothing["events_per_s"] is None and nothing["seconds_to_first_row"] is None

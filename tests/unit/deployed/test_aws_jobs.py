@@ -90,20 +90,21 @@ def test_progress_of_a_run_is_shown_on_standard_error(run, jobs_in_moto, monkeyp
     assert (last["unit"], last["now"]) == ("tables", "orders is done, 5,000 rows")
 
 
-@pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 4)])
-def test_a_run_is_awaited_and_its_report_printed(run, jobs_in_moto, monkeypatch, ok, code):
-    writes_its_report(monkeypatch, jobs_in_moto, ok=ok)
+@pytest.mark.parametrize(("error", "code"), [(None, 0), ("a file is missing", 4)])
+def test_a_run_is_awaited_and_its_report_printed(run, jobs_in_moto, monkeypatch, error, code):
+    line = REPORT | {"error": error}
+    writes_its_report(monkeypatch, jobs_in_moto, ok=error is None, tables=[line])
     ended, out, _ = run("apply_changes", "--table", "public.orders")
     told = json.loads(out)
-    assert (ended, told["ok"], told["tables"]) == (code, ok, [REPORT])
+    assert (ended, told["ok"], told["tables"]) == (code, error is None, [line])
+    assert ("error" in told) == (code != 0)
     [arguments] = started()
     assert arguments["--tables"] == "orders"
 
 
-@pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 4)])
-def test_a_loaded_source_keeps_wal_until_the_connector_runs(
-    run, jobs_in_moto, monkeypatch, ok, code
-):
+@pytest.fixture
+def load_job(jobs_in_moto):
+    """The job of the bulk load in moto; its name."""
     job = "shop-dev-load_tables"
     boto3.client("glue").create_job(
         Name=job,
@@ -111,9 +112,28 @@ def test_a_loaded_source_keeps_wal_until_the_connector_runs(
         Command={"Name": "gluestreaming", "ScriptLocation": "s3://state/x.py"},
         DefaultArguments={"--control": "s3://state/control"},
     )
-    writes_its_report(monkeypatch, jobs_in_moto, ok=ok, job=job)
+    return job
+
+
+@pytest.mark.parametrize(("error", "code"), [(None, 0), ("late", 4)])
+def test_a_loaded_source_keeps_wal_until_the_connector_runs(
+    run, jobs_in_moto, load_job, monkeypatch, error, code
+):
+    tables = [REPORT | {"error": error}]
+    writes_its_report(monkeypatch, jobs_in_moto, ok=error is None, job=load_job, tables=tables)
     ended, out, _ = run("load_tables", as_json=False)
-    assert (ended, "keeps WAL until the connector runs" in out) == (code, ok)
+    assert (ended, "keeps WAL until the connector runs" in out) == (code, error is None)
+
+
+@pytest.mark.parametrize(("kind", "code"), [("bad_input", 2), ("not_running", 3), ("error", 4)])
+def test_the_error_that_ended_a_job_is_that_of_the_command(
+    run, jobs_in_moto, load_job, monkeypatch, kind, code
+):
+    error = {"code": kind, "message": "the connector is on", "remedy": "set `connector: off`"}
+    writes_its_report(monkeypatch, jobs_in_moto, ok=False, job=load_job, tables=[], error=error)
+    ended, out, _ = run("load_tables")
+    told = json.loads(out)
+    assert (ended, told["tables"], told["error"]["message"]) == (code, [], error["message"])
 
 
 def test_a_run_that_dies_before_its_report_is_a_failure(run, jobs_in_moto):

@@ -77,6 +77,7 @@ def test_a_dry_run_is_one_all_the_way(run: Run) -> None:
 def test_what_is_too_large_ends_badly(run: Run) -> None:
     code, told = run(Lambda({**ANSWER, "too_large": {"s3://b/k": 2}}))
     assert (code, told["ok"], told["too_large"]) == (4, False, {"s3://b/k": 2})
+    assert "2 records stay in s3://b/k" in told["error"]["message"]
 
 
 def test_a_call_that_fails_says_that_nothing_is_lost(run: Run) -> None:

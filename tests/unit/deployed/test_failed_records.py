@@ -15,7 +15,7 @@ from cdclake import naming
 from cdclake.erasures import ErasedKeys
 from cdclake.firehose.rows import encode
 from cdclake.jobs.erasure.stored_objects import object_versions
-from cdclake.jobs.forget.failed_records import FailedRecords, prefixes_of
+from cdclake.jobs.forget.failed_records import FailedRecords, error_prefixes
 from cdclake.local.firehose.failed import failed_records
 from cdclake.redrive.failed_events import FailedEvents
 from cdclake.redrive.routed_rows import RoutedRow
@@ -47,7 +47,7 @@ def erased(*numbers: Any, position: str = AFTER_ALL) -> dict[str, ErasedKeys]:
 
 def remove(keys_: Mapping[str, ErasedKeys]) -> int:
     records = FailedRecords(boto3.client("s3"), BUCKET, FailedEvents(plan()), keys_)
-    return records.remove(prefixes_of(plan(), TABLE))
+    return sum(records.remove(prefix) for prefix in error_prefixes(plan(), TABLE))
 
 
 def lines(key: str) -> list[bytes]:

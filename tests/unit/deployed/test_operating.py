@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -162,6 +163,55 @@ def test_a_stopped_table_and_an_alarm_need_attention(run, deployed):
     assert "too many refused events" in "".join(told["attention"])
 
 
+DELIVERED = "  public.clicks: {key: [id], columns: {id: bigint}, delivery: firehose}\n"
+POLLED = (
+    "  public.rates:\n    key: [id]\n    columns: {id: bigint, at: timestamptz}\n"
+    "    capture: {poll: {by: at, every: rate(1 hour), deletes: none}}\n"
+)
+
+
+def test_only_tables_of_the_stream_are_paused(run, deployed, tmp_path):
+    (tmp_path / "p.yaml").write_text(f"{VALID}{DELIVERED}{POLLED}environments: {{dev: {{}}}}\n")
+    tables = {each["table"]: each["did"] for each in json.loads(run("pause")[1])["tables"]}
+    assert tables == {
+        "orders": "paused",
+        "clicks": "nothing: Firehose delivers it",
+        "rates": "nothing: polls read it",
+    }
+
+
+def test_components_have_every_key_of_the_contract(run, deployed):
+    keys = {"name", "pid", "state", "port", "log"}
+    parts = json.loads(run("status")[1])["components"]
+    assert [part["name"] for part in parts] == ["stream", "connect"]
+    assert all(part.keys() >= keys for part in parts)
+    assert {(part["pid"], part["port"]) for part in parts} == {(None, None)}
+
+
+def test_freshness_of_a_streamed_table_is_the_age_of_the_newest_heartbeat(run, deployed, tmp_path):
+    (tmp_path / "p.yaml").write_text(f"{VALID}{DELIVERED}{POLLED}environments: {{dev: {{}}}}\n")
+
+    def freshness() -> dict[str, float | None]:
+        tables = json.loads(run("status")[1])["tables"]
+        return {table["table"]: table["freshness_s"] for table in tables}
+
+    unknown: dict[str, float | None] = {"orders": None, "clicks": None, "rates": None}
+    assert freshness() == unknown
+    progress = Progress()
+    progress.table("orders")
+    put(PROGRESS, progress.to_stored())
+    assert freshness() == unknown  # no heartbeat yet
+    progress.heartbeat_committed_us = int((time.time() - 40) * 1_000_000)
+    progress.table("clicks")
+    put(PROGRESS, progress.to_stored())
+    found = freshness()
+    assert found.pop("orders") == pytest.approx(40, abs=20)
+    assert found == {"clicks": None, "rates": None}
+    progress.table("orders").life = Stopped(reason="too many refused events")
+    put(PROGRESS, progress.to_stored())
+    assert freshness() == unknown
+
+
 def test_metrics_of_a_deployment_are_the_figures_of_its_status(run, deployed):
     boto3.client("glue").start_job_run(JobName=f"{PREFIX}-stream_changes")
     publish("Lag", 7)
@@ -184,6 +234,10 @@ def test_what_does_not_run_is_down(run, deployed):
     told = json.loads(out)
     assert (code, told["ok"], told["health"]) == (4, False, "down")
     assert told["attention"][:2] == ["stream does not run", "connect does not run"]
+    assert (told["error"]["message"], told["error"]["component"]) == (
+        "down: stream, connect",
+        "stream",
+    )
 
 
 def test_a_paused_stream_is_not_down(run, deployed):
@@ -201,7 +255,11 @@ def test_a_deployment_that_is_not_there_is_said_to_be_missing(run):
 
 
 def test_pause_and_resume_leave_word_for_the_keeper(run, deployed, monkeypatch):
-    assert run("pause")[0] == 0
+    code, out = run("pause")
+    assert (code, json.loads(out)) == (
+        0,
+        {"ok": True, "tables": [{"table": "orders", "did": "paused"}]},
+    )
     s3 = boto3.client("s3")
     order = json.loads(s3.get_object(Bucket="state", Key="control/stream.json")["Body"].read())
     assert order == {"deployment": None}

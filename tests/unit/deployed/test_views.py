@@ -101,6 +101,7 @@ def test_a_statement_that_athena_refuses_is_named_with_its_reason(run, monkeypat
     code, told = run("--target", "aws", "--environment", "dev", "--table", "orders")
     assert (code, told["ok"]) == (4, False)
     assert {view["error"] for view in told["views"]} == {"TABLE_NOT_FOUND: orders"}
+    assert told["error"]["message"] == "Athena did not create orders_current, orders_history"
 
 
 def test_without_athena_among_the_readers_there_are_none(run):

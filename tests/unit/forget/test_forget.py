@@ -11,7 +11,7 @@ import pytest
 
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, Position
 from cdclake.errors import InputError
-from cdclake.forget.erasure_report import erasure_lines, places_left
+from cdclake.forget.erasure_report import erased_places, erasure_lines, places_left
 from cdclake.forget.given_keys import keys_of_words
 from cdclake.forget.refused_plans import check_erasable
 from cdclake.hudi_copy import HudiCopy
@@ -90,10 +90,10 @@ def test_values_in_logs_are_overwritten_in_place(tmp_path: Path) -> None:
 
 def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
     place = {"where": "s3://lake/a", "part": "JSON", "columns": ["mail"]}
+    outcome = {"events": 5, "keys": 2, "records": 1, "derived": ["mails"]}
     report = {
         "ok": False, "table": "people", "keys": 2, "deleted_objects": 9,
-        "erased": {"events": 5, "keys": 2, "records": 1, "derived": ["mails"],
-                   "failed": 4, "copies": ["mails_hudi"]},
+        "erased": erased_places(TABLE, outcome, {"firehose": 4, "other": 0}, ["mails_hudi"]),
         "redacted_files": ["connect.log"], "stored": [place], "elsewhere": [],
         "shared": ["city"], "remaining": places_left(plan(TABLE), TABLE),
     }  # fmt: skip
@@ -102,7 +102,10 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
         "2 keys",
         "mails, mails_hudi",
         "9 objects",
-        "4 failed records",
+        f"{TABLE.changes}: 5 events",
+        f"{TABLE.name}: 2 rows",
+        "cdclake_quarantine: 1 records",
+        "firehose: 4 failed records",
         "connect.log",
         "city",
         "s3://lake/a: JSON (mail)",
@@ -121,6 +124,15 @@ def test_failed_records_that_are_still_to_be_written_are_named() -> None:
     [minutes] = [int(word) for word in place["until"].split() if word.isdecimal()]
     assert minutes * 60 >= stream.lateness_seconds > 7200
     assert not any("failed" in place["where"] for place in places_left(plan(TABLE), TABLE))
+
+
+def test_each_place_that_had_the_rows_is_named_with_their_number() -> None:
+    outcome = {"events": 5, "keys": 2, "records": 0, "derived": ["mails"], "metadata": {}}
+    places = erased_places(TABLE, outcome, {"firehose": 4}, ["mails_hudi"])
+    assert [(place["where"], place["count"]) for place in places] == [
+        (TABLE.changes, 5), (TABLE.name, 2), ("cdclake_quarantine", 0), ("firehose", 4),
+        ("mails", None), ("mails_hudi", None),
+    ]  # fmt: skip
 
 
 def test_the_position_of_an_erasure_is_between_two_transactions() -> None:
