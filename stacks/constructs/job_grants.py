@@ -208,16 +208,17 @@ def sets_offsets(*, cluster_arn: str, cluster: str, topic: str, groups: str) -> 
     ]
 
 
-def reads_schemas(registry: str) -> list[Grant]:
-    """Allow reading the schemas of this Glue registry.
+def reads_schemas() -> list[Grant]:
+    """Allow reading schemas of Glue's registries by the UUID of their version.
 
-    Source: Glue's developer guide, "IAM examples for deserializers".
+    Source: Glue's developer guide, "IAM examples for deserializers", and
+    awslabs/aws-glue-schema-registry#68.
     """
     return [
         Grant(
             actions=["glue:GetSchemaVersion"],
-            on=[arn("glue", f"registry/{registry}"), arn("glue", f"schema/{registry}/*")],
-            because="a schema per table's topic, including future tables",
+            on=["*"],
+            because="the request has the UUID of a version alone, so Glue checks no registry",
         )
     ]
 

@@ -27,6 +27,11 @@ def test_what_is_not_protected_breaks_that_rule_only(variants):
     assert broken and all(line.startswith("kept_when_deleted: ") for line in broken)
 
 
+def test_runs_over_distinct_tables_break_that_rule_only(variants):
+    broken = broken_rules(variants["governed"].templates)
+    assert broken and all(line.startswith("one_run_at_a_time: ") for line in broken)
+
+
 def test_there_is_something_for_every_rule(variants):
     deployed = (variants[name] for name in SEEDED)
     templates = [each for one in deployed for each in one.templates.values()]

@@ -17,8 +17,10 @@ LOOKED_AT = (
     "NetworkInterfaces", "RouteTables", "SecurityGroups", "Subnets", "VpcAttribute",
     "VpcEndpoints", "Vpcs",
 )  # fmt: skip
-# IAM knows no resources for these (its Service Authorization Reference); what bounds one instead.
+# IAM knows no resources for these (its Service Authorization Reference), or their requests name
+# none; what bounds one instead.
 WITHOUT_RESOURCES = {
+    "glue:GetSchemaVersion": "",  # by a version's UUID
     "cloudwatch:GetMetricStatistics": "",
     "cloudwatch:PutMetricData": "cloudwatch:namespace",
     "kafka:GetBootstrapBrokers": "",
