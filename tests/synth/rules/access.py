@@ -25,6 +25,7 @@ WITHOUT_RESOURCES = {
     "cloudwatch:PutMetricData": "cloudwatch:namespace",
     "kafka:GetBootstrapBrokers": "",
     "kafkaconnect:ListConnectors": "",
+    "lakeformation:GetDataAccess": "",
     "ecr:GetAuthorizationToken": "",
     **{f"ec2:Describe{what}": "" for what in LOOKED_AT},
 }
