@@ -9,8 +9,17 @@ from typing import Any
 
 import pytest
 
-from tests.synth.deployments import CONNECTED, EXISTING, OPTIMIZED, PIPELINE, PUTS, VARIANTS
-from tests.synth.deployments import Deploy, Synthesized, Template
+from tests.synth.deployments import (
+    CONNECTED,
+    EXISTING,
+    OPTIMIZED,
+    PIPELINE,
+    PUTS,
+    VARIANTS,
+    Deploy,
+    Synthesized,
+    Template,
+)
 from tests.synth.permissions import allows
 from tests.synth.rules import broken_rules
 from tests.synth.rules.reading import listed
