@@ -288,11 +288,7 @@ _MAX_NAME_LENGTH = 64  # of a stream in Firehose, and of a schedule in EventBrid
 
 
 def delivery_stream_name(prefix: str, stream: str) -> str:
-    """Return the stream's name in Firehose; `prefix` is the deployment's or pipeline's name.
-
-    >>> delivery_stream_name("shop-prod", "orders")
-    'shop-prod-orders'
-    """
+    """Return the stream's name in Firehose; `prefix` is the deployment's or pipeline's name."""
     return _shortened(f"{prefix}-{stream}")
 
 
@@ -303,10 +299,8 @@ def schedule_name(prefix: str, schedule: str) -> str:
 
 def _shortened(name: str) -> str:
     """Return the name; one that is too long ends with a digest of the whole name."""
-    if len(name) <= _MAX_NAME_LENGTH:
-        return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{name[: _MAX_NAME_LENGTH - 9]}-{digest}"
+    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 9]}-{digest}"
 
 
 def redrive_function(prefix: str) -> str:
