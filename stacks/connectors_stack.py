@@ -14,6 +14,7 @@ from cdclake.config.deployment import Deployment
 from cdclake.connectors.configuration import configure
 from cdclake.connectors.declared import DeclaredConnector, connector_log
 from cdclake.connectors.iceberg_sink import SinkAddress
+from cdclake.connectors.role_names import role_names
 from cdclake.debezium.worker import OWN_PROVIDER, sink_worker_settings
 from cdclake.deployed_jobs import SIGNED_BY_IAM
 from cdclake.stacks.bundles import build_connector_plugin
@@ -91,12 +92,13 @@ class ConnectorsStack(PipelineStack):
 
     def _grants(self, connector: DeclaredConnector, name: str) -> list[Grant]:
         plan, key_arn = self.deployment.plan, self._network.ground.key_arn
-        topics = list(dict.fromkeys(plan.table(table).topic for table in connector.tables))
+        names = role_names(plan, connector)
+        assert names is not None, "`validate` refuses a role that is too long"
         found = self._streaming.grant_sink(
-            topics, connector=name, control_topic=plan.control_topics.get(connector.name)
+            names.topics, connector=name, control_topic=plan.control_topics.get(connector.name)
         )
         if connector.is_iceberg_sink:
-            found += self._lake.grant_append_sinks([*map(naming.sink_name, connector.tables)])
+            found += self._lake.grant_append_sinks(names.tables)
             found.append(through_s3(key_arn))
         if connector.secrets:
             found += connect_grants.reads_named_secrets(connector.secrets, key_arn)

@@ -44,8 +44,8 @@ def runs_as_job(
     ]
 
 
-def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
-    """Allow reading, writing and deleting objects below a prefix."""
+def keeps_objects(bucket: BucketReference, *prefixes: str, because: str) -> Grant:
+    """Allow reading, writing and deleting objects below these prefixes."""
     return Grant(
         actions=[
             "s3:AbortMultipartUpload",
@@ -53,7 +53,7 @@ def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
             "s3:GetObject",
             "s3:PutObject",
         ],
-        on=[f"{bucket.arn}/{prefix}/*"],
+        on=[f"{bucket.arn}/{prefix}/*" for prefix in prefixes],
         because=because,
     )
 
@@ -85,7 +85,7 @@ def keeps_files_by_s3a(bucket: BucketReference, prefix: str, because: str) -> li
     Source: Hadoop's `MkdirOperation`, and the recorded requests.
     """
     above = Grant(actions=["s3:GetObject"], on=[f"{bucket.arn}/{prefix}"], because=because)
-    return [keeps_objects(bucket, prefix, because), above]
+    return [keeps_objects(bucket, prefix, because=because), above]
 
 
 def reads_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:

@@ -38,7 +38,7 @@ def test_each_derived_table_is_refreshed_on_its_own_schedule(
 
 def test_schedules_of_long_names_fit_their_service(deploy: Deploy) -> None:
     long = "a" * 124
-    copies = f"    publish: [{{hudi: {{name: {long}_cow}}}}, {{hudi: {{name: {long}_mor, type: mor}}}}]\n"
+    copies = f"    publish: [{{hudi: {{name: {long}_cow}}}}, {{hudi: {{name: {long}_mor}}}}]\n"
     derived = DERIVED.replace("noted_orders:", f"{long}_all:")
     deployed = deploy(PIPELINE + copies + derived)
     found = {
