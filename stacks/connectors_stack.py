@@ -1,7 +1,8 @@
 """The connectors stack: the sinks of `connectors:` on MSK Connect, one worker each.
 
-Unlike the Debezium connector a sink may be replaced: its progress is in Kafka, under the name of
-its consumer group.
+A sink continues where it was if it is removed and created again: its progress is in Kafka, under
+the name of its consumer group. As that of the Debezium connector its name is fixed, so new jars or
+worker settings need `sinks: off` first, which keeps everything but the connectors.
 """
 
 from __future__ import annotations
@@ -67,6 +68,7 @@ class ConnectorsStack(PipelineStack):
             grants=self._grants(connector, name),
             ground=self._network.ground,
             log=connector_log(connector.name),
+            is_on=connector in self.deployment.sinks,
         )
 
     def _worker(
