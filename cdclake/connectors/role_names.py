@@ -76,4 +76,5 @@ def _lake_tables(plan: Plan) -> Iterator[str]:
         yield from naming.lake_objects(table.name)
     for stream in plan.put_streams:
         yield from stream.tables
-    yield from (each.name for each in (*plan.derived, *plan.copies))
+    yield from (each.name for each in plan.derived)
+    yield from (each.name for each in plan.copies)
