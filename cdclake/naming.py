@@ -284,20 +284,23 @@ def load_start(epoch: int) -> str:
 
 
 REDRIVE = "cdclake.redrive"  # the stream of redriven rows; tables and domains have no dot
-_STREAM_LENGTH = 64  # maximum length of a stream's name in Firehose
+_MAX_NAME_LENGTH = 64  # of a stream in Firehose, and of a schedule in EventBridge Scheduler
 
 
 def delivery_stream_name(prefix: str, stream: str) -> str:
-    """Return the stream's name in Firehose; `prefix` is the deployment's or pipeline's name.
+    """Return the stream's name in Firehose; `prefix` is the deployment's or pipeline's name."""
+    return _shortened(f"{prefix}-{stream}")
 
-    >>> delivery_stream_name("shop-prod", "orders")
-    'shop-prod-orders'
-    """
-    name = f"{prefix}-{stream}"
-    if len(name) <= _STREAM_LENGTH:
-        return name
+
+def schedule_name(prefix: str, schedule: str) -> str:
+    """Return the schedule's name in EventBridge Scheduler; `prefix` is the deployment's."""
+    return _shortened(f"{prefix}-{schedule}")
+
+
+def _shortened(name: str) -> str:
+    """Return the name; one that is too long ends with a digest of the whole name."""
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{name[: _STREAM_LENGTH - 9]}-{digest}"
+    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 9]}-{digest}"
 
 
 def redrive_function(prefix: str) -> str:

@@ -1,7 +1,8 @@
 """The connectors stack: the sinks of `connectors:` on MSK Connect, one worker each.
 
-Unlike the Debezium connector a sink may be replaced: its progress is in Kafka, under the name of
-its consumer group.
+A sink continues where it was if it is removed and created again: its progress is in Kafka, under
+the name of its consumer group. As that of the Debezium connector its name is fixed, so new jars or
+worker settings need `sinks: off` first, which keeps everything but the connectors.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from cdclake.config.deployment import Deployment
 from cdclake.connectors.configuration import configure
 from cdclake.connectors.declared import DeclaredConnector, connector_log
 from cdclake.connectors.iceberg_sink import SinkAddress
+from cdclake.connectors.role_names import role_names
 from cdclake.debezium.worker import OWN_PROVIDER, sink_worker_settings
 from cdclake.deployed_jobs import SIGNED_BY_IAM
 from cdclake.stacks.bundles import build_connector_plugin
@@ -66,6 +68,7 @@ class ConnectorsStack(PipelineStack):
             grants=self._grants(connector, name),
             ground=self._network.ground,
             log=connector_log(connector.name),
+            is_on=connector in self.deployment.sinks,
         )
 
     def _worker(
@@ -91,12 +94,13 @@ class ConnectorsStack(PipelineStack):
 
     def _grants(self, connector: DeclaredConnector, name: str) -> list[Grant]:
         plan, key_arn = self.deployment.plan, self._network.ground.key_arn
-        topics = list(dict.fromkeys(plan.table(table).topic for table in connector.tables))
+        names = role_names(plan, connector)
+        assert names is not None, "`validate` refuses a role that is too long"
         found = self._streaming.grant_sink(
-            topics, connector=name, control_topic=plan.control_topics.get(connector.name)
+            names.topics, connector=name, control_topic=plan.control_topics.get(connector.name)
         )
         if connector.is_iceberg_sink:
-            found += self._lake.grant_append_sinks([*map(naming.sink_name, connector.tables)])
+            found += self._lake.grant_append_sinks(names.tables)
             found.append(through_s3(key_arn))
         if connector.secrets:
             found += connect_grants.reads_named_secrets(connector.secrets, key_arn)

@@ -112,7 +112,7 @@ class GlueStack(PipelineStack):
                 network=self._network,
                 key_arn=self._context.key_arn,
             ),
-            job_grants.keeps_objects(warehouse, f"{plan.lake_database}.db/{tables}", made),
+            job_grants.keeps_objects(warehouse, f"{plan.lake_database}.db/{tables}", because=made),
             job_grants.lists(warehouse),
             *job_grants.keeps_files_by_s3a(state, checkpoints, made),
             on_tables(

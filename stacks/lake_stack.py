@@ -53,7 +53,7 @@ class LakeOutputs:
         """Allow reading every table and committing to it, and creating tables on request."""
         files = "the files of the pipeline's database"
         return [
-            job_grants.keeps_objects(self.warehouse, f"{self.database}.db", files),
+            job_grants.keeps_objects(self.warehouse, f"{self.database}.db", because=files),
             job_grants.lists(self.warehouse),
             job_grants.uses_tables(self.database, creates=creates),
         ]
@@ -101,13 +101,13 @@ class LakeOutputs:
     def grant_append_sinks(self, tables: Sequence[str]) -> list[Grant]:
         """Allow a sink to create the tables that it appends to, and to commit to them.
 
-        Before it creates a table it asks for its database again, which exists.
+        `tables` may be a pattern. Before it creates a table it asks for its database again, which
+        exists.
         """
         because = "Iceberg names the files of a table; its folder is fixed"
         return [
-            *(
-                job_grants.keeps_objects(self.warehouse, f"{self.database}.db/{table}", because)
-                for table in tables
+            job_grants.keeps_objects(
+                self.warehouse, *(f"{self.database}.db/{each}" for each in tables), because=because
             ),
             job_grants.lists(self.warehouse),
             on_tables(

@@ -47,7 +47,12 @@ class OptimizersStack(PipelineStack):
             timeout_s=_MAX_TIMEOUT_S,
         )
         role = OptimizerRole(
-            self, "Role", database=lake.database, warehouse=lake.warehouse, ground=ground
+            self,
+            "Role",
+            database=lake.database,
+            warehouse=lake.warehouse,
+            lake_formation=deployment.lake_formation,
+            ground=ground,
         )
         for name in names:
             optimizers = TableOptimizers(

@@ -80,7 +80,12 @@ class PutStack(PipelineStack):
     def _add_tables(self) -> list[IcebergTableResource]:
         database, ground = self.deployment.plan.lake_database, self._ground
         role = OptimizerRole(
-            self, "Optimizers", database=database, warehouse=self._lake.warehouse, ground=ground
+            self,
+            "Optimizers",
+            database=database,
+            warehouse=self._lake.warehouse,
+            lake_formation=self.deployment.lake_formation,
+            ground=ground,
         )
         tables = []
         for schema in self._parts.schemas:

@@ -97,7 +97,7 @@ class StreamingOutputs:
 
     def grant_read_schemas(self) -> list[Grant]:
         """Allow reading the schemas of the tables' events."""
-        return job_grants.reads_schemas(self.registry) if self.registry else []
+        return job_grants.reads_schemas() if self.registry else []
 
     def grant_find_brokers(self) -> list[Grant]:
         """Allow reading the addresses of the brokers."""

@@ -345,6 +345,11 @@ class Aws(Section):
         description="off: removes the connector; slot and offsets stay, and `on` resumes there.",
     )
     connect: Connect = Field(default_factory=Connect)
+    sinks: Literal["on", "off"] = Field(
+        default="on",
+        description="off: removes the sinks of `connectors:`; their offsets stay in Kafka, and `on`"
+        " resumes there.",
+    )
     private_connectivity: Literal["on", "off"] = Field(
         default="off",
         description="on: lets Firehose read from Kafka. The cluster must already exist: MSK refuses"

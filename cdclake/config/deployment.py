@@ -11,6 +11,7 @@ from cdclake.config.model import PipelineFile
 from cdclake.config.problems import InvalidPipeline
 from cdclake.config.resolve import load_file, resolve_plan
 from cdclake.config.yaml_reader import read_document
+from cdclake.connectors.declared import DeclaredConnector
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan
 
@@ -39,6 +40,11 @@ class Deployment:
     def delivers(self) -> bool:
         """Check whether Firehose streams from Kafka are deployed."""
         return bool(self.plan.deliveries) and self.aws.delivery == "on"
+
+    @property
+    def sinks(self) -> tuple[DeclaredConnector, ...]:
+        """Return the deployed connectors of `connectors:`."""
+        return self.plan.connectors if self.aws.sinks == "on" else ()
 
     @property
     def delivered(self) -> list[DeliveryStream]:

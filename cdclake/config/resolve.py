@@ -11,6 +11,7 @@ from cdclake.config import literals, partition
 from cdclake.config.checks import AWS_CHECKS, CHECKS
 from cdclake.config.checks.puts import check_folders
 from cdclake.config.checks.routes import check_routes, has_routes
+from cdclake.config.checks.sink_roles import check_sink_roles
 from cdclake.config.connectors_model import ConnectorEntry
 from cdclake.config.derived_model import DerivedEntry
 from cdclake.config.derived_sql import SourceColumns, analyze
@@ -94,16 +95,24 @@ def find_problems(
         checks = (*CHECKS, *AWS_CHECKS) if on_aws else CHECKS
         checked = [problem for check in checks for problem in check(version, tables)]
         wrong = [*structure_problems(version), *checked]
-        if has_routes(version) and not found and not wrong:  # otherwise there is no plan
-            wrong += check_routes(version, _plan_of(version))
+        if not found and not wrong:  # otherwise there is no plan
+            wrong += _plan_problems(version, on_aws=on_aws)
         for problem in wrong:
             if (problem.line, problem.column) not in unreadable:
                 found.append(problem)
     return sort_problems(found)
 
 
-def _plan_of(document: Document) -> Plan:
-    return resolve_plan(PipelineFile.model_validate(document.values))
+def _plan_problems(document: Document, *, on_aws: bool) -> Iterator[Problem]:
+    """Yield the problems that only the plan shows."""
+    is_limited = on_aws and bool(document.mapping("connectors"))
+    if not has_routes(document) and not is_limited:
+        return
+    plan = resolve_plan(PipelineFile.model_validate(document.values))
+    if has_routes(document):
+        yield from check_routes(document, plan)
+    if is_limited:
+        yield from check_sink_roles(document, plan)
 
 
 def resolve_plan(file: PipelineFile) -> Plan:

@@ -97,7 +97,7 @@ def _connectors(lake: DeployedLake) -> list[dict[str, Any]]:
     prefix = lake.deployment.prefix
     named = {
         connector_log(connector.name): naming.declared_connector_name(prefix, connector.name)
-        for connector in lake.plan.connectors
+        for connector in lake.deployment.sinks
     }
     if lake.deployment.aws.connector == "on":
         named = {"connect": naming.connector_name(prefix), **named}

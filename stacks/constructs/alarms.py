@@ -65,7 +65,7 @@ def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterato
         yield _of_new_columns(known)
     if deployment.aws.connector == "on":
         yield _of_connector(known)
-    for connector in deployment.plan.connectors:
+    for connector in deployment.sinks:
         yield _of_declared_connector(deployment, known, connector)
     if isinstance(kafka, CreatedKafka) and not kafka.is_express:
         yield _of_kafka(deployment, known)

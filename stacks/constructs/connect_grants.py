@@ -128,7 +128,7 @@ def registers_schemas(registry: str) -> list[Grant]:
     because = "a schema per table's topic, including future tables"
     actions = ["CreateSchema", "GetSchemaByDefinition", "PutSchemaVersionMetadata"]
     writes = [f"glue:{action}" for action in (*actions, "RegisterSchemaVersion")]
-    return [Grant(actions=writes, on=[*place], because=because), *reads_schemas(registry)]
+    return [Grant(actions=writes, on=[*place], because=because), *reads_schemas()]
 
 
 def _actions(*names: str) -> list[str]:

@@ -28,6 +28,7 @@ class Connector(Construct):
     Connect stores offsets by the connector's name, and CloudFormation creates the replacement
     before it deletes the old connector. Two connectors cannot share a name, so a replacement
     fails. `made_of` identifies the replacing properties, so that synth can refuse the change.
+    Without `is_on` there are only role and log group, for a connector that is created later.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Connector(Construct):
         grants: Sequence[Grant],
         ground: DeploymentContext,
         log: str = "connect",
+        is_on: bool = True,
     ) -> None:
         super().__init__(scope, construct_id)
         own = f"kafkaconnect:{Aws.REGION}:{Aws.ACCOUNT_ID}:connector/{name}/*"
@@ -58,13 +60,14 @@ class Connector(Construct):
             **_loaded(plugin, worker),
             "log_delivery": self._logged(ground, log),
         }
-        _Connector(
-            self,
-            "Connector",
-            **fixed,
-            capacity=_one_worker(mcus),
-            connector_configuration=dict(settings),
-        )
+        if is_on:
+            _Connector(
+                self,
+                "Connector",
+                **fixed,
+                capacity=_one_worker(mcus),
+                connector_configuration=dict(settings),
+            )
         # `fixed` only refers to plugin and worker configuration; their names identify the content.
         self.made_of = content_hash(self, [fixed, plugin.name, worker.name])
 

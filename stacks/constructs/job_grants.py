@@ -44,8 +44,8 @@ def runs_as_job(
     ]
 
 
-def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
-    """Allow reading, writing and deleting objects below a prefix."""
+def keeps_objects(bucket: BucketReference, *prefixes: str, because: str) -> Grant:
+    """Allow reading, writing and deleting objects below these prefixes."""
     return Grant(
         actions=[
             "s3:AbortMultipartUpload",
@@ -53,7 +53,7 @@ def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
             "s3:GetObject",
             "s3:PutObject",
         ],
-        on=[f"{bucket.arn}/{prefix}/*"],
+        on=[f"{bucket.arn}/{prefix}/*" for prefix in prefixes],
         because=because,
     )
 
@@ -85,7 +85,7 @@ def keeps_files_by_s3a(bucket: BucketReference, prefix: str, because: str) -> li
     Source: Hadoop's `MkdirOperation`, and the recorded requests.
     """
     above = Grant(actions=["s3:GetObject"], on=[f"{bucket.arn}/{prefix}"], because=because)
-    return [keeps_objects(bucket, prefix, because), above]
+    return [keeps_objects(bucket, prefix, because=because), above]
 
 
 def reads_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
@@ -208,16 +208,17 @@ def sets_offsets(*, cluster_arn: str, cluster: str, topic: str, groups: str) -> 
     ]
 
 
-def reads_schemas(registry: str) -> list[Grant]:
-    """Allow reading the schemas of this Glue registry.
+def reads_schemas() -> list[Grant]:
+    """Allow reading schemas of Glue's registries by the UUID of their version.
 
-    Source: Glue's developer guide, "IAM examples for deserializers".
+    Source: Glue's developer guide, "IAM examples for deserializers", and
+    awslabs/aws-glue-schema-registry#68.
     """
     return [
         Grant(
             actions=["glue:GetSchemaVersion"],
-            on=[arn("glue", f"registry/{registry}"), arn("glue", f"schema/{registry}/*")],
-            because="a schema per table's topic, including future tables",
+            on=["*"],
+            because="the request has the UUID of a version alone, so Glue checks no registry",
         )
     ]
 

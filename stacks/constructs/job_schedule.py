@@ -9,6 +9,7 @@ from typing import Any
 from aws_cdk import Aws, RemovalPolicy, aws_iam, aws_scheduler, aws_sqs
 from constructs import Construct
 
+from cdclake import naming
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant, arn
 from cdclake.stacks.constructs.nag_suppressions import suppress
@@ -81,7 +82,7 @@ class JobSchedules(Construct):
         _Schedule(
             self,
             construct_id,
-            name=f"{self._ground.prefix}-{construct_id.lower()}",
+            name=naming.schedule_name(self._ground.prefix, construct_id.lower()),
             group_name=self._group,
             schedule_expression=schedule,
             schedule_expression_timezone="UTC",

@@ -5,7 +5,8 @@ They repeat what the roles' own statements allow on the catalog; files stay a ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from aws_cdk import App, Aws, aws_lakeformation
@@ -17,10 +18,11 @@ from cdclake.stacks.constructs.lake_bucket import BucketReference
 from cdclake.stacks.constructs.service_role import ServiceRole
 
 _Permissions = aws_lakeformation.CfnPrincipalPermissions
-# By action of IAM: what Lake Formation calls it, of the database and of its tables.
+# By action of IAM: its permissions in Lake Formation, on the database and on tables.
 _ON_DATABASE = {"glue:CreateTable": "CREATE_TABLE", "glue:GetDatabase": "DESCRIBE"}
 _ON_TABLES = {
     "glue:GetTable": ("DESCRIBE", "SELECT"),
+    "glue:GetTables": ("DESCRIBE",),
     "glue:UpdateTable": ("ALTER", "INSERT", "DELETE"),
 }
 
@@ -60,52 +62,86 @@ class RegisteredLocation(Construct):
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """Database, its data location, one of its tables, or every table."""
+
+    kind: str  # `Database`, `Location`, `Table` or `Tables`
+    database: str
+    table: str = ""
+
+    @property
+    def construct_id(self) -> str:
+        return f"{self.kind}-{self.table}" if self.table else self.kind
+
+    def resource(self, location_arn: str) -> dict[str, Any]:
+        """Return the arguments of the resource property."""
+        catalog = {"catalog_id": Aws.ACCOUNT_ID}
+        if self.kind == "Location":
+            location = _Permissions.DataLocationResourceProperty(
+                **catalog, resource_arn=location_arn
+            )
+            return {"data_location": location}
+        if self.kind == "Database":
+            return {
+                "database": _Permissions.DatabaseResourceProperty(**catalog, name=self.database)
+            }
+        which: dict[str, Any] = {"name": self.table} if self.table else {"table_wildcard": {}}
+        table = _Permissions.TableResourceProperty(**catalog, database_name=self.database, **which)
+        return {"table": table}
+
+
 def grant_in_lake_formation(app: App, *, location_arn: str) -> None:
     """Repeat the rights of every role of the app on databases and tables in Lake Formation."""
     roles = [node for node in app.node.find_all() if isinstance(node, ServiceRole)]
     for role in roles:
-        for number, tables in enumerate(role.tables):
-            _add(role, number, tables, location_arn)
+        # The id must not change: CloudFormation would create each grant again before it revokes
+        # the previous one, and both are the same to Lake Formation.
+        scope = Construct(role, "LakeFormation0")
+        for target, permissions in _merge(role.tables).items():
+            _Permissions(
+                scope,
+                target.construct_id,
+                principal=_Permissions.DataLakePrincipalProperty(
+                    data_lake_principal_identifier=role.arn
+                ),
+                resource=_Permissions.ResourceProperty(**target.resource(location_arn)),
+                permissions=sorted(permissions),
+                permissions_with_grant_option=[],
+            )
 
 
-def _add(role: ServiceRole, number: int, grant: TableGrant, location_arn: str) -> None:
-    scope = Construct(role, f"LakeFormation{number}")
+def _merge(grants: Iterable[TableGrant]) -> dict[_Target, set[str]]:
+    """Return the permissions by target: Lake Formation has one grant of a principal on each."""
+    merged: dict[_Target, set[str]] = {}
+    for grant in grants:
+        for target, permissions in _permissions(grant):
+            if permissions:
+                merged.setdefault(target, set()).update(permissions)
+    return merged
+
+
+def _permissions(grant: TableGrant) -> Iterator[tuple[_Target, list[str]]]:
+    """Yield the permissions on each target.
+
+    A role that creates tables of given names needs none on them: it owns what it creates, and a
+    grant on a table that does not exist yet would be refused.
+    """
     on_database = [_ON_DATABASE[action] for action in grant.actions if action in _ON_DATABASE]
-    if on_database:
-        database = _Permissions.DatabaseResourceProperty(
-            catalog_id=Aws.ACCOUNT_ID, name=grant.database
-        )
-        _permit(scope, "Database", role, on_database, database=database)
-    if "glue:CreateTable" in grant.actions:
-        location = _Permissions.DataLocationResourceProperty(
-            catalog_id=Aws.ACCOUNT_ID, resource_arn=location_arn
-        )
-        _permit(scope, "Location", role, ["DATA_LOCATION_ACCESS"], data_location=location)
-    on_tables = [what for action in grant.actions for what in _ON_TABLES.get(action, ())]
-    for construct_id, table in _tables(grant):
-        _permit(scope, construct_id, role, on_tables, table=table)
+    yield _Target(kind="Database", database=grant.database), on_database
+    creates, every_table = "glue:CreateTable" in grant.actions, "*" in grant.tables
+    if creates:
+        location = _Target(kind="Location", database=grant.database)
+        yield location, ["DATA_LOCATION_ACCESS"]
+    if every_table or not creates:
+        on_tables = [each for action in grant.actions for each in _ON_TABLES.get(action, ())]
+        yield from ((target, on_tables) for target in _tables(grant))
 
 
-def _tables(
-    grant: TableGrant,
-) -> Iterator[tuple[str, aws_lakeformation.CfnPrincipalPermissions.TableResourceProperty]]:
+def _tables(grant: TableGrant) -> Iterator[_Target]:
     """Yield the tables; names that end in `*` are every table: Lake Formation has no patterns."""
-    database = {"catalog_id": Aws.ACCOUNT_ID, "database_name": grant.database}
     if any(name.endswith("*") for name in grant.tables):
-        yield "Tables", _Permissions.TableResourceProperty(**database, table_wildcard={})
+        yield _Target(kind="Tables", database=grant.database)
         return
     for name in grant.tables:
-        yield f"Table-{name}", _Permissions.TableResourceProperty(**database, name=name)
-
-
-def _permit(
-    scope: Construct, construct_id: str, role: ServiceRole, what: list[str], **resource: Any
-) -> None:
-    _Permissions(
-        scope,
-        construct_id,
-        principal=_Permissions.DataLakePrincipalProperty(data_lake_principal_identifier=role.arn),
-        resource=_Permissions.ResourceProperty(**resource),
-        permissions=sorted(set(what)),
-        permissions_with_grant_option=[],
-    )
+        yield _Target(kind="Table", database=grant.database, table=name)

@@ -33,6 +33,7 @@ class OptimizerRole(ServiceRole):
         *,
         database: str,
         warehouse: BucketReference,
+        lake_formation: bool,
         ground: DeploymentContext,
     ) -> None:
         super().__init__(
@@ -59,8 +60,17 @@ class OptimizerRole(ServiceRole):
                     because="log groups that Glue names itself, one per optimizer type",
                 ),
                 through_s3(ground.key_arn),
+                *([_gets_data_access()] if lake_formation else []),
             ],
         )
+
+
+def _gets_data_access() -> Grant:
+    return Grant(
+        actions=["lakeformation:GetDataAccess"],
+        on=["*"],
+        because="Lake Formation has no resource-level permissions; its own grants limit the tables",
+    )
 
 
 class TableOptimizers(Construct):

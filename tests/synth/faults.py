@@ -100,6 +100,10 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     ),
     "whole service": ("no_wildcard", ROLE, policy(Action="glue:*", Resource="arn:aws:glue:x")),
     "every resource": ("no_wildcard", ROLE, policy(Action=["s3:GetObject"], Resource=["*"])),
+    "policy of a hundred long names": (
+        "roles_fit_iam", ROLE,
+        policy(Action=["s3:GetObject"], Resource=[f"arn:aws:s3:::{n:0100}/*" for n in range(100)]),
+    ),
     "all but": ("no_wildcard", ROLE, policy(NotAction="iam:*", Resource="arn:aws:glue:x")),
     "trusted by anybody": (
         "no_confused_deputy", ROLE, drop("AssumeRolePolicyDocument", "Statement", 0, "Condition"),

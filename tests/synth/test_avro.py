@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.synth.deployments import Synthesized
+from tests.synth.permissions import allows, role_of
 from tests.synth.rules.reading import listed, statements
 
 WRITES = {
@@ -41,6 +42,15 @@ def test_the_connector_registers_and_the_stream_reads(variants: dict[str, Synthe
     assert [a for n, a in found.items() if n.startswith("Connector")] == [WRITES | {READ}]
     assert [a for n, a in found.items() if n.startswith("StreamChanges")] == [{READ}]
     assert [a for n, a in found.items() if n.startswith("VerifyTables")] == [{READ}]
+
+
+def test_schemas_are_read_by_a_uuid_alone(variants: dict[str, Synthesized]) -> None:
+    """Glue then checks no registry: a right on one would not cover the request."""
+    deployed = variants["governed"]
+    for role in ("Connector", "StreamChanges", "VerifyTables"):
+        found = role_of(deployed, role)
+        assert allows(found, READ, "*"), role
+        assert not allows(found, "glue:RegisterSchemaVersion", "*"), role
 
 
 def test_the_connector_writes_to_the_registry_of_the_deployment(

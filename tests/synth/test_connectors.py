@@ -9,12 +9,22 @@ import pytest
 
 from cdclake import packing
 from cdclake.config.deployment import load_deployment
+from cdclake.config.resolve import find_problems
+from cdclake.config.yaml_reader import read_document
 from cdclake.connectors.declared import DeclaredConnector
 from cdclake.deployed.deployed_logs import log_groups
 from cdclake.errors import InputError
 from cdclake.stacks.bundles import build_connector_plugin
-from tests.synth.deployments import CONNECTED, EXISTING, OPTIMIZED, PIPELINE, Synthesized
+from tests.synth.deployments import (
+    CONNECTED,
+    EXISTING,
+    OPTIMIZED,
+    PIPELINE,
+    Deploy,
+    Synthesized,
+)
 from tests.synth.roles import allowances
+from tests.synth.rules import broken_rules
 
 CONNECTOR = "AWS::KafkaConnect::Connector"
 CLUSTER = "all/0a1b2c3d-0a1b-1"
@@ -151,3 +161,43 @@ def test_without_the_plugin_synth_names_the_command(tmp_path) -> None:
     )
     with pytest.raises(InputError, match="neither a folder with jars nor a zip"):
         build_connector_plugin(missing)
+
+
+def wide_file(
+    tables: int, *, sinks: str = "  lake: {plugin: iceberg-sink, tables: [ALL]}\n"
+) -> str:
+    """A file with as many tables, all of which each sink reads."""
+    names = [f"public.table_with_a_long_name_{number:03}" for number in range(tables)]
+    declared = "".join(f"  {name}:\n    key: [id]\n    columns: {{id: bigint}}\n" for name in names)
+    listed = ", ".join(["public.orders", *names])
+    return f"{PIPELINE}{declared}{EXISTING}connectors:\n{sinks.replace('ALL', listed)}"
+
+
+def test_a_sink_of_a_hundred_tables_fits_its_role(deploy: Deploy) -> None:
+    deployed = deploy(wide_file(100))
+    assert broken_rules(deployed.templates) == []
+    found, topics = allowed(deployed, "Sinklake"), f"kafka:R:A:topic/{CLUSTER}"
+    assert f"{topics}/shop.*" in found["kafka-cluster:ReadData"]
+    tables = {name for name in found["glue:UpdateTable"] if ":table/" in name}
+    assert tables == {"glue:R:A:table/cdc_iceberg/*_sink"}
+
+
+def test_the_longest_list_of_names_fits_its_role(deploy: Deploy, tmp_path) -> None:
+    """Neither sink has a pattern: the other has tables and reads a topic of its own."""
+    sinks = (
+        "  lake: {plugin: iceberg-sink, tables: [ALL]}\n"
+        "  other: {plugin: iceberg-sink, tables: [public.visits]}\n"
+    )
+
+    def is_accepted(tables: int) -> bool:
+        (tmp_path / "shop.yaml").write_text(file(tables))
+        return find_problems(read_document(tmp_path / "shop.yaml")) == []
+
+    def file(tables: int) -> str:
+        text = wide_file(tables, sinks=sinks)
+        return text.replace("tables:\n", f"tables:\n{OPTIMIZED}", 1)
+
+    most = max(tables for tables in range(1, 30) if is_accepted(tables))
+    assert most >= 10 and not is_accepted(most + 1)
+    broken = broken_rules(deploy(file(most)).templates)
+    assert [line for line in broken if line.startswith("roles_fit_iam")] == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.synth.deployments import Synthesized
+from tests.synth.deployments import DERIVED, PIPELINE, Deploy, Synthesized
+from tests.synth.rules import broken_rules
 
 
 def schedules(deployed: Synthesized) -> dict[str, dict[str, Any]]:
@@ -33,6 +34,19 @@ def test_each_derived_table_is_refreshed_on_its_own_schedule(
         )
         for table, schedule in (("noted_orders", "rate(30 minutes)"), ("notes", "rate(1 hour)"))
     }
+
+
+def test_schedules_of_long_names_fit_their_service(deploy: Deploy) -> None:
+    long = "a" * 124
+    copies = f"    publish: [{{hudi: {{name: {long}_cow}}}}, {{hudi: {{name: {long}_mor}}}}]\n"
+    derived = DERIVED.replace("noted_orders:", f"{long}_all:")
+    deployed = deploy(PIPELINE + copies + derived)
+    found = {
+        json.loads(s["Target"]["Input"]).get("Arguments", {}).get("--tables"): name
+        for name, s in schedules(deployed).items()
+    }
+    assert {f"{long}_all", f"{long}_cow", f"{long}_mor"} <= found.keys()
+    assert [line for line in broken_rules(deployed.templates) if "names_fit" in line] == []
 
 
 def test_runs_for_different_tables_may_overlap(variants: dict[str, Synthesized]) -> None:

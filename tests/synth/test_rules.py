@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.synth.deployments import Template
+from tests.synth.deployments import VARIANTS, Template
 from tests.synth.edits import Edit
 from tests.synth.faults import FAULTS
 from tests.synth.rules import RULES, WIDE_RULES, broken_rules
@@ -25,6 +25,17 @@ def test_no_rule_is_broken(variants, name):
 def test_what_is_not_protected_breaks_that_rule_only(variants):
     broken = broken_rules(variants["small"].templates)
     assert broken and all(line.startswith("kept_when_deleted: ") for line in broken)
+
+
+def test_runs_over_distinct_tables_break_that_rule_only(variants):
+    broken = broken_rules(variants["governed"].templates)
+    assert broken and all(line.startswith("one_run_at_a_time: ") for line in broken)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_role_fits_iam(variants, name):
+    broken = broken_rules(variants[name].templates)
+    assert [line for line in broken if line.startswith("roles_fit_iam")] == []
 
 
 def test_there_is_something_for_every_rule(variants):

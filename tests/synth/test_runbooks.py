@@ -7,6 +7,7 @@ import re
 from cdclake import naming
 from tests.synth.deployments import (
     CHECKED,
+    CONNECTED,
     DELIVERED,
     DERIVED,
     OPTIMIZED,
@@ -65,10 +66,8 @@ def test_the_list_has_every_page_and_the_alarms_in_the_datas_order(deploy):
 
 
 def test_stacks_that_are_named_are_there(deploy):
-    stacks = {
-        name.removeprefix("shop-")
-        for name in deploy(PIPELINE + DELIVERED + ALONGSIDE + PRIVATE).templates
-    }
+    every = PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + CONNECTED
+    stacks = {name.removeprefix("shop-") for name in deploy(every).templates}
     for page, line in commands("npx"):
         assert set(re.findall(r"shop-prod-([a-z0-9-]+)", line)) <= stacks, page
 

@@ -8,10 +8,12 @@ import pytest
 
 from cdclake.deployed_jobs import JOBS
 from tests.synth.deployments import (
+    CONNECTED,
     DELIVERED,
     EXISTING,
     LARGER,
     OFF,
+    OPTIMIZED,
     PIPELINE,
     PRIVATE,
     WIDER,
@@ -238,10 +240,20 @@ MUST_NOT_BE_REPLACED = {
 }
 
 
-def test_what_may_be_replaced_can_be(variants):
+OF_EXISTING = {
+    CONNECTOR,
+    "AWS::Glue::TableOptimizer",  # of a table and a kind, which are all that would replace it
+    "AWS::MSK::Topic",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("delivered", MUST_NOT_BE_REPLACED), ("connectors", OF_EXISTING)]
+)
+def test_what_may_be_replaced_can_be(variants, name, expected):
     """A replacement is made before the old one goes, so its name must not be a fixed one."""
     stuck = set()
-    for template in variants["delivered"].templates.values():
+    for template in variants[name].templates.values():
         for resource in template["Resources"].values():
             set_at_creation = {
                 path[0]
@@ -253,4 +265,34 @@ def test_what_may_be_replaced_can_be(variants):
             fixed = [n for n in spelled if isinstance(n, str) and not BY_CONTENT.search(n)]
             if fixed and set_at_creation - names:
                 stuck.add(resource["Type"])
-    assert stuck - NAMES_MAY_REPEAT == MUST_NOT_BE_REPLACED
+    assert stuck - NAMES_MAY_REPEAT == expected
+
+
+SINKS = PIPELINE + OPTIMIZED + EXISTING + CONNECTED
+SINKS_OFF = SINKS.replace("aws:\n", "aws:\n  sinks: off\n")
+# Without a password the plugin lacks the provider, and the worker does not name it.
+OTHER_PLUGIN = SINKS.replace("connection.password:", "connection.other:").replace(
+    "${secretsmanager:shop/copy:password}", "plain"
+)
+
+
+def test_sinks_that_are_off_leave_what_they_continue_with(deploy):
+    found = changes(deploy(SINKS), deploy(SINKS_OFF))
+    assert found.kinds(found.removed) == {CONNECTOR, ALARM}
+    assert len([name for name in found.removed if CONNECTOR in name]) == 2
+    assert not (found.added or found.replaced)
+    assert [*hindrances(deploy(SINKS), deploy(SINKS_OFF))] == []
+
+
+def test_another_plugin_replaces_a_sink_unless_it_is_off(deploy):
+    new = {name.split("/")[2] for name in changes(deploy(SINKS), deploy(OTHER_PLUGIN)).replaced}
+    fixed = {path[0] for path in create_only(CONNECTOR)}
+    made_with = {
+        properties["ConnectorName"]: str([properties[name] for name in fixed & {*properties}])
+        for properties in (each["Properties"] for each in deploy(SINKS).resources(CONNECTOR))
+    }
+    stuck = {name for name, text in made_with.items() if any(each in text for each in new)}
+    assert stuck == {"shop-copy"}
+    in_steps = changes(deploy(SINKS_OFF), deploy(OTHER_PLUGIN))
+    assert len([name for name in in_steps.added if CONNECTOR in name]) == 2
+    assert [*hindrances(deploy(SINKS_OFF), deploy(OTHER_PLUGIN))] == []

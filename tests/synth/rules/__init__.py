@@ -10,6 +10,7 @@ from tests.synth.rules.access import (
     no_managed_policy,
     no_wildcard,
     nothing_public,
+    roles_fit_iam,
 )
 from tests.synth.rules.delivering import (
     appends_only,
@@ -59,6 +60,7 @@ RULES: tuple[Rule, ...] = (
     no_clear_secret,
     no_managed_policy,
     no_wildcard,
+    roles_fit_iam,
     no_confused_deputy,
     logs_end,
     nothing_public,

@@ -17,12 +17,15 @@ LOOKED_AT = (
     "NetworkInterfaces", "RouteTables", "SecurityGroups", "Subnets", "VpcAttribute",
     "VpcEndpoints", "Vpcs",
 )  # fmt: skip
-# IAM knows no resources for these (its Service Authorization Reference); what bounds one instead.
+# IAM knows no resources for these (its Service Authorization Reference), or their requests name
+# none; what bounds one instead.
 WITHOUT_RESOURCES = {
+    "glue:GetSchemaVersion": "",  # by a version's UUID
     "cloudwatch:GetMetricStatistics": "",
     "cloudwatch:PutMetricData": "cloudwatch:namespace",
     "kafka:GetBootstrapBrokers": "",
     "kafkaconnect:ListConnectors": "",
+    "lakeformation:GetDataAccess": "",
     "ecr:GetAuthorizationToken": "",
     **{f"ec2:Describe{what}": "" for what in LOOKED_AT},
 }
@@ -30,6 +33,15 @@ SECRET_PROPERTY = re.compile(r"password|passphrase|secretstring$", re.IGNORECASE
 NOT_SECRET = {"ManageMasterUserPassword", "GenerateSecretString", "PasswordLength"}
 NOT_SECRET |= {"database.password"}  # of a connector: a reference, at which its own rule looks
 HTTPS = 443
+MAX_POLICIES = 10_240  # characters
+PSEUDO_PARAMETERS = {
+    "AWS::Partition": "aws-us-gov",
+    "AWS::Region": "ap-northeast-1",
+    "AWS::AccountId": "111122223333",
+    "AWS::URLSuffix": "amazonaws.com",
+}
+# As long as that of a bucket whose name has the greatest length, and longer than that of a key.
+LONG_ARN = f"arn:aws-us-gov:s3:::{'b' * 63}"
 
 
 def no_clear_secret(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
@@ -47,6 +59,32 @@ def no_managed_policy(kind: str, properties: dict[str, Any], _: Template) -> Ite
     """AWS widens its managed policies as it likes; ours say what they say."""
     if properties.get("ManagedPolicyArns"):
         yield f"{kind} has a managed policy"
+
+
+def roles_fit_iam(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """IAM counts the inline policies of a role together, without whitespace."""
+    if kind == "AWS::IAM::Role":
+        policies = [each["PolicyDocument"] for each in properties.get("Policies", [])]
+        size = sum(len(json.dumps(_spelled(each), separators=(",", ":"))) for each in policies)
+        if size > MAX_POLICIES:
+            yield f"{kind} has inline policies of {size} characters"
+
+
+def _spelled(value: Any) -> Any:
+    """Return the value with texts of realistic length where CloudFormation puts some."""
+    if isinstance(value, list):
+        return [_spelled(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    [*keys] = value
+    if keys == ["Fn::Join"]:
+        separator, parts = value["Fn::Join"]
+        return separator.join(map(_spelled, parts))
+    if keys == ["Ref"] and value["Ref"] in PSEUDO_PARAMETERS:
+        return PSEUDO_PARAMETERS[value["Ref"]]
+    if len(keys) == 1 and (keys[0] == "Ref" or keys[0].startswith("Fn::")):
+        return LONG_ARN
+    return {key: _spelled(each) for key, each in value.items()}
 
 
 def no_wildcard(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:

@@ -178,3 +178,41 @@ def test_what_has_no_topic_as_json_is_refused(tmp_path: Path) -> None:
     avro.write_text(text + "  lake: {plugin: iceberg-sink, tables: [public.orders]}")
     [found] = find_problems(read_document(avro))
     assert "reads events as JSON" in found.message
+
+
+def wide_problems(tmp_path: Path, connectors: str, *, more: str = "") -> list[str]:
+    """The problems of a deployment with 101 tables; ALL are all of them, MOST all but one."""
+    names = [f"public.table_{number:03}" for number in range(101)]
+    tables = "".join(f"  {each}: {{key: [id], columns: {{id: bigint}}}}\n" for each in names)
+    connectors = connectors.replace("ALL", ", ".join(names)).replace("MOST", ", ".join(names[1:]))
+    head = TABLES[: TABLES.index("  public.orders")]
+    file = tmp_path / "shop.yaml"
+    file.write_text(f"{head}{tables}{more}aws: {{}}\nconnectors:\n{connectors}")
+    found = find_problems(read_document(file))
+    return [f"{p.line}: {p.message}; {p.remedy}" for p in found]
+
+
+SINK = "  lake: {plugin: iceberg-sink, tables: [NAMES]}\n"
+JDBC = "  jdbc: {plugin: p.zip, class: io.example.Sink, tables: [NAMES]}\n"
+
+
+@pytest.mark.parametrize("sink", [SINK, JDBC])
+def test_a_role_of_every_table_has_a_pattern(tmp_path: Path, sink: str) -> None:
+    assert wide_problems(tmp_path, sink.replace("NAMES", "ALL")) == []
+
+
+@pytest.mark.parametrize(("sink", "fitting"), [(SINK, 15), (JDBC, 32)])
+def test_a_role_that_is_too_long_is_refused(tmp_path: Path, sink: str, fitting: int) -> None:
+    [problem] = wide_problems(tmp_path, sink.replace("NAMES", "MOST"))
+    assert problem == (
+        "108: IAM limits a role to 10,240 characters, which the names of these 100 tables exceed;"
+        f" list at most the first {fitting}, and the others in further connectors; or list every"
+        " table of the pipeline in one connector, whose role then has a pattern"
+    )
+
+
+def test_a_pattern_matches_no_table_of_others(tmp_path: Path) -> None:
+    sink = SINK.replace("NAMES", "ALL")
+    kitchen = "  public.kitchen_sink: {key: [id], columns: {id: bigint}}\n"
+    every = sink.replace("ALL", "ALL, public.kitchen_sink")
+    assert len(wide_problems(tmp_path, every, more=kitchen)) == 1
