@@ -8,6 +8,7 @@ from tests.synth.edits import (
     Edit,
     becomes,
     clear_password,
+    describe_too_long,
     drop,
     forgets_offsets,
     is_lost,
@@ -362,8 +363,9 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     ),
     "runbook of another alarm": (
         "alarms_lead_somewhere", ALARM,
-        put("AlarmDescription", value="Runbook: docs/runbooks/any.md"),
+        put("AlarmDescription", value="late. Runbook: cdclake runbook any"),
     ),
+    "alarm of too many words": ("alarms_lead_somewhere", ALARM, describe_too_long),
     "silence of any meaning": ("alarms_lead_somewhere", ALARM, drop("TreatMissingData")),
     "topic of SNS's own key": ("topics_are_for_alarms", "AWS::SNS::Topic", drop("KmsMasterKeyId")),
     "topic for anybody's alarms": (

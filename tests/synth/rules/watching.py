@@ -7,8 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from cdclake.naming import runbook_command
 from tests.synth.deployments import Template
 from tests.synth.rules.reading import statements
+
+MAX_DESCRIPTION = 1024
 
 
 def alarms_lead_somewhere(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
@@ -20,8 +23,11 @@ def alarms_lead_somewhere(kind: str, properties: dict[str, Any], _: Template) ->
         if properties.get("ActionsEnabled", True) is not True:
             yield f"{kind} tells nobody"
         name = re.sub(r"-[0-9]+$", "", str(properties["AlarmName"]).partition("-")[2])
-        if f"Runbook: docs/runbooks/{name}.md" not in properties.get("AlarmDescription", ""):
+        description = properties.get("AlarmDescription", "")
+        if not description.endswith(f" Runbook: {runbook_command(name)}"):
             yield f"{kind} names no runbook of its own"
+        if len(description) > MAX_DESCRIPTION:
+            yield f"{kind} has a description that CloudWatch refuses"
 
 
 def topics_are_for_alarms(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
