@@ -60,11 +60,6 @@ def forgets_offsets(resource: Template) -> None:
     properties["Configs"] = base64.b64encode(b'{"cleanup.policy": "delete"}').decode()
 
 
-def describe_too_long(resource: Template) -> None:
-    alarm = resource["Properties"]
-    alarm["AlarmDescription"] = "late " * 205 + alarm["AlarmDescription"]
-
-
 def clear_password(resource: Template) -> None:
     """Write a sink's password where its reference is."""
     settings = resource["Properties"]["ConnectorConfiguration"]

@@ -8,7 +8,6 @@ from tests.synth.edits import (
     Edit,
     becomes,
     clear_password,
-    describe_too_long,
     drop,
     forgets_offsets,
     is_lost,
@@ -365,7 +364,6 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
         "alarms_lead_somewhere", ALARM,
         put("AlarmDescription", value="late. Runbook: cdclake runbook any"),
     ),
-    "alarm of too many words": ("alarms_lead_somewhere", ALARM, describe_too_long),
     "silence of any meaning": ("alarms_lead_somewhere", ALARM, drop("TreatMissingData")),
     "topic of SNS's own key": ("topics_are_for_alarms", "AWS::SNS::Topic", drop("KmsMasterKeyId")),
     "topic for anybody's alarms": (

@@ -11,8 +11,6 @@ from cdclake.naming import runbook_command
 from tests.synth.deployments import Template
 from tests.synth.rules.reading import statements
 
-MAX_DESCRIPTION = 1024
-
 
 def alarms_lead_somewhere(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
     """Somebody is told, also when it is over, what silence means, and which page to open."""
@@ -26,8 +24,6 @@ def alarms_lead_somewhere(kind: str, properties: dict[str, Any], _: Template) ->
         description = properties.get("AlarmDescription", "")
         if not description.endswith(f" Runbook: {runbook_command(name)}"):
             yield f"{kind} names no runbook of its own"
-        if len(description) > MAX_DESCRIPTION:
-            yield f"{kind} has a description that CloudWatch refuses"
 
 
 def topics_are_for_alarms(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
