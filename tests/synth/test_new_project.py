@@ -67,6 +67,33 @@ def test_own_stack_is_deployed_after_those_that_it_uses(output: Path) -> None:
     assert needed <= set(artifacts["shop-lake-trial-size"]["dependencies"])
 
 
+def test_own_test_fails_for_a_finding_of_cdk_nag(project: Path, tmp_path: Path) -> None:
+    planted = tmp_path / "shop-lake"
+    shutil.copytree(project, planted)
+    stack = planted / "stacks" / "lake_size.py"
+    text = stack.read_text()
+    for plain, bucket in PLANTED.items():
+        assert text.count(plain) == 1
+        text = text.replace(plain, bucket)
+    stack.write_text(text)
+    assert nag_test(project).returncode == 0
+    done = nag_test(planted)
+    assert done.returncode == 1
+    assert "AwsSolutions-S1" in done.stdout and "Exports" in done.stdout
+
+
+def nag_test(project: Path) -> subprocess.CompletedProcess[str]:
+    """Run the project's own test of cdk-nag's findings, for one environment."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-k", "synthesized and trial"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def test_a_file_that_cannot_be_deployed_ends_the_app(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
