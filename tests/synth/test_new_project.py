@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,13 @@ import cdclake
 from cdclake.config.schema import render_schema
 from cdclake.scaffold.new_project import project_files, write_project
 from tests.source_tree import PROJECT
+
+# A bucket that accepts unencrypted requests, in the project's own stack.
+IMPORT = "from aws_cdk.aws_cloudwatch_actions import SnsAction\n"
+PLANTED = {
+    IMPORT: IMPORT + "from aws_cdk.aws_s3 import CfnBucket\n",
+    "        sizes = {\n": '        CfnBucket(self, "Exports")\n        sizes = {\n',
+}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +87,7 @@ def test_own_test_fails_for_a_finding_of_cdk_nag(project: Path, tmp_path: Path) 
     assert nag_test(project).returncode == 0
     done = nag_test(planted)
     assert done.returncode == 1
-    assert "AwsSolutions-S1" in done.stdout and "Exports" in done.stdout
+    assert "shop-lake-trial-size/Exports" in done.stdout and "AwsSolutions-S10" in done.stdout
 
 
 def nag_test(project: Path) -> subprocess.CompletedProcess[str]:
