@@ -111,7 +111,9 @@ class RulesFailed(TableError):
 
     def __init__(self, table: str, failed: Sequence[FailedRule]) -> None:
         shown = "; ".join(map(str, failed))
-        super().__init__(table, f"quality rules failed: {shown}", "see docs/quality-rules.md")
+        super().__init__(
+            table, f"quality rules failed: {shown}", "see `cdclake runbook checks-failed`"
+        )
         self.args = (table, failed)
         self.failed = tuple(failed)
 

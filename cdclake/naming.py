@@ -365,9 +365,9 @@ def source_server(prefix: str) -> str:
     return f"{prefix}-source"
 
 
-def runbook(alarm: str) -> str:
-    """Return the path of the alarm's runbook."""
-    return f"docs/runbooks/{alarm}.md"
+def runbook_command(name: str) -> str:
+    """Return the command that prints a runbook; that of an alarm has the alarm's name."""
+    return f"cdclake runbook {name}"
 
 
 def connector_name(pipeline: str) -> str:

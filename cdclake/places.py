@@ -46,6 +46,16 @@ def user_project(start: Path | None = None) -> Path:
     )
 
 
+def fetch_remedy(folder: Path, target: str) -> str:
+    """Return the remedy for a folder whose fetched files are missing or wrong.
+
+    Only a clone has a Makefile; an installation fetches a folder that is missing.
+    """
+    if IS_INSTALLED:
+        return f"remove {folder}, and run the command again: it fetches the files"
+    return f"run `make {target}` in the project's folder"
+
+
 def _jars() -> Path:
     """Return the folder of the jars; another version of cdclake may have other ones."""
     if not IS_INSTALLED:

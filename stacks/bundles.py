@@ -15,7 +15,7 @@ from cdclake.errors import InputError
 from cdclake.jar_cache import ensure_fetched
 from cdclake.jar_lock import OWN_JARS, parse_jar_lock, unlocked_jars
 from cdclake.packing import Packed, modules, pack, pack_files, transform_files
-from cdclake.places import BUILD, JAR_LOCK, JARS, PACKAGE, RESOURCES, user_project
+from cdclake.places import BUILD, JAR_LOCK, JARS, PACKAGE, RESOURCES, fetch_remedy, user_project
 from cdclake.plan import Plan
 from cdclake.puts import put_table
 from cdclake.puts.put_table import PutStream
@@ -162,7 +162,9 @@ def _declared_files(plugin: str, jars: Path) -> dict[str, bytes]:
     if plugin == ICEBERG_SINK:
         folder = ensure_fetched(jars / ICEBERG_SINK)
         if not any(folder.glob("*.jar")):
-            raise InputError(f"the plugin {plugin} is not in {folder}", "run `make connectors`")
+            raise InputError(
+                f"the plugin {plugin} is not in {folder}", fetch_remedy(folder, "connectors")
+            )
         return {file.name: file.read_bytes() for file in _jars_of(folder)}
     place = user_project() / plugin
     if place.is_file() and zipfile.is_zipfile(place):
@@ -186,21 +188,19 @@ def jar_of(profile: str, pattern: str, *, jars: Path = JARS) -> Path:
     """Return the profile's jar of that name; raise InputError if it is missing or not locked."""
     found = list(ensure_fetched(jars / profile).glob(pattern))
     if len(found) != 1:
-        raise InputError(f"no {pattern} in {jars / profile}", "run `make setup`")
-    _check_locked(found)
+        raise InputError(f"no {pattern} in {jars / profile}", fetch_remedy(jars / profile, "setup"))
+    _check_locked(jars / profile, found)
     return found[0]
 
 
 def _jars_of(folder: Path) -> Iterator[Path]:
     found = list(ensure_fetched(folder).glob("*.jar"))
     if not found:
-        raise InputError(f"no connector jars in {folder}", "run `make plugins`")
-    _check_locked(found)
+        raise InputError(f"no connector jars in {folder}", fetch_remedy(folder, "plugins"))
+    _check_locked(folder, found)
     yield from found
 
 
-def _check_locked(jars: Iterable[Path]) -> None:
+def _check_locked(folder: Path, jars: Iterable[Path]) -> None:
     if problems := list(unlocked_jars(jars, parse_jar_lock(JAR_LOCK.read_text()))):
-        raise InputError(
-            "; ".join(problems), "run `make setup`; after a change of pom.xml `make lock`"
-        )
+        raise InputError("; ".join(problems), fetch_remedy(folder, "setup"))

@@ -14,7 +14,7 @@ from shutil import rmtree
 
 from cdclake.cache_lock import locked_cache
 from cdclake.errors import InputError
-from cdclake.places import IS_INSTALLED
+from cdclake.places import IS_INSTALLED, fetch_remedy
 
 STAMP = "locked.sha256"
 
@@ -43,7 +43,8 @@ class LockedWheels:
             self.fetch()
         if not self.are_fetched():
             raise InputError(
-                f"packages of {self.lock} are missing in {self.folder}", "run `make plugins`"
+                f"packages of {self.lock} are missing in {self.folder}",
+                fetch_remedy(self.folder, "plugins"),
             )
         return sorted(self.folder.glob("*.whl"))
 

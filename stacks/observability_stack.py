@@ -66,7 +66,7 @@ class ObservabilityStack(PipelineStack):
             "".join(word.capitalize() for word in watch.full_name.split("-")),
             alarm_name=f"{prefix}-{watch.full_name}",
             alarm_description=f"{prefix}: {watch.description} Runbook:"
-            f" {naming.runbook(watch.name)}",
+            f" {naming.runbook_command(watch.name)}",
             metric=watch.metric,
             threshold=watch.threshold,
             comparison_operator=watch.beyond,

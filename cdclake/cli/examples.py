@@ -36,6 +36,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "snapshots": ("snapshots orders",),
     "psql": ("psql", "psql -- -c 'SELECT 1'"),
     "verify": ("verify", "verify --table orders --sample 1000"),
+    "runbook": ("runbook", "runbook stopped-table"),
     "pause": ("pause",),
     "resume": ("resume",),
     "job": ("job maintain_tables", "job apply_changes --table orders"),

@@ -42,6 +42,7 @@ from cdclake.cli.rehearse import rehearse
 from cdclake.cli.replay import replay
 from cdclake.cli.resume import resume
 from cdclake.cli.resync import resync
+from cdclake.cli.runbook import runbook
 from cdclake.cli.schema import schema
 from cdclake.cli.snapshots import snapshots
 from cdclake.cli.source import source_sql
@@ -61,7 +62,7 @@ from cdclake.extras import missing_extra
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, doctor, init, validate, schema, migrate, plan, up, down, demo),
     "Look": (status, ui, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
-    "Repair": (pause, resume, job, resync, replay, redrive),
+    "Repair": (runbook, pause, resume, job, resync, replay, redrive),
     "Erase": (forget,),
     "Deploy and connect": (rehearse, cost, views, connect, connector, dbt),
 }

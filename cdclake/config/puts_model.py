@@ -104,8 +104,8 @@ class PutsEntry(PutColumns, StreamSettings):
     source: Literal["direct_put", "kinesis"] = Field(
         default="direct_put",
         description="direct_put: producers put records into Firehose. kinesis: they put them into a"
-        " Kinesis stream, which Firehose and others can read. Must not change once deployed: see"
-        " docs/puts.md.",
+        " Kinesis stream, which Firehose and others can read. Must not change once deployed:"
+        " declare a second entry instead, move the producers, then remove the first.",
     )
     route: str | None = Field(
         default=None,

@@ -88,8 +88,8 @@ class WebLogsEntry(StreamSettings):
     source: Literal["direct_put", "kinesis"] = Field(
         default="direct_put",
         description="direct_put: Fluent Bit sends to Firehose. kinesis: Fluent Bit sends to a"
-        " Kinesis stream, which Firehose and others can read. Must not change once deployed: see"
-        " docs/web-logs.md.",
+        " Kinesis stream, which Firehose and others can read. Must not change once deployed:"
+        " declare a second entry instead, move the traffic, then remove the first.",
     )
     route: Literal["status", "day"] = Field(
         default="status",

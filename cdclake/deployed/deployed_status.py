@@ -33,6 +33,7 @@ from cdclake.jobs.control.table_life import Held, Resuming, Stopped, Streaming
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.plan import Table
+from cdclake.runbooks import alarm_runbook
 
 _THREADS = 8
 _RECENT = timedelta(minutes=30)  # metrics are published each minute or every five
@@ -53,7 +54,7 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
         tables = _tables(lake, progress)
     components = [_stream(lake, is_paused=is_paused), *_connectors(lake)]
     alarms = _alarms(lake.deployment.prefix)
-    attention = [f"alarm {name} is on: see docs/runbooks/{name}.md" for name in alarms]
+    attention = [_alarm_text(name) for name in alarms]
     attention += [f"{t['table']}: {t['last_error']}" for t in tables if t["last_error"]]
     down = [part["name"] for part in components if part["state"] not in _WANTED]
     health = "down" if down else "attention" if attention else "healthy"
@@ -196,6 +197,13 @@ def _alarms(prefix: str) -> list[str]:
             for alarm in page["MetricAlarms"]
         ]
     return sorted(found)
+
+
+def _alarm_text(alarm: str) -> str:
+    """Return the line for an alarm that is on; those of the user's stacks have no runbook."""
+    found = alarm_runbook(alarm)
+    where = f"`{naming.runbook_command(found)}`" if found else "its description in CloudWatch"
+    return f"alarm {alarm} is on: see {where}"
 
 
 def _newest(prefix: str, metric: metrics.Metric) -> float | None:

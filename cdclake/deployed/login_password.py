@@ -19,7 +19,7 @@ from cdclake.deployed.stack_lookup import stack_resources
 MAX_AGE_DAYS = 90
 _NAME = "connector password"
 _PREPARATION = "Custom::CdclakeSource"
-_RUNBOOK = "docs/runbooks/rotate-passwords.md"
+_RUNBOOK = "`cdclake runbook rotate-passwords`"
 
 
 def login_password(deployment: Deployment) -> Iterator[Check]:

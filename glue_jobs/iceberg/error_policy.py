@@ -88,7 +88,7 @@ def policy(kind: Kind) -> Policy:
         case Kind.FILE_MISSING | Kind.TABLE_MISSING:
             return Policy(
                 Action.HOLD_TABLE,
-                "restore it (docs/runbooks/restore.md); `cdclake resume` retries at once",
+                "restore it (`cdclake runbook restore`); `cdclake resume` retries at once",
             )
         case Kind.UNEXPECTED:
             return Policy(Action.HOLD_TABLE, "read the stream's log for the whole error")

@@ -53,6 +53,13 @@ def test_wheel_has_every_module_and_resource_below_one_name(wheel: Path) -> None
     assert modules - names == set()
 
 
+def test_every_runbook_is_in_the_wheel(core: Installed, tmp_path: Path) -> None:
+    pages = {page.stem: page.read_text() for page in (PROJECT / "docs/runbooks").glob("*.md")}
+    listed = json.loads(core.run("runbook", "--json", cwd=tmp_path).stdout)["runbooks"]
+    assert {each["name"] for each in listed} == pages.keys()
+    assert core.run("runbook", "stopped-table", cwd=tmp_path).stdout == pages["stopped-table"]
+
+
 def test_version_is_that_of_the_wheel(core: Installed, wheel: Path, tmp_path: Path) -> None:
     assert core.run("--version", cwd=tmp_path).stdout == f"cdclake {__version__}\n"
     assert wheel.name == f"cdclake-{__version__}-py3-none-any.whl"

@@ -1,17 +1,22 @@
 """A new project in a folder outside of the clone, with nothing but the wheel and its extras.
 
-Its own tests pass, the CDK CLI synthesizes it, and a lake starts, equals its source and is removed.
+Its own tests pass, the CDK CLI synthesizes it, and a lake starts, equals its source, is shown by
+`cdclake ui` and is removed.
 The jars come from Maven Central into an empty cache.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -103,13 +108,44 @@ def source(project: Project) -> Iterator[str]:
     assert not (project.folder / ".cdclake" / "data" / "postgres").exists()
 
 
-@pytest.mark.local
-def test_a_lake_equals_its_source(project: Project, source: str) -> None:
+@pytest.fixture(scope="module")
+def lake(project: Project, source: str) -> Project:
+    """The project with its lake started and filled."""
     assert project.json_of("up", project.file, "--wait", "rows")["ok"]
-    answer = project.json_of("sql", "SELECT count(*), sum(total) FROM orders_current")
+    return project
+
+
+@pytest.mark.local
+def test_a_lake_equals_its_source(lake: Project) -> None:
+    answer = lake.json_of("sql", "SELECT count(*), sum(total) FROM orders_current")
     assert answer["rows"] == [[500, "156562.50"]]
-    assert project.json_of("verify")["ok"]
-    assert (project.folder / ".cdclake" / "secrets.properties").is_file()
+    assert lake.json_of("verify")["ok"]
+    assert (lake.folder / ".cdclake" / "secrets.properties").is_file()
+
+
+@pytest.mark.local
+def test_the_page_is_served_from_the_wheel(lake: Project) -> None:
+    with lake.environment.started("ui", "--json", cwd=lake.folder) as shown:
+        assert shown["ok"], shown
+        url = urlsplit(shown["url"])
+        address, token = f"{url.hostname}:{url.port}", url.fragment.removeprefix("token=")
+        status, page = fetched(address, "/")
+        assert (status, b"<!doctype html>" in page.lower()) == (200, True)
+        linked = re.findall(rb'(?:src|href)="/?([a-z_]+[.](?:js|css))"', page)
+        assert len(linked) >= 2
+        assert {fetched(address, f"/{name.decode()}")[0] for name in linked} == {200}
+        assert fetched(address, "/api/overview")[0] == 401
+        status, answer = fetched(address, "/api/overview", token)
+    overview = json.loads(answer)
+    assert (status, [each["table"] for each in overview["tables"]]) == (200, ["orders"])
+
+
+def fetched(address: str, path: str, token: str = "") -> tuple[int, bytes]:
+    """Return status and body of a request, past a proxy that the environment may name."""
+    with closing(HTTPConnection(address, timeout=60)) as connection:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        response = connection.getresponse()
+        return response.status, response.read()
 
 
 @pytest.mark.local

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.source_tree import PROJECT
 
@@ -17,6 +21,7 @@ PYSPARK = (
     *("--config-settings-package", "pyspark:--build-option=--compression=stored"),
 )
 LONGEST_S = 600
+LONGEST_END_S = 30
 
 
 def build_wheel(folder: Path) -> Path:
@@ -44,18 +49,43 @@ class Installed:
     ) -> subprocess.CompletedProcess[str]:
         """Run a program of the environment, or else one of the PATH, in a folder."""
         found = self.folder / "bin" / program
-        kept = ("HOME", "PATH", "LANG", "JAVA_HOME", "SSL_CERT_FILE", "PIP_CERT", "PIP_INDEX_URL")
-        environment = {name: os.environ[name] for name in kept if name in os.environ}
-        environment |= {"CDCLAKE_CACHE": str(self.cache), "VIRTUAL_ENV": str(self.folder)}
         return subprocess.run(
             [str(found) if found.exists() else program, *words],
             cwd=cwd,
-            env={**environment, **variables},
+            env={**self._variables(), **variables},
             capture_output=True,
             text=True,
             timeout=LONGEST_S,
             check=False,
         )
+
+    @contextmanager
+    def started(self, *words: str, cwd: Path) -> Iterator[dict[str, Any]]:
+        """Start a command that goes on; yield the object that it prints first. End it after."""
+        process = subprocess.Popen(
+            [str(self.folder / "bin" / "cdclake"), *words],
+            cwd=cwd,
+            env=self._variables(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a failure is an object on standard output
+            text=True,
+        )
+        try:
+            assert process.stdout is not None
+            yield dict(json.loads(process.stdout.readline()))
+        finally:
+            process.terminate()
+            try:
+                process.communicate(timeout=LONGEST_END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+                raise
+
+    def _variables(self) -> dict[str, str]:
+        kept = ("HOME", "PATH", "LANG", "JAVA_HOME", "SSL_CERT_FILE", "PIP_CERT", "PIP_INDEX_URL")
+        found = {name: os.environ[name] for name in kept if name in os.environ}
+        return {**found, "CDCLAKE_CACHE": str(self.cache), "VIRTUAL_ENV": str(self.folder)}
 
 
 def install(wheel: Path, folder: Path, extras: str = "", *more: str) -> Installed:

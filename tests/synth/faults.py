@@ -366,7 +366,7 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     ),
     "runbook of another alarm": (
         "alarms_lead_somewhere", ALARM,
-        put("AlarmDescription", value="Runbook: docs/runbooks/any.md"),
+        put("AlarmDescription", value="late. Runbook: cdclake runbook any"),
     ),
     "silence of any meaning": ("alarms_lead_somewhere", ALARM, drop("TreatMissingData")),
     "topic of SNS's own key": ("topics_are_for_alarms", "AWS::SNS::Topic", drop("KmsMasterKeyId")),

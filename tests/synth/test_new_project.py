@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,13 @@ import cdclake
 from cdclake.config.schema import render_schema
 from cdclake.scaffold.new_project import project_files, write_project
 from tests.source_tree import PROJECT
+
+# A bucket that accepts unencrypted requests, in the project's own stack.
+IMPORT = "from aws_cdk.aws_cloudwatch_actions import SnsAction\n"
+PLANTED = {
+    IMPORT: IMPORT + "from aws_cdk.aws_s3 import CfnBucket\n",
+    "        sizes = {\n": '        CfnBucket(self, "Exports")\n        sizes = {\n',
+}
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +73,33 @@ def test_own_stack_is_deployed_after_those_that_it_uses(output: Path) -> None:
     artifacts = json.loads((output / "manifest.json").read_text())["artifacts"]
     needed = {"shop-lake-trial-lake", "shop-lake-trial-observability"}
     assert needed <= set(artifacts["shop-lake-trial-size"]["dependencies"])
+
+
+def test_own_test_fails_for_a_finding_of_cdk_nag(project: Path, tmp_path: Path) -> None:
+    planted = tmp_path / "shop-lake"
+    shutil.copytree(project, planted)
+    stack = planted / "stacks" / "lake_size.py"
+    text = stack.read_text()
+    for plain, bucket in PLANTED.items():
+        assert text.count(plain) == 1
+        text = text.replace(plain, bucket)
+    stack.write_text(text)
+    assert nag_test(project).returncode == 0
+    done = nag_test(planted)
+    assert done.returncode == 1
+    assert "shop-lake-trial-size/Exports" in done.stdout and "AwsSolutions-S10" in done.stdout
+
+
+def nag_test(project: Path) -> subprocess.CompletedProcess[str]:
+    """Run the project's own test of cdk-nag's findings, for one environment."""
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-k", "synthesized and trial"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_a_file_that_cannot_be_deployed_ends_the_app(

@@ -269,7 +269,7 @@ def test_the_connector_of_an_existing_source_needs_no_host(run, tmp_path):
 
 
 def test_the_help_of_each_repair_says_which_one_to_use_when():
-    repairs = {verb.__name__ for verb in command.VERBS["Repair"]} - {"pause"}
+    repairs = {verb.__name__ for verb in command.VERBS["Repair"]} - {"pause", "runbook"}
     for name in repairs:
         listed = command.commands()[name].epilog.partition("Which repair when:")[2]
         assert {line.split(":")[0].split()[0] for line in listed.splitlines() if line} == repairs

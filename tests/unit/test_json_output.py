@@ -73,6 +73,7 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (2, ("orders", "1", "--grace", "never")),
         (2, ("orders", "--keys", "NOWHERE")),
     ],
+    "runbook": [(0, ()), (0, ("lag",)), (2, ("lagg",)), (2, ("../README",))],
     "pause": [(3, ()), (2, ("--target", "aws"))],
     "resume": [(3, ()), (2, ("--target", "aws"))],
     "views": [(0, ("FILE",)), (2, ("BROKEN",)), (2, ("FILE", "--table", "nothing"))],

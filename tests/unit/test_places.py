@@ -16,6 +16,14 @@ def test_a_clone_is_its_own_project() -> None:
     assert (places.BUILD, places.JARS) == (PROJECT / "build", PROJECT / "jars")
 
 
+def test_only_a_clone_fetches_by_make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clone = "run `make setup` in the project's folder"
+    assert places.fetch_remedy(tmp_path / "spark", "setup") == clone
+    monkeypatch.setattr(places, "IS_INSTALLED", True)
+    installed = places.fetch_remedy(tmp_path / "spark", "setup")
+    assert installed == f"remove {tmp_path}/spark, and run the command again: it fetches the files"
+
+
 @pytest.mark.parametrize(("mark", "is_folder"), [("cdk.json", False), (".cdclake", True)])
 def test_the_nearest_marked_folder_is_the_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, is_folder: bool

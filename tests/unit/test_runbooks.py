@@ -17,7 +17,16 @@ from tests.unit.runbooks import FOLDER, PAGES, blocks, commands
 from tests.unit.typed_commands import unknown_aws_words
 
 PROJECT = Path(__file__).resolve().parents[2]
-PROGRAMS = ("aws", "cdclake", "make", "npm ci", "npx cdk")
+PROGRAMS = (
+    "aws",
+    "cdclake",
+    "make",
+    "npm ci",
+    "npm install",
+    "npx cdk",
+    "uv run cdclake",
+    "uv sync",
+)
 
 
 @pytest.mark.parametrize(("page", "line"), commands("cdclake"))
@@ -47,6 +56,16 @@ def test_make_knows_every_target(page, line):
 def test_every_link_leads_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", PAGES[page]):
         assert target.startswith("https://") or (FOLDER / target).exists(), target
+
+
+@pytest.mark.parametrize("page", ["first-deployment", "upgrade"])
+def test_a_page_begins_with_the_commands_of_a_new_project(page):
+    own, clone = PAGES[page].split("\n1. ", 1)
+    assert "**In a project of `cdclake new NAME`**" in own and "`-c pipeline=...`" in own
+    [block] = re.findall(r"^```sh\n(.*?)^```$", own, re.M | re.S)
+    assert {"uv sync", "npm install"} <= set(block.splitlines())
+    assert "make " not in block and "pipeline=" not in block
+    assert "make setup\nmake plugins\n" in clone
 
 
 def test_the_topic_of_offsets_is_made_again_as_it_was():

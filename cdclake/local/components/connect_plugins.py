@@ -18,7 +18,7 @@ from cdclake.errors import InputError
 from cdclake.jar_cache import ensure_fetched
 from cdclake.local.components.installed import jar_folder
 from cdclake.local.process.home import Home, read_json, write_atomically
-from cdclake.places import JARS, user_project
+from cdclake.places import JARS, fetch_remedy, user_project
 
 DEBEZIUM = ("debezium", "secrets")  # the profiles of pom.xml whose jars are one plugin
 _KEY = "CDCLAKE_PLUGINS"  # in the worker's environment
@@ -30,8 +30,7 @@ def plugin_place(plugin: str) -> Path:
         place = ensure_fetched(JARS / ICEBERG_SINK)
         if not any(place.glob("*.jar")):
             raise InputError(
-                f"the plugin {ICEBERG_SINK} is not in {place}",
-                "run `make connectors` in the project's folder",
+                f"the plugin {ICEBERG_SINK} is not in {place}", fetch_remedy(place, "connectors")
             )
         return place
     place = user_project() / plugin

@@ -11,7 +11,7 @@ from cdclake.jar_cache import ensure_fetched
 from cdclake.local.components import class_archive, jaas
 from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home, write_atomically
-from cdclake.places import JARS
+from cdclake.places import JARS, fetch_remedy
 
 OPTIONAL_JARS = ("hudi",)  # fetched by `make NAME-jars`
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
@@ -27,7 +27,7 @@ def jar_folder(profile: str) -> Path:
     folder = ensure_fetched(JARS / profile)
     if not folder.is_dir():
         target = f"{profile}-jars" if profile in OPTIONAL_JARS else "setup"
-        raise InputError(f"{folder} is missing", f"run `make {target}` in the project's folder")
+        raise InputError(f"{folder} is missing", fetch_remedy(folder, target))
     return folder
 
 

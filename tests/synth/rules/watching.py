@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from cdclake.naming import runbook_command
 from tests.synth.deployments import Template
 from tests.synth.rules.reading import statements
 
@@ -20,7 +21,8 @@ def alarms_lead_somewhere(kind: str, properties: dict[str, Any], _: Template) ->
         if properties.get("ActionsEnabled", True) is not True:
             yield f"{kind} tells nobody"
         name = re.sub(r"-[0-9]+$", "", str(properties["AlarmName"]).partition("-")[2])
-        if f"Runbook: docs/runbooks/{name}.md" not in properties.get("AlarmDescription", ""):
+        description = properties.get("AlarmDescription", "")
+        if not description.endswith(f" Runbook: {runbook_command(name)}"):
             yield f"{kind} names no runbook of its own"
 
 

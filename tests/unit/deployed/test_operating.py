@@ -150,7 +150,8 @@ def test_a_stopped_table_and_an_alarm_need_attention(run, deployed):
     progress.table("orders").life = Stopped(reason="too many refused events")
     put(PROGRESS, progress.to_stored())
     cloudwatch = boto3.client("cloudwatch")
-    for name in (f"{PREFIX}-stopped-table", "shop-prod-lag"):
+    ours = [f"{PREFIX}-{name}" for name in ("stopped-table", "declared-connector-2", "size")]
+    for name in (*ours, "shop-prod-lag"):
         cloudwatch.put_metric_alarm(
             AlarmName=name, Namespace="n", MetricName="m", Period=60, EvaluationPeriods=1,
             Threshold=0, ComparisonOperator="GreaterThanThreshold", Statistic="Sum",
@@ -158,7 +159,13 @@ def test_a_stopped_table_and_an_alarm_need_attention(run, deployed):
         cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="test")
     code, out = run("status")
     told = json.loads(out)
-    assert (code, told["health"], told["alarms"]) == (1, "attention", ["stopped-table"])
+    assert (code, told["health"]) == (1, "attention")
+    assert told["alarms"] == ["declared-connector-2", "size", "stopped-table"]
+    assert [line for line in told["attention"] if line.startswith("alarm ")] == [
+        "alarm declared-connector-2 is on: see `cdclake runbook declared-connector`",
+        "alarm size is on: see its description in CloudWatch",  # of a stack of the user
+        "alarm stopped-table is on: see `cdclake runbook stopped-table`",
+    ]
     assert told["tables"][0]["state"] == "stopped"
     assert "too many refused events" in "".join(told["attention"])
 
