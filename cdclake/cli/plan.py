@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.aligned import counted, size
 from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
 from cdclake.cli.target import Target
@@ -46,10 +47,11 @@ def plan(
     For each table: whether its rows are read, read again or rewritten, and how many by the source's
     statistics. Exit code 2: the file does not fit the lake, with the message of `up`.
     """
-    if environment is not None or target is Target.AWS:
-        answer = _of_deployment(file, environment, against, source)
-    else:
-        answer = planned_locally(file.resolve(), source, against)
+    with step("find what the file changes"):
+        if environment is not None or target is Target.AWS:
+            answer = _of_deployment(file, environment, against, source)
+        else:
+            answer = planned_locally(file.resolve(), source, against)
     emit(answer, json_output, lambda: render(answer))
 
 
