@@ -25,6 +25,7 @@ from cdclake.cli.down import down
 from cdclake.cli.examples import example_lines
 from cdclake.cli.file_argument import FileCommand
 from cdclake.cli.forget import forget
+from cdclake.cli.help_text import help_text
 from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
@@ -89,13 +90,20 @@ def make_app() -> typer.Typer:
             name = verb.__name__.replace("_", "-")
             ends = [_example_text(name), WHICH_REPAIR if heading == "Repair" else None]
             epilog = "\n\n".join(filter(None, ends)) or None
-            app.command(name, rich_help_panel=heading, epilog=epilog, cls=FileCommand)(verb)
+            app.command(
+                name,
+                help=help_text(verb),
+                rich_help_panel=heading,
+                epilog=epilog,
+                cls=FileCommand,
+            )(verb)
     for name, verbs in GROUPS.items():
         group = typer.Typer(help=_GROUP_HELP[name], no_args_is_help=True)
         group.callback()(_start)
         for verb in verbs:
             word = verb.__name__.removeprefix(f"{name}_").replace("_", "-")
-            group.command(word, epilog=_example_text(f"{name} {word}"))(verb)
+            example = _example_text(f"{name} {word}")
+            group.command(word, help=help_text(verb), epilog=example)(verb)
         app.add_typer(group, name=name, rich_help_panel="Deploy and connect")
     return app
 
