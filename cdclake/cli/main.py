@@ -156,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         emit_error(error, as_json)
         code = error.exit_code
     except _ClickError as error:
-        code = _usage_error(error, as_json)
+        code = _usage_error(error, given, as_json)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED_EXIT_CODE
     except BrokenPipeError:  # the reader of the output has closed it
@@ -169,15 +169,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _usage_error(error: Any, as_json: bool) -> int:
+def _usage_error(error: Any, given: Sequence[str], as_json: bool) -> int:
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else "cdclake"
-    message = error.format_message()
+    command = context.command_path if context else _command_of(given)
+    message = _usage_message(error.format_message())
     if not message and not as_json:
         return InputError.exit_code  # no command: Typer has printed the help
     refused = InputError(message or "no command", f"run `{command} --help` for its arguments")
     emit_error(refused, as_json)
     return refused.exit_code
+
+
+def _command_of(given: Sequence[str]) -> str:
+    """Return the command that the arguments begin with, which some errors of the parser lack."""
+    found = next((name for name in commands() if [*given[: len(name.split())]] == name.split()), "")
+    return f"cdclake {found}".rstrip()
+
+
+def _usage_message(message: str) -> str:
+    """Return an error of the parser without the words of pydantic, which validates the values."""
+    plain = message.replace("Value error, ", "").replace("Input should be", "it must be")
+    return plain.partition(", unable to parse")[0]
 
 
 def _unexpected(error: Exception) -> CdcError:
