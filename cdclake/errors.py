@@ -26,6 +26,13 @@ from collections.abc import Mapping, Sequence
 from cdclake.quality_rule import FailedRule
 
 
+def reading_failure(error: OSError | ValueError) -> str:
+    """Return why a file could not be read, without the number of the error and the path."""
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return getattr(error, "strerror", None) or str(error)
+
+
 class CdcError(Exception):
     """Root of all errors that cdclake raises on purpose; `code` names it in `--json` output."""
 

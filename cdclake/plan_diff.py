@@ -11,6 +11,11 @@ from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.file_lines import renamed_line
 
+_REMEDY_ELSEWHERE = (
+    "undo these changes; or declare the table under another `name:`; for the pipeline's or the"
+    " lake's name, stream the file in another home or deploy another environment"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanDiff:
@@ -88,12 +93,16 @@ def conflicts(before: Plan, after: Plan) -> list[str]:
     return found
 
 
-def compare_stored(before: Plan, after: Plan) -> None:
-    """Raise InputError if the lake's tables cannot be continued under the plan `after`."""
+def compare_stored(before: Plan, after: Plan, elsewhere: str = "") -> None:
+    """Raise InputError if the lake's tables cannot be continued under the plan `after`.
+
+    `elsewhere` names a lake that is not the one on this machine, which the remedy then leaves out.
+    """
     if problems := conflicts(before, after):
+        lake = elsewhere or "the running lake"
         raise InputError(
-            "cannot apply this pipeline file to the running lake: " + "; ".join(problems),
-            _remedy(before, after),
+            f"cannot apply this pipeline file to {lake}: " + "; ".join(problems),
+            _REMEDY_ELSEWHERE if elsewhere else _remedy(before, after),
         )
 
 
@@ -109,7 +118,7 @@ def _remedy(before: Plan, after: Plan) -> str:
         for mine in before.tables
         if mine.source == table.source
         for column in table.columns
-        if (old := _predecessor(column, mine)) is not None
+        if (old := predecessor(column, mine)) is not None
     )
     return (
         (f"{types}; otherwise " if changed else "")
@@ -150,15 +159,15 @@ def _table_problems(before: Table, after: Table) -> list[str]:
     if before.deletes != after.deletes:
         problems.append(f"{after.source}: `deletes` changed to {after.deletes}")
     for column in after.columns:
-        predecessor = _predecessor(column, before)
-        if predecessor is None:
+        old = predecessor(column, before)
+        if old is None:
             problems += _takes_a_name(after.source, column, before)
         else:
-            problems += _column_problems(after.source, predecessor, column)
+            problems += _column_problems(after.source, old, column)
     return problems
 
 
-def _predecessor(column: Column, before: Table) -> Column | None:
+def predecessor(column: Column, before: Table) -> Column | None:
     """Return the column's previous declaration, under its name or the latest `renamed_from`."""
     old = {column.source: column for column in before.columns}
     return next((old[name] for name in column.names if name in old), None)
@@ -201,11 +210,11 @@ def _columns(table: Table) -> tuple[tuple[Column, ...], tuple[str, ...]]:
 
 
 def _new_columns(before: Table, after: Table) -> bool:
-    return any(_predecessor(column, before) is None for column in after.columns)
+    return any(predecessor(column, before) is None for column in after.columns)
 
 
 def _renamed_columns(before: Table, after: Table) -> bool:
-    found = ((column, _predecessor(column, before)) for column in after.columns)
+    found = ((column, predecessor(column, before)) for column in after.columns)
     return any(old is not None and old.source != column.source for column, old in found)
 
 

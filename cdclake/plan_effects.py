@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from cdclake.column_changes import ColumnChange, column_changes
 from cdclake.plan import Plan, Table
 from cdclake.plan_diff import PlanDiff
 
@@ -59,6 +60,7 @@ class TableEffect:
     table: str
     effect: str
     reason: str = ""
+    columns: tuple[ColumnChange, ...] = ()  # of a table that the lake has
 
 
 def table_effects(
@@ -81,9 +83,9 @@ def _effect(
     table: Table, stored: Table | None, change: PlanDiff, findings: SourceFindings
 ) -> TableEffect:
     effect, reason = _reading(table, stored, change, findings)
-    if not effect and stored is not None:
-        effect, reason = _declaration(stored, table)
-    return TableEffect(source=table.source, table=table.name, effect=effect, reason=reason)
+    if stored is None or effect == LOAD:
+        return TableEffect(source=table.source, table=table.name, effect=effect, reason=reason)
+    return _declaration(stored, table, effect, reason)
 
 
 def _reading(
@@ -103,23 +105,34 @@ def _reading(
     return "", ""
 
 
-def _declaration(stored: Table, table: Table) -> tuple[str, str]:
+def _declaration(stored: Table, table: Table, effect: str = "", reason: str = "") -> TableEffect:
+    """Return the effect of another declaration; `effect` and `reason` if rows are read again."""
     before, after = asdict(stored), asdict(table)
     changed = [name for name in after if before[name] != after[name]]
-    if _COLUMN_FIELDS & set(changed):
-        return COLUMNS, "other columns, types or names; no row is read"
-    if not changed:
-        return UNCHANGED, ""
-    kept = "; the state keeps the partitions that it was created with"
-    listed = ", ".join(changed)
-    return SETTINGS, f"changed: {listed}" + (kept if "partition_by" in changed else "")
+    settings = [name for name in changed if name not in _COLUMN_FIELDS]
+    columns = column_changes(stored, table)
+    reasons = [reason] if reason else []
+    if not effect and len(changed) > len(settings):
+        effect = COLUMNS
+        reasons = [*([] if columns else ["columns in another order"]), "no row is read"]
+    if settings:
+        reasons.append(f"changed: {', '.join(settings)}")
+    if "partition_by" in settings:
+        reasons.append("the state keeps the partitions that it was created with")
+    return TableEffect(
+        source=table.source,
+        table=table.name,
+        effect=effect or (SETTINGS if settings else UNCHANGED),
+        reason="; ".join(reasons),
+        columns=tuple(columns),
+    )
 
 
 def _polled(table: Table, stored: Table | None) -> TableEffect:
-    effect, reason = (LOAD, "the first poll reads every row") if stored is None else (UNCHANGED, "")
     if stored is not None:
-        effect, reason = _declaration(stored, table)
-    return TableEffect(source=table.source, table=table.name, effect=effect, reason=reason)
+        return _declaration(stored, table)
+    reason = "the first poll reads every row"
+    return TableEffect(source=table.source, table=table.name, effect=LOAD, reason=reason)
 
 
 def _derived(before: Plan | None, after: Plan) -> Iterator[TableEffect]:

@@ -79,9 +79,11 @@ def _templates(deployment: Deployment, folder: Path | None) -> dict[str, dict[st
         from cdclake.cost.cloud_assembly import read_templates
 
         return read_templates(folder, deployment.prefix)
-    from cdclake.stacks.templates import synthesize_templates
+    from cdclake.stacks.node_warnings import silenced_node_warnings
 
     with step("write the templates"):
+        with silenced_node_warnings():
+            from cdclake.stacks.templates import synthesize_templates
         return synthesize_templates(deployment)
 
 

@@ -62,7 +62,8 @@ def _confirm(parts: list[dict[str, Any]], folder: Path) -> None:
 
 def _render(answer: dict[str, Any]) -> None:
     text = "stopped" if answer["stopped"] else "nothing was running"
-    say(f"{text}{'; the lake is deleted' if answer['purged'] else ''}")
+    purged = "the lake is deleted" if answer["deleted"] else "there is no lake to delete"
+    say(f"{text}{f'; {purged}' if answer['purged'] else ''}")
     if answer["dropped"]:
         say(f"dropped in the source: {', '.join(answer['dropped'])}")
         if not answer["purged"]:

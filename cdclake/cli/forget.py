@@ -18,7 +18,7 @@ from cdclake.cli.target import (
     check_local,
     deployed_job,
 )
-from cdclake.errors import InputError
+from cdclake.errors import InputError, reading_failure
 
 if TYPE_CHECKING:
     from cdclake.plan import Table
@@ -140,7 +140,8 @@ def _listed(file: Path) -> list[list[str]]:
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {file}: {error}", "name a file of UTF-8 text") from None
+        remedy = "name a file that you can read" if isinstance(error, OSError) else "save it so"
+        raise InputError(f"cannot read {file}: {reading_failure(error)}", remedy) from None
     return [line.split("\t") for line in text.splitlines() if line]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, given_source, say
 from cdclake.errors import CdcError, InputError
 
@@ -74,8 +75,9 @@ def _write(output: Path, dsn: str, schemas: list[str] | None, json_output: bool)
     from cdclake.postgres.pipeline_text import render_pipeline
 
     dsn = secured(dsn)
-    database, proposals = survey(dsn, schemas)
-    problems = server_problems(dsn)
+    with step("read the database's tables"):
+        database, proposals = survey(dsn, schemas)
+        problems = server_problems(dsn)
     try:
         output.write_text(render_pipeline(database, proposals), encoding="utf-8")
     except OSError as error:
@@ -95,10 +97,12 @@ def _update(file: Path, dsn: str, json_output: bool) -> None:
 
     dsn, patterns = secured(dsn), load_file(file).policies.new_tables
     before = file.read_bytes().decode("utf-8")
-    declared = declare_new_columns(dsn, load_plan(file), file)
+    with step("read the database's new columns"):
+        declared = declare_new_columns(dsn, load_plan(file), file)
     plan = load_plan(file)
     try:
-        new = declare_new_tables(dsn, plan, patterns, file)
+        with step("read the database's new tables"):
+            new = declare_new_tables(dsn, plan, patterns, file)
     except CdcError:  # a failed command adds nothing: its answer would not name the columns
         replace_text(file, before, "remove the added columns yourself")
         raise

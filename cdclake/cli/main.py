@@ -25,6 +25,7 @@ from cdclake.cli.down import down
 from cdclake.cli.examples import example_lines
 from cdclake.cli.file_argument import FileCommand
 from cdclake.cli.forget import forget
+from cdclake.cli.help_text import help_text
 from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
@@ -91,13 +92,20 @@ def make_app() -> typer.Typer:
             name = verb.__name__.replace("_", "-")
             ends = [_example_text(name), WHICH_REPAIR if heading == "Repair" else None]
             epilog = "\n\n".join(filter(None, ends)) or None
-            app.command(name, rich_help_panel=heading, epilog=epilog, cls=FileCommand)(verb)
+            app.command(
+                name,
+                help=help_text(verb),
+                rich_help_panel=heading,
+                epilog=epilog,
+                cls=FileCommand,
+            )(verb)
     for name, verbs in GROUPS.items():
         group = typer.Typer(help=_GROUP_HELP[name], no_args_is_help=True)
         group.callback()(_start)
         for verb in verbs:
             word = verb.__name__.removeprefix(f"{name}_").replace("_", "-")
-            group.command(word, epilog=_example_text(f"{name} {word}"))(verb)
+            example = _example_text(f"{name} {word}")
+            group.command(word, help=help_text(verb), epilog=example)(verb)
         app.add_typer(group, name=name, rich_help_panel="Deploy and connect")
     return app
 
@@ -159,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         emit_error(error, as_json)
         code = error.exit_code
     except _ClickError as error:
-        code = _usage_error(error, as_json)
+        code = _usage_error(error, given, as_json)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED_EXIT_CODE
     except BrokenPipeError:  # the reader of the output has closed it
@@ -172,15 +180,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _usage_error(error: Any, as_json: bool) -> int:
+def _usage_error(error: Any, given: Sequence[str], as_json: bool) -> int:
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else "cdclake"
-    message = error.format_message()
+    command = context.command_path if context else _command_of(given)
+    message = _usage_message(error.format_message())
     if not message and not as_json:
         return InputError.exit_code  # no command: Typer has printed the help
     refused = InputError(message or "no command", f"run `{command} --help` for its arguments")
     emit_error(refused, as_json)
     return refused.exit_code
+
+
+def _command_of(given: Sequence[str]) -> str:
+    """Return the command that the arguments begin with, which some errors of the parser lack."""
+    found = next((name for name in commands() if [*given[: len(name.split())]] == name.split()), "")
+    return f"cdclake {found}".rstrip()
+
+
+def _usage_message(message: str) -> str:
+    """Return an error of the parser without the words of pydantic, which validates the values."""
+    plain = message.replace("Value error, ", "").replace("Input should be", "it must be")
+    return plain.partition(", unable to parse")[0]
 
 
 def _unexpected(error: Exception) -> CdcError:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, given_source, say
 from cdclake.errors import InputError
 
@@ -56,7 +57,8 @@ def _read(name: str, dsn: str) -> tuple[str, list[dict[str, str]]]:
     from cdclake.local.lake.source_tls import secured
     from cdclake.postgres.pipeline_text import render_pipeline
 
-    database, proposals = survey(secured(given_source(dsn)), None)
+    with step("read the database's tables"):
+        database, proposals = survey(secured(given_source(dsn)), None)
     refused = [
         {"source": proposal.source.source, "reason": proposal.reason}
         for proposal in proposals

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import JsonOption, emit, say
 
 
@@ -29,8 +30,9 @@ def peek(
     from cdclake.local.peek import peek_lines, peek_topic
     from cdclake.local.process.home import Home
 
-    lake = open_lake(Home.from_environment())
-    answer = peek_topic(lake, topic, last=last, offset=offset, partition=partition)
+    with step("read the topic"):
+        lake = open_lake(Home.from_environment())
+        answer = peek_topic(lake, topic, last=last, offset=offset, partition=partition)
 
     def render() -> None:
         for line in peek_lines(answer):

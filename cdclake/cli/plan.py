@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.aligned import counted, size
 from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
 from cdclake.cli.target import Target
+from cdclake.column_changes import ADD, EARLIER_NAMES, EXCLUDE, REMOVE, RENAME, TYPE, UNDECLARE
 
 _UNCHANGED = "unchanged"
 
@@ -44,10 +47,11 @@ def plan(
     For each table: whether its rows are read, read again or rewritten, and how many by the source's
     statistics. Exit code 2: the file does not fit the lake, with the message of `up`.
     """
-    if environment is not None or target is Target.AWS:
-        answer = _of_deployment(file, environment, against, source)
-    else:
-        answer = planned_locally(file.resolve(), source, against)
+    with step("find what the file changes"):
+        if environment is not None or target is Target.AWS:
+            answer = _of_deployment(file, environment, against, source)
+        else:
+            answer = planned_locally(file.resolve(), source, against)
     emit(answer, json_output, lambda: render(answer))
 
 
@@ -99,7 +103,8 @@ def render(answer: dict[str, Any]) -> None:
     for table in changed:
         held = _size(table) if table["effect"].startswith("load") else ""
         named = table["source"] or table["table"]
-        say(f"{table['effect']:<11} {named}{held}: {table['reason']}")
+        why = "; ".join(filter(None, [_columns(table["columns"]), table["reason"]]))
+        say(f"{table['effect']:<11} {named}{held}: {why}")
     for new in answer["new_tables"]:
         why = f"{new['reason']}; {new['remedy']}" if new["reason"] else "not declared yet"
         say(f"{'new table':<11} {new['source']}: {why}; `cdclake init --update FILE` adds it")
@@ -112,6 +117,25 @@ def render(answer: dict[str, Any]) -> None:
         say(f"nothing changes{' in what was compared' if answer['unknown'] else ''}")
     for unknown in answer["unknown"]:
         say(unknown)
+
+
+def _columns(changes: Sequence[dict[str, Any]]) -> str:
+    return ", ".join(map(_column, changes))
+
+
+def _column(changed: dict[str, Any]) -> str:
+    """Return the change of a column as a few words."""
+    name, before, after = changed["column"], changed["before"], changed["after"]
+    stays = "its values stay"
+    return {
+        ADD: f"+ {name} {after}",
+        REMOVE: f"- {name} ({stays})",
+        EXCLUDE: f"- {name} (excluded{f'; {stays}' if before else ''})",
+        UNDECLARE: f"{name} no longer excluded",
+        TYPE: f"{name} {before} -> {after}",
+        RENAME: f"{before} renamed to {after}",
+        EARLIER_NAMES: f"{name} renamed_from: [{before}] -> [{after}]",
+    }[changed["change"]]
 
 
 def _size(of: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import JsonOption, emit, say_all
 from cdclake.cli.target import (
     EnvironmentOption,
@@ -33,6 +34,6 @@ def quarantine(
     """
     from cdclake.local.quarantined_events import quarantine_lines, quarantined_events
 
-    with quarantine_of(target, file, environment) as found:
+    with step("read the quarantine"), quarantine_of(target, file, environment) as found:
         answer = quarantined_events(found, table, limit)
     emit(answer, json_output, lambda: say_all(quarantine_lines(answer)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.aligned import aligned, counted, number, size
 from cdclake.cli.output import JsonOption, emit, say, say_all
 from cdclake.cli.target import (
@@ -40,7 +41,7 @@ def snapshots(
     {relation, snapshot, committed_at, operation, rows, files, bytes, tags, current}`, and
     `schema_changes[] {relation, snapshot, committed_at, column, change}` between them.
     """
-    with lake_reader_of(target, file, environment) as reader:
+    with step("read the snapshots"), lake_reader_of(target, file, environment) as reader:
         answer = snapshots_answer(reader, table)
     emit(answer, json_output, lambda: _render(answer["snapshots"]))
 

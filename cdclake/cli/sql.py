@@ -25,7 +25,7 @@ from cdclake.cli.target import (
     deployed_file,
     lake_reader_of,
 )
-from cdclake.errors import InputError
+from cdclake.errors import InputError, reading_failure
 
 if TYPE_CHECKING:
     from cdclake.query_answer import Answer
@@ -172,7 +172,9 @@ def _read(read: Callable[[], str], name: str) -> str:
     try:
         return read()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {name}: {error}", "give a file with one query") from None
+        raise InputError(
+            f"cannot read {name}: {reading_failure(error)}", "give a file with one query"
+        ) from None
 
 
 def _limit(chosen: Format | None) -> int | None:

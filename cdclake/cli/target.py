@@ -45,7 +45,10 @@ DeploymentEnvironment = Annotated[str | None, typer.Option(help="Environment of 
 def check_local(file: Path | None, environment: str | None) -> None:
     """Raise InputError if --file or --environment is given without --target aws."""
     if file is not None or environment is not None:
-        raise InputError("--file and --environment require --target aws", "add --target aws")
+        raise InputError(
+            "--file and --environment require --target aws",
+            "add --target aws; unlike in `cdclake plan`, --environment does not imply it",
+        )
 
 
 def deployed_file(file: Path | None) -> Path:

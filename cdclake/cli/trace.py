@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import (
     EnvironmentOption,
@@ -68,8 +69,9 @@ def _local_report(table: str, key: list[str], stored: bool) -> dict[str, Any]:
     from cdclake.local.trace.stored_row import stored_row
     from cdclake.trace.trace_report import trace_report
 
-    lake = open_lake(Home.from_environment())
-    facts = trace_row(lake, table, key)
+    with step("read what is known of the row"):
+        lake = open_lake(Home.from_environment())
+        facts = trace_row(lake, table, key)
     return trace_report(facts) | (stored_row(lake, facts) if stored else {})
 
 
@@ -84,5 +86,6 @@ def _deployed_report(
         raise InputError(
             "--stored applies to the local lake only", "run the command again without it"
         )
-    facts = trace_deployed_row(DeployedLake(file, environment), table, key)
+    with step("read what is known of the row"):
+        facts = trace_deployed_row(DeployedLake(file, environment), table, key)
     return trace_report(facts, deployment_options(file, environment))

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from cdclake.activity import listening
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import EnvironmentOption, FileOption, Target, TargetOption, check_local
 
@@ -41,7 +42,9 @@ def ui(
         answers = local_answers()
     answers["overview"]({})  # a missing lake is reported now
     token = secrets.token_urlsafe(_TOKEN_BYTES)
-    with page_server(port, token, answers) as server, suppress(KeyboardInterrupt):
+    # Steps of the page's answers would appear on a terminal that shows no answer.
+    serving = page_server(port, token, answers)
+    with serving as server, listening(None), suppress(KeyboardInterrupt):
         url = f"http://127.0.0.1:{server.server_port}/#token={token}"
         emit({"ok": True, "url": url}, json_output, lambda: say(f"the page is at {url}"))
         sys.stdout.flush()  # a program may wait for the address

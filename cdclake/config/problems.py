@@ -74,7 +74,7 @@ def sort_problems(problems: Iterable[Problem]) -> list[Problem]:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `did you mean 'x'?` for the nearest of `known`, or an empty string."""
-    nearest = get_close_matches(word.lower(), list(known), n=3, cutoff=0.6)
+    nearest = get_close_matches(word.lower(), list(dict.fromkeys(known)), n=3, cutoff=0.6)
     if not nearest:
         return ""
     return f"did you mean {' or '.join(repr(match) for match in nearest)}?"

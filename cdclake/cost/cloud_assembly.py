@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cdclake.errors import InputError
+from cdclake.errors import InputError, reading_failure
 
 _MANIFEST = "manifest.json"
 _STACK = "aws:cloudformation:stack"
@@ -28,8 +28,11 @@ def read_templates(folder: Path, prefix: str) -> dict[str, dict[str, Any]]:
             if artifact["type"] == _STACK and name.startswith(f"{prefix}-")
         }
     except (OSError, KeyError, ValueError) as error:
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else reading_failure(error)
+        if isinstance(error, OSError) and folder.is_dir():
+            reason = f"{Path(error.filename).name}: {reason}"
         raise InputError(
-            f"{folder} has no templates that can be read: {error}",
+            f"{folder} has no templates that can be read: {reason}",
             "name the output folder of `cdk synth`, usually cdk.out",
         ) from None
     if not found:

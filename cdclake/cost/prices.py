@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdclake.errors import InputError
+from cdclake.errors import InputError, reading_failure
 
 _FORM = 'write a JSON object of meter and dollars per unit, like {"rds.db.m7g.large": 0.168}'
 
@@ -76,7 +76,9 @@ def load_prices(file: Path | None) -> dict[str, Price]:
     try:
         own = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"could not read the prices in {file}: {error}", _FORM) from None
+        raise InputError(
+            f"could not read the prices in {file}: {reading_failure(error)}", _FORM
+        ) from None
     if not isinstance(own, dict):
         raise InputError(f"the prices in {file} are not a JSON object", _FORM)
     for meter, usd in own.items():

@@ -13,7 +13,7 @@ from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.errors import ComponentFailed, InputError, NotRunning
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.plan import Plan
-from cdclake.plan_diff import compare, conflicts
+from cdclake.plan_diff import compare, compare_stored
 from cdclake.plan_effects import READ, SourceFindings, forecast
 
 _SLOT = (
@@ -37,13 +37,14 @@ def forecast_deployment(
     """
     after = load_deployment(file, environment)
     settings: list[dict[str, Any]] = []
+    deployment = "the deployed lake" if against is None else f"a deployment of {against}"
     if against is not None:
         other = load_deployment(against, environment)
         before: Plan | None = other.plan
         compared, settings = str(against), [*_changed_aws(other, after)]
     else:
         before, compared = _deployed_plan(file, environment)
-    answer = _effects(before, after.plan, _new_epoch(settings))
+    answer = _effects(before, after.plan, _new_epoch(settings), deployment)
     return {
         "ok": True,
         "target": "aws",
@@ -75,15 +76,10 @@ def _deployed_plan(file: Path, environment: str | None) -> tuple[Plan | None, st
     return Plan.from_json(json.dumps(stored.content)), f"what is deployed as {lake.name}"
 
 
-def _effects(before: Plan | None, after: Plan, new_epoch: str) -> dict[str, Any]:
+def _effects(before: Plan | None, after: Plan, new_epoch: str, deployment: str) -> dict[str, Any]:
     if before is None:
         return forecast(None, after, compare(None, after), SourceFindings())
-    if found := conflicts(before, after):
-        raise InputError(
-            "cannot apply this pipeline file to the deployed lake: " + "; ".join(found),
-            "undo these changes; or declare the table under another `name:`; for the pipeline's or"
-            " the lake's name, deploy another environment",
-        )
+    compare_stored(before, after, deployment)
     change = compare(before, after)
     change = change.all_snapshotted() if new_epoch else change
     answer = forecast(before, after, change, SourceFindings(new_epoch=new_epoch))

@@ -40,10 +40,13 @@ def forecast_up(
     """
     state = _state(home, plan, dsn) if against is None else LakeState(plan=against[0].to_json())
     before = Plan.from_json(state.plan) if state.plan else None
+    elsewhere = f"a lake of {against[1]}" if against else ""
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
-        add_to_history(state.masks, before, plan)  # refuses masks that come too late: the worst
-        compare_stored(before, plan)
+        add_to_history(
+            state.masks, before, plan, elsewhere
+        )  # refuses masks that come too late: the worst
+        compare_stored(before, plan, elsewhere)
         plan = still_widened(plan, before)
     change = compare(before if before and before.tables else None, plan)
     source = ask_source(_source(home, state, dsn), plan, patterns)

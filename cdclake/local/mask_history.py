@@ -20,16 +20,17 @@ _LEVELS = {"null": -2.0, "redact": -1.0, "hash": 0.0, "token": 0.0, "month": 1.0
 
 
 def add_to_history(
-    history: History, streamed: Plan | None, plan: Plan
+    history: History, streamed: Plan | None, plan: Plan, elsewhere: str = ""
 ) -> dict[str, dict[str, list[str]]]:
     """Return the history with the masks of `plan`; `streamed` is the plan before it, if any.
 
-    Raise InputError if the lake has stored text of a column that its mask now hides.
+    Raise InputError if the lake has stored text of a column that its mask now hides; `elsewhere`
+    names it in the message, if it is not the one on this machine.
     """
     united = {table: {c: list(m) for c, m in columns.items()} for table, columns in history.items()}
     if streamed is not None:  # its lake may be older than the history
         _add(united, streamed)
-    _refuse_stored_text(united, plan)
+    _refuse_stored_text(united, plan, elsewhere or "the lake")
     _add(united, plan)
     return united
 
@@ -44,7 +45,7 @@ def _add(history: dict[str, dict[str, list[str]]], plan: Plan) -> None:
                     masks.append(_spelled(column))
 
 
-def _refuse_stored_text(history: History, plan: Plan) -> None:
+def _refuse_stored_text(history: History, plan: Plan, lake: str) -> None:
     problems = [
         f"{table.source}: column {column.source!r} is now masked with `{_spelled(column)}`, but the"
         f" lake has stored it {_described(earlier)}"
@@ -54,7 +55,7 @@ def _refuse_stored_text(history: History, plan: Plan) -> None:
     ]
     if problems:
         raise InputError(
-            "cannot mask what the lake already holds: " + "; ".join(problems),
+            f"cannot mask what {lake} already holds: " + "; ".join(problems),
             "undo the change; or erase all data of the lake and its topics with"
             " `cdclake down --purge`, and start over with `cdclake up FILE` (removing the column or"
             " the table erases nothing)",

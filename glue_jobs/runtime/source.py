@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -95,8 +96,9 @@ def _unreachable(dsn: str, error: Exception) -> InputError:
     lines = str(error).strip().splitlines()
     reason = lines[-1].strip() if lines else type(error).__name__
     password = parts.get("password")
-    if password:
-        reason = reason.replace(str(password), "***")
+    if password:  # within a word it is not the password: one of a letter is in most messages
+        whole = rf"(?<!\w){re.escape(str(password))}(?!\w)"
+        reason = re.sub(whole, "***", reason)
     lowered = reason.lower()
     if "authentication" in lowered or "no password" in lowered or "role" in lowered:
         remedy = "check user and password in the DSN, and the server's pg_hba.conf"

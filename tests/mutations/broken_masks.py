@@ -86,7 +86,7 @@ MASKS = (
     Mutation(
         "a mask is added next to the clear text",
         _HISTORY_TESTS,
-        ((_HISTORY, "    _refuse_stored_text(united, plan)\n", ""),),
+        ((_HISTORY, '    _refuse_stored_text(united, plan, elsewhere or "the lake")\n', ""),),
     ),
     Mutation(
         "a column that was gone is forgotten in clear text",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from cdclake.cli import help_text
 from cdclake.cli.examples import EXAMPLES, example_lines
 from cdclake.cli.main import commands, main
 from cdclake.config.resolve import load_plan
@@ -43,6 +46,27 @@ def test_help_shows_the_examples(capsys):
         main(["validate", "--help"])
     assert ended.value.code == 0
     assert "cdclake validate pipelines/shop.yaml" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fills_the_lines_of_a_narrow_terminal(command, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    text = capsys.readouterr().out.partition("Usage:")[2].partition("╭")[0]
+    lines = [line.strip() for line in text.splitlines()]
+    assert len(lines) > 2
+    broken = [
+        (line, below)
+        for line, below in pairwise(lines)
+        if line and below and len(f" {line} {below.split()[0]} ") <= 80
+    ]
+    assert broken == []
+
+
+def test_help_keeps_the_lines_of_a_list():
+    found = doctest.testmod(help_text)
+    assert (found.attempted, found.failed) == (1, 0)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

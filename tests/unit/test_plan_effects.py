@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from cdclake.cli.plan import render
 from cdclake.config.resolve import load_plan
 from cdclake.plan import Plan
 from cdclake.plan_diff import compare
@@ -19,6 +21,7 @@ from cdclake.plan_effects import (
     UNCHANGED,
     SourceFindings,
     changed_settings,
+    forecast,
     infrastructure_effects,
     table_effects,
 )
@@ -31,6 +34,9 @@ tables:
   public.orders:
     key: [id]
     columns: {id: int, note: text}
+  public.sales:
+    key: [id]
+    columns: {id: int, status: text, total: "numeric(12,2)", mail: text, old: {exclude: true}}
   public.carts: {key: [id], columns: {id: int}}
 derived:
   notes: {sql: "SELECT id, note FROM orders_current", key: [id]}
@@ -60,17 +66,25 @@ def effects(before: Plan | None, after: Plan, **found) -> dict[str, tuple[str, s
     return {each.table: (each.effect, each.reason) for each in result}
 
 
+def forecast_of(before: Plan, after: Plan):
+    found = forecast(before, after, compare(before, after), SourceFindings())
+    unknown = {"rows": None, "bytes": None}
+    return {**found, "tables": [{**table, **unknown} for table in found["tables"]]}
+
+
 def test_a_new_lake_loads_every_table(plan):
     found = effects(None, plan())
     assert {name: effect for name, (effect, _) in found.items()} == {
         "orders": LOAD,
+        "sales": LOAD,
         "carts": LOAD,
         "notes": REWRITE,
     }
 
 
 def test_an_equal_file_changes_nothing(plan):
-    assert effects(plan(), plan()) == {"orders": (UNCHANGED, ""), "carts": (UNCHANGED, "")}
+    tables = ("orders", "sales", "carts")
+    assert effects(plan(), plan()) == dict.fromkeys(tables, (UNCHANGED, ""))
     assert infrastructure_effects(plan(), plan()) == changed_settings(plan(), plan()) == []
 
 
@@ -94,6 +108,64 @@ def test_a_changed_table(plan, old, new, effect, named):
     assert found["carts"] == (UNCHANGED, "")
 
 
+READS = {"tables": 0, "rows": 0, "bytes": 0}
+WIDER = ("numeric(12,2)", "numeric(14,2)")
+NOTE_FOR_STATUS = ("status: text", "note: text")
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ([WIDER], "columns     public.sales: total numeric(12,2) -> numeric(14,2); no row is read"),
+        (
+            [("status: text, ", "")],
+            "columns     public.sales: - status (its values stay); no row is read",
+        ),
+        (
+            [("status: text", "status: {exclude: true}")],
+            "columns     public.sales: - status (excluded; its values stay); no row is read",
+        ),
+        (
+            [NOTE_FOR_STATUS, WIDER],
+            "load again  public.sales: + note text, total numeric(12,2) -> numeric(14,2),"
+            " - status (its values stay); new columns: note",
+        ),
+        (
+            [("mail: text", "email: {type: varchar(9), renamed_from: mail}")],
+            "columns     public.sales: mail renamed to email, email text -> varchar(9); no row is"
+            " read",
+        ),
+        (
+            [("old: {exclude: true}", "new: {exclude: true}")],
+            "columns     public.sales: - new (excluded), old no longer excluded; no row is read",
+        ),
+        (
+            [("status: text, total", "total"), ("mail: text", "mail: text, status: text")],
+            "columns     public.sales: columns in another order; no row is read",
+        ),
+        (
+            [NOTE_FOR_STATUS, ("public.sales:", "public.sales:\n    apply: scheduled")],
+            "load again  public.sales: + note text, - status (its values stay); new columns: note;"
+            " changed: apply",
+        ),
+    ],
+)
+def test_each_changed_column_is_named(plan, capsys, changes, shown):
+    found = forecast_of(plan(), plan(*changes))
+    render({**found, "compared_with": "old.yaml", "new_tables": [], "reads": READS})
+    assert shown in capsys.readouterr().out.replace(" (rows not known, size not known)", "")
+
+
+def test_changed_columns_are_fields(plan):
+    found = forecast_of(plan(), plan(NOTE_FOR_STATUS, WIDER))
+    sales = next(table for table in found["tables"] if table["table"] == "sales")
+    assert json.loads(json.dumps(sales["columns"])) == [
+        {"change": "add", "column": "note", "before": None, "after": "text"},
+        {"change": "type", "column": "total", "before": WIDER[0], "after": WIDER[1]},
+        {"change": "remove", "column": "status", "before": "text", "after": None},
+    ]
+
+
 def test_tables_that_join_and_leave(plan):
     after = plan(("public.carts: {key: [id]", "public.lines: {key: [id]"))
     found = effects(plan(), after)
@@ -109,11 +181,12 @@ def test_reasons_of_the_source(plan):
     again = effects(plan(), plan(), read_again={"public.carts": "its relation has changed"})
     assert again == {
         "orders": (UNCHANGED, ""),
+        "sales": (UNCHANGED, ""),
         "carts": (LOAD_AGAIN, "its relation has changed"),
     }
     epoch = effects(plan(), plan(), new_epoch="the slot does not exist")
     reason = "a new epoch begins: the slot does not exist"
-    assert epoch == {"orders": (LOAD_AGAIN, reason), "carts": (LOAD_AGAIN, reason)}
+    assert epoch == dict.fromkeys(("orders", "sales", "carts"), (LOAD_AGAIN, reason))
 
 
 def test_a_derived_table_is_computed_again_if_its_query_changes(plan):

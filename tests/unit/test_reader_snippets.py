@@ -18,7 +18,8 @@ LOCAL = SnippetTarget(
     ),
 )
 DEPLOYED = SnippetTarget(database="cdc_iceberg", table="orders", region="eu-west-1")
-# The documented properties of Trino 476's Iceberg connector, its Glue catalog and its S3 support.
+# Properties in the documentation of Trino 476: Iceberg connector, Glue catalog and S3 support.
+# Copied by hand; the snippet itself has never been run.
 TRINO_PROPERTIES = {
     *("connector.name", "iceberg.catalog.type", "fs.native-s3.enabled"),
     *("hive.metastore.glue.region", "hive.metastore.glue.endpoint-url"),
@@ -49,5 +50,7 @@ def test_trino_snippet_has_only_known_properties(target: SnippetTarget) -> None:
     names = [name for name, _, _ in pairs]
     assert set(names) <= TRINO_PROPERTIES and len(names) == len(set(names))
     assert all(value for _, _, value in pairs)
+    comment = " ".join(line.removeprefix("# ") for line in lines if line.startswith("#"))
+    assert "never been run" in comment and "Trino 476" in comment
     keys = [value for name, _, value in pairs if name.endswith("-key")]
     assert all(re.fullmatch(r"\$\{ENV:[A-Z_]+\}", value) for value in keys)

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from cdclake import naming
+from cdclake.activity import Advance, Step, step
 from cdclake.debezium.changelog_rows import Place
 from cdclake.debezium.event_parts import table_of
 from cdclake.debezium.stream_rows import StreamRow, StreamRows
@@ -19,6 +20,7 @@ from cdclake.trace.trace_facts import MAX_EVENTS, TracedEvent
 Searched = dict[int, tuple[int, int, int]]
 _MAX_SEARCHED = 1_000_000  # records of a partition that the lake has not read, newest first
 _ALWAYS_SEARCHED = 20_000  # newest records of a partition, for copies of what the lake has
+_NOTED_EVERY = 1_000  # records
 _MAX_FETCHED = 20  # older events of the row whose record is read by its offset
 
 
@@ -43,11 +45,20 @@ def kafka_events(
         for record in records_at(lake.kafka, topic, _older(known, searched))
         if key.matches(record.key, None)
     ]
-    newest = deque(
-        (r for r in read_records(lake.kafka, topic, ranges) if key.matches(r.key, None)),
-        maxlen=MAX_EVENTS,
-    )
+    with step("search the records in Kafka") as shown:
+        records = read_records(lake.kafka, topic, ranges)
+        total = sum(max(end - first, 0) for first, end in ranges.values())
+        found = (r for r in _counted(records, shown, total) if key.matches(r.key, None))
+        newest = deque(found, maxlen=MAX_EVENTS)
     return list(_events(lake, key, (*older, *newest))), searched
+
+
+def _counted(records: Iterable[TopicRecord], shown: Step, total: int) -> Iterator[TopicRecord]:
+    """Yield the records, and note how many of the total have been read."""
+    for number, record in enumerate(records):
+        if number % _NOTED_EVERY == 0:
+            shown.note(Advance(done=number, total=total, unit="records"))
+        yield record
 
 
 def _first(low: int, end: int, arrived: int | None) -> int:

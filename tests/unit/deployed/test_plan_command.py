@@ -104,6 +104,22 @@ def test_files_are_compared_without_an_account(
     assert (epoch["by_resync"], found["by_resync"]) == (False, True)
 
 
+@pytest.mark.parametrize(
+    ("options", "lake"), [((), "a lake"), (("--environment", "dev"), "a deployment")]
+)
+def test_a_refusal_names_what_is_compared(
+    options: tuple[str, ...], lake: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = file.with_name("other.yaml")
+    other.write_text(FILE + "lake: {database: other}\n")
+    code, refused = plan(capsys, str(other), *options, "--against", str(file))
+    assert code == 2
+    message = f"cannot apply this pipeline file to {lake} of {file}: lake.database changed"
+    assert refused["error"]["message"].startswith(message)
+    assert "CDCLAKE_HOME" not in refused["error"]["remedy"]
+    assert "down --purge" not in refused["error"]["remedy"]
+
+
 def test_up_asks_on_a_terminal_before_it_reads_again(file: Path, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.create()
