@@ -7,21 +7,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from cdclake.iceberg.athena_views import athena_views
+from cdclake.iceberg.athena_views import current_select
 from cdclake.iceberg.dialect import TRINO, Dialect
 from cdclake.iceberg.incomplete_rows import incomplete_rows
 from cdclake.jobs.verify.compared_rows import LakeRows
 from cdclake.jobs.verify.engine_rows import EngineRows
+from cdclake.local.trino.server import Trino
 from cdclake.naming import current_name
 from cdclake.plan import Plan, Table
-from tests.trino.server import Trino
 from tests.trino.values import lake_values
 
 Rows = Iterable[Mapping[str, Any]]
 
 
 @dataclass
-class TrinoEngine:
+class TrinoOverValues:
     """One table's log, state and commits, which the server reads as values."""
 
     server: Trino
@@ -42,8 +42,7 @@ class TrinoEngine:
 
     def _rows(self, table: Table, statement: str) -> list[tuple[Any, ...]]:
         relations = lake_values(table, self.plan, self.log, self.state, self.commits)
-        view = athena_views(table, self.plan)[current_name(table.name)]
-        relations[current_name(table.name)] = view.partition(" AS\n")[2]
+        relations[current_name(table.name)] = current_select(table, self.plan)
         made = ",\n".join(f"{TRINO.name(name)} AS ({text})" for name, text in relations.items())
         query = f"WITH {made}\n{statement}"
         return self.server.rows(query.replace(f"{TRINO.name(self.plan.lake_database)}.", ""))

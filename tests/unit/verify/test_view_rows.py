@@ -18,7 +18,7 @@ from cdclake.jobs.verify.lake_rows import DuckEngine
 from cdclake.jobs.verify.report import TableComparison
 from cdclake.jobs.verify.view_rows import compare_engines
 from cdclake.plan import Column, Table
-from tests.trino.engine import TrinoEngine
+from tests.trino.engine import TrinoOverValues
 from tests.unit.verify.lakes import event, make_plan, make_table
 from tests.unit.verify.small_reader import SmallReader
 
@@ -112,7 +112,7 @@ def test_a_row_that_the_engine_loses_is_not_incomplete() -> None:
     assert (table.incomplete, table.different, table.ok) == (0, 1, False)
 
 
-class Unasked(TrinoEngine):
+class Unasked(TrinoOverValues):
     """An engine without a server: no table is left to be asked for."""
 
     @contextmanager
