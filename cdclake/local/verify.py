@@ -42,7 +42,26 @@ def verify_lake(
         return Report(tables=[], sample=sample, rounds=0, seconds=0.0)
     lake = follow_source(lake)
     control, reader = lake.control, lake_reader(lake)
-    arrival = CatchUp(
+    report = verify_tables(
+        lake.plan,
+        chosen_tables(lake.plan, table),
+        dsn=lake.dsn,
+        salt=lake.mask_salt,
+        reader=reader,
+        wait=with_polls(_arrival(lake, wait_s).wait, partial(poll_now, lake)),
+        sample=sample,
+        deep=deep,
+        quarantined=partial(quarantined_events, reader),
+        engine=None if engine_of is None else engine_of(lake.plan),
+    )
+    if engine_of is None:
+        note_verified(control, {compared.table: compared.ok for compared in report.tables})
+    return report
+
+
+def _arrival(lake: LocalLake, wait_s: float) -> CatchUp:
+    control = lake.control
+    return CatchUp(
         plan=lake.plan,
         dsn=lake.dsn,
         ends=partial(end_offsets, lake.kafka),
@@ -52,21 +71,6 @@ def verify_lake(
         wait_s=wait_s,
         obstacle=partial(_obstacle, lake),
     )
-    report = verify_tables(
-        lake.plan,
-        chosen_tables(lake.plan, table),
-        dsn=lake.dsn,
-        salt=lake.mask_salt,
-        reader=reader,
-        wait=with_polls(arrival.wait, partial(poll_now, lake)),
-        sample=sample,
-        deep=deep,
-        quarantined=partial(quarantined_events, reader),
-        engine=None if engine_of is None else engine_of(lake.plan),
-    )
-    if engine_of is None:
-        note_verified(control, {compared.table: compared.ok for compared in report.tables})
-    return report
 
 
 def _obstacle(lake: LocalLake) -> CdcError | None:

@@ -73,9 +73,11 @@ def test_the_server_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
 
 def test_a_server_that_does_not_start_shows_its_log(plays: Any, tmp_path: Path) -> None:
     plays([sys.executable, "-c", "raise SystemExit('no jdk.compiler')"], answers=False)
-    with pytest.raises(ComponentFailed, match="Trino ended with exit code 1") as caught:
-        with running_trino(tmp_path):
-            pass
+    with (
+        pytest.raises(ComponentFailed, match="Trino ended with exit code 1") as caught,
+        running_trino(tmp_path),
+    ):
+        pytest.fail("it has not started")
     assert caught.value.log_tail == "no jdk.compiler"
     assert str(tmp_path / "trino.log") in caught.value.remedy
 
