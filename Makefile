@@ -40,7 +40,7 @@ hudi-jars: setup ## Fetch Hudi's jars (jars/hudi/, 120 MB), which pipelines with
 trino-jars: setup ## Fetch a bare Trino (jars/trino/, 80 MB): tests run Athena's SQL in it
 	@$(BIN)/python -m scripts.fetch_jars --optional trino
 
-trino-iceberg-jars: trino-jars ## Fetch Trino's plugin for Iceberg (jars/trino-iceberg/, 280 MB): `make prove` reads lakes with it
+trino-iceberg-jars: trino-jars ## Fetch Trino's plugin for Iceberg (jars/trino-iceberg/, 280 MB): `verify --reader trino` and `make prove` read lakes with it
 	@$(BIN)/python -m scripts.fetch_jars --optional trino-iceberg
 
 demo: setup ## Stream a demo shop into a temporary lake and verify it row by row

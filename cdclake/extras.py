@@ -17,7 +17,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     LOCAL: (
         *("adbc_driver_postgresql", "awsglue", "confluent_kafka", "fastavro", "mmh3", "moto"),
         *("msgspec", "numpy", "pandas"),
-        *("pyarrow", "pyiceberg", "pyspark", "werkzeug"),
+        *("pyarrow", "pyiceberg", "pyspark", "trino", "werkzeug"),
     ),
     "cdk": ("aws_cdk", "cdk_nag", "constructs", "pip"),
 }

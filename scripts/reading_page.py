@@ -58,7 +58,8 @@ _ABOUT = {
         "In Athena and Trino, `<t>_current` shows NULL for a large value that an UPDATE of the"
         " row's key did not send, until that is applied; elsewhere it has the value. The query"
         " reads keys, positions and operations of the whole changelog. `cdclake status` counts such"
-        " rows as `incomplete`, and so does `cdclake verify --reader athena`."
+        " rows as `incomplete`, and so does `cdclake verify` with `--reader trino` or"
+        " `--reader athena`."
     ),
     "quarantined events": (
         "Events of the table that could not be stored unchanged, by reason; `cdclake replay` tries"

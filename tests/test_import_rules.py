@@ -73,6 +73,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.local.puts": {"botocore"},
     "cdclake.local.reader": {"duckdb"},
     "cdclake.local.trace": {"psycopg"},
+    "cdclake.local.trino": {"trino"},
     "cdclake.stacks": {"aws_cdk", "cdk_nag", "constructs"},
     "cdclake.stacks.constructs": {"aws_cdk", "constructs"},
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,9 @@ from cdclake.cli.target import (
 )
 from cdclake.cli.verify_text import verify_lines
 from cdclake.errors import InputError, reported_error
+
+if TYPE_CHECKING:
+    from cdclake.local.lake.lake import LocalLake
 
 Report = dict[str, Any]
 
@@ -53,7 +56,9 @@ _DeepOption = Annotated[
 ]
 _ReaderOption = Annotated[
     ReaderEngine,
-    typer.Option(help="Engine whose TABLE_current is compared; athena with --target aws."),
+    typer.Option(
+        help="Engine whose TABLE_current is compared; trino only locally, athena only on AWS."
+    ),
 ]
 
 
@@ -73,9 +78,9 @@ def verify(
 
     A stopped table counts as a difference. Rows that kept changing during the comparison are
     reported as `unsettled`, and rows that a rule withholds as `withheld`; neither are differences.
-    Nor are `incomplete` rows: Athena shows NULL for a large value that an UPDATE of the row's key
-    did not send, until it is applied. For web logs the requests are counted: no acknowledged
-    request may be missing.
+    Nor are `incomplete` rows: Athena and Trino show NULL for a large value that an UPDATE of the
+    row's key did not send, until it is applied. For web logs the requests are counted: no
+    acknowledged request may be missing.
     """
     _check_reader(reader, target)
     chosen: list[str] = [] if table is None else [table]
@@ -86,7 +91,9 @@ def verify(
             report = _with_athena(report, table, sample, file, environment)
     else:
         check_local(file, environment)
-        if reader is ReaderEngine.SPARK:
+        if reader is ReaderEngine.TRINO:
+            report = _verify_in_trino(wait, table, sample, deep)
+        elif reader is ReaderEngine.SPARK:
             report = _verify_in_spark(chosen, _job_arguments(wait, sample, deep, reader))
         else:
             report = _verify_here(wait, table, sample, deep)
@@ -116,17 +123,15 @@ def _verify_here(wait: float, table: str | None, sample: int | None, deep: bool)
 
 
 def _check_reader(reader: ReaderEngine, target: Target) -> None:
-    if reader is ReaderEngine.TRINO:
+    if reader is ReaderEngine.TRINO and target is Target.AWS:
         raise InputError(
-            "--reader trino is not possible: the local lake has no Trino, and a deployment asks"
-            " Athena",
-            "use --reader athena with --target aws, whose views have the same text; locally use"
-            " --reader spark",
+            "--reader trino reads the local lake only: a deployment asks Athena",
+            "use --reader athena, whose views have the same text, or leave out --target aws",
         )
     if reader is ReaderEngine.ATHENA and target is Target.LOCAL:
         raise InputError(
             "--reader athena needs --target aws: the local lake has no Athena",
-            "add --target aws --file FILE, or use --reader spark",
+            "add --target aws --file FILE, or use --reader trino: its SQL is that of the views",
         )
 
 
@@ -139,21 +144,35 @@ def _job_arguments(
     return arguments | ({"deep": "true"} if deep else {})
 
 
+def _verify_in_trino(wait: float, table: str | None, sample: int | None, deep: bool) -> Report:
+    from cdclake.local.trino.trino_engine import verify_in_trino
+
+    lake = _lake_with_tables(ReaderEngine.TRINO)
+    return verify_in_trino(lake, wait, table, sample, deep=deep).to_json()
+
+
 def _verify_in_spark(tables: list[str], arguments: dict[str, str]) -> Report:
     """Run the deployed job on this machine: it has a Spark session."""
     from cdclake import naming
-    from cdclake.local.lake.lake import open_lake
     from cdclake.local.lake.spark_jobs import run_job
+
+    lake = _lake_with_tables(ReaderEngine.SPARK)
+    names = [lake.plan.table(name).name for name in tables]
+    return _succeeded(run_job(lake, naming.VERIFY_JOB, names, **arguments), naming.VERIFY_JOB)
+
+
+def _lake_with_tables(reader: ReaderEngine) -> LocalLake:
+    """Return the running lake; raise InputError if it has no table that a reader could compare."""
+    from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
     if not lake.plan.all_tables:
         raise InputError(
-            "--reader spark compares tables of a database, and this lake has none",
+            f"--reader {reader} compares tables of a database, and this lake has none",
             "run `cdclake verify`, which counts put records and requests",
         )
-    names = [lake.plan.table(name).name for name in tables]
-    return _succeeded(run_job(lake, naming.VERIFY_JOB, names, **arguments), naming.VERIFY_JOB)
+    return lake
 
 
 def _verify_on_aws(

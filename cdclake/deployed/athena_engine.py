@@ -13,7 +13,7 @@ from cdclake.deployed.athena import WorkgroupClient
 from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import TRINO, Dialect
-from cdclake.iceberg.incomplete_rows import incomplete_rows
+from cdclake.iceberg.incomplete_rows import incomplete_rows_in
 from cdclake.naming import current_name
 from cdclake.plan import Table
 
@@ -34,7 +34,7 @@ class AthenaEngine:
 
     def relation(self, table: Table) -> str:
         """Return the qualified name of the table's view."""
-        return self._name(current_name(table.name))
+        return f"{TRINO.name(self.database)}.{TRINO.name(current_name(table.name))}"
 
     @contextmanager
     def open(self, _tables: Collection[Table]) -> Iterator[LakeRows]:
@@ -55,11 +55,7 @@ class AthenaEngine:
         return self.workgroup.results(execution)[1]
 
     def _incomplete(self, table: Table) -> str:
-        changes, state = self._name(table.changes), self._name(table.name)
-        return incomplete_rows(table, changes=changes, state=state, dialect=TRINO)
-
-    def _name(self, relation: str) -> str:
-        return f"{TRINO.name(self.database)}.{TRINO.name(relation)}"
+        return incomplete_rows_in(self.database, table)
 
 
 def compare_athena(lake: DeployedLake, table: str | None, sample: int | None) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def athena_views(table: Table, plan: Plan, since: int | None = None) -> dict[str
     `since` is the state's bound of the tail now (`tail_bound`), if it is known.
     """
     selects = {
-        naming.current_name(table.name): _current(table, plan, since),
+        naming.current_name(table.name): current_select(table, plan, since),
         naming.history_name(table.name): _history(table, plan.lake_database),
     }
     return {
@@ -56,8 +56,8 @@ def tail_bound(table: Table, plan: Plan) -> str:
     return f"SELECT {micros} AS ingested FROM ({_stamp(table, plan)})"
 
 
-def _current(table: Table, plan: Plan, since: int | None) -> str:
-    """Return the SELECT of the state, overlaid by the changes since its stamp.
+def current_select(table: Table, plan: Plan, since: int | None = None) -> str:
+    """Return the SELECT of `<t>_current`: the state, overlaid by the changes since its stamp.
 
     Every engine skips the changelog's files before the literal `since`, when it plans a query. What
     comes before the stamp is left out only as the query runs.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from cdclake import naming
 from cdclake.debezium.types import Conversion
 from cdclake.iceberg.conversions import to_state
-from cdclake.iceberg.dialect import Dialect, in_utc
+from cdclake.iceberg.dialect import TRINO, Dialect, in_utc
 from cdclake.iceberg.key_changes import lacks_values
 from cdclake.plan import Table
 
@@ -40,6 +40,14 @@ def incomplete_rows(table: Table, *, changes: str, state: str | None, dialect: D
         f"GROUP BY {of_event}, cdc__born_at, cdc__events, {WAITS_FOR}\n"
         "HAVING count(*) = cdc__events"
     )
+
+
+def incomplete_rows_in(database: str, table: Table) -> str:
+    """Return that SELECT for Athena and Trino, over the tables of a database of the catalog."""
+    changes, state = (
+        f"{TRINO.name(database)}.{TRINO.name(name)}" for name in (table.changes, table.name)
+    )
+    return incomplete_rows(table, changes=changes, state=state, dialect=TRINO)
 
 
 def _shown(table: Table, dialect: Dialect) -> dict[str, str]:

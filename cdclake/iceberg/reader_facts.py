@@ -66,8 +66,9 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         title="Trino",
         version="406 and 476",
         formats=(2,),
-        views="run what `cdclake views` prints: as fresh as the changelog; views that Athena stores"
-        " are untested in Trino",
+        views="run what `cdclake views` prints: as fresh as the changelog; `cdclake verify"
+        " --reader trino` compares its rows with the source; views that Athena stores are untested"
+        " in Trino",
         attached_by="the Iceberg connector with `iceberg.catalog.type=glue`",
         limits="as Athena",
         source="406: this project's tests; 476: tried against the local Glue and S3",

@@ -48,7 +48,8 @@ def test_wheel_has_every_module_and_resource_below_one_name(wheel: Path) -> None
         for link, folder in {"jobs": "glue_jobs", "stacks": "stacks", "functions": "lambda"}.items()
         for path in (PROJECT / folder).rglob("*.py")
     }
-    assert {"cdclake/py.typed", "cdclake/resources/pipelines/shop.sql", *resources} <= names
+    files = {"py.typed", "resources/pipelines/shop.sql", "local/trino/StartTrino.java"}
+    assert {f"cdclake/{file}" for file in files} | resources <= names
     assert own == {f"cdclake/resources/cdclake-{part}.jar" for part in ("connect", "iceberg")}
     assert modules - names == set()
 

@@ -1,53 +1,44 @@
-"""The bare Trino as an engine of `verify`: Athena's view over values."""
+"""The bare Trino as an engine of `verify`: the lake's tables are values."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cdclake.iceberg.athena_views import athena_views
-from cdclake.iceberg.dialect import TRINO, Dialect
-from cdclake.iceberg.incomplete_rows import incomplete_rows
-from cdclake.jobs.verify.compared_rows import LakeRows
-from cdclake.jobs.verify.engine_rows import EngineRows
-from cdclake.naming import current_name
+from cdclake.iceberg.dialect import TRINO
+from cdclake.local.trino.server import Trino
+from cdclake.local.trino.trino_engine import TrinoEngine
 from cdclake.plan import Plan, Table
-from tests.trino.server import Trino
 from tests.trino.values import lake_values
 
 Rows = Iterable[Mapping[str, Any]]
 
 
 @dataclass
-class TrinoEngine:
-    """One table's log, state and commits, which the server reads as values."""
+class ServerOverValues:
+    """Log, state and commits of the table that a statement names, read as values."""
 
     server: Trino
     plan: Plan
     log: Rows
     state: Rows = ()
     commits: Iterable[Any] = ()
-    name: str = "trino"
-    dialect: Dialect = TRINO
 
-    def relation(self, table: Table) -> str:
-        return TRINO.name(current_name(table.name))
-
-    @contextmanager
-    def open(self, tables: Collection[Table]) -> Iterator[LakeRows]:
-        [table] = tables
-        yield EngineRows(lambda statement: self._rows(table, statement), self._incomplete)
-
-    def _rows(self, table: Table, statement: str) -> list[tuple[Any, ...]]:
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        [table] = [each for each in self.plan.all_tables if _names(statement, each)]
         relations = lake_values(table, self.plan, self.log, self.state, self.commits)
-        view = athena_views(table, self.plan)[current_name(table.name)]
-        relations[current_name(table.name)] = view.partition(" AS\n")[2]
         made = ",\n".join(f"{TRINO.name(name)} AS ({text})" for name, text in relations.items())
         query = f"WITH {made}\n{statement}"
         return self.server.rows(query.replace(f"{TRINO.name(self.plan.lake_database)}.", ""))
 
-    def _incomplete(self, table: Table) -> str:
-        changes, state = TRINO.name(table.changes), TRINO.name(table.name)
-        return incomplete_rows(table, changes=changes, state=state, dialect=TRINO)
+
+def _names(statement: str, table: Table) -> bool:
+    return any(TRINO.name(name) in statement for name in (table.changes, f"{table.name}$snapshots"))
+
+
+def over_values(
+    server: Trino, plan: Plan, log: Rows, state: Rows = (), commits: Iterable[Any] = ()
+) -> TrinoEngine:
+    """The engine of a lake of these values."""
+    return TrinoEngine(ServerOverValues(server, plan, log, state, commits), plan)  # type: ignore[arg-type]

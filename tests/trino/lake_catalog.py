@@ -1,4 +1,4 @@
-"""The catalog by which Trino reads a local lake: its Glue, and its S3."""
+"""A Trino over a test's lake, with the views that Athena gets."""
 
 from __future__ import annotations
 
@@ -9,38 +9,25 @@ from pathlib import Path
 import pytest
 
 from cdclake.iceberg.athena_views import athena_views
-from cdclake.local.components.installed import REGION
-from cdclake.local.lake.stack import Endpoints
+from cdclake.local.process.home import Home
+from cdclake.local.trino.lake_catalog import trino_of
+from cdclake.local.trino.server import ICEBERG_JARS, Trino
+from cdclake.places import JARS
 from cdclake.plan import Plan
-from tests.trino.server import ICEBERG_JARS, Trino, running_trino
-
-_CATALOG = """\
-connector.name=iceberg
-iceberg.catalog.type=glue
-hive.metastore.glue.region={region}
-hive.metastore.glue.endpoint-url={at.glue}
-hive.metastore.glue.aws-access-key={at.keys.user}
-hive.metastore.glue.aws-secret-key={at.keys.password}
-hive.s3.endpoint={at.s3}
-hive.s3.path-style-access=true
-hive.s3.ssl.enabled=false
-hive.s3.aws-access-key={at.keys.user}
-hive.s3.aws-secret-key={at.keys.password}
-"""
+from tests.local.running import RunningLake
 
 
 @contextmanager
-def trino_at(endpoints: Endpoints, folder: Path) -> Iterator[Trino]:
-    """Yield a server that reads the lake of these endpoints."""
+def trino_at(lake: RunningLake, folder: Path) -> Iterator[Trino]:
+    """Yield a server that reads the lake, and may create views in it."""
     folder.mkdir()
-    catalog = _CATALOG.format(at=endpoints, region=REGION)
-    with running_trino(folder, catalog) as server:
+    with trino_of(Home(lake.home), lake.endpoints, folder, "all") as server:
         yield server
 
 
 def need_iceberg_jars() -> None:
     """Skip the tests if the plugin is not there."""
-    if not ICEBERG_JARS.is_dir():
+    if not (JARS / ICEBERG_JARS).is_dir():
         pytest.skip("no jars/trino-iceberg: run `make trino-iceberg-jars`")
 
 

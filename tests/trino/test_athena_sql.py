@@ -30,6 +30,7 @@ from cdclake.iceberg.saved_queries import (
     saved_queries,
 )
 from cdclake.iceberg.views import AppliedThrough, history_view
+from cdclake.local.trino.server import Trino
 from cdclake.plan import Column, Plan, Table
 from cdclake.web_logs.row import COLUMNS as WEB_LOG_COLUMNS
 from tests.model.scenarios import Case
@@ -43,7 +44,6 @@ from tests.trino.case_groups import (
     lake_of_cases,
     lake_of_catalogue,
 )
-from tests.trino.server import Trino
 from tests.trino.values import SNAPSHOTS, lake_values, over, relation, trino_type
 from tests.unit.catalogue.test_current import as_sent
 from tests.unit.config.test_derived_athena import TABLE as DERIVED

@@ -19,10 +19,11 @@ from cdclake.iceberg.athena_views import athena_views, tail_bound
 from cdclake.iceberg.saved_queries import saved_queries
 from cdclake.jobs.iceberg.catalog_view import CatalogViews
 from cdclake.local.lake.lake import BUCKET, aws_environment
+from cdclake.local.process.orphan_processes import COMPONENT_KEY
+from cdclake.local.trino.server import CATALOG, Trino
 from cdclake.plan import Plan
 from tests.local.running import DERIVED, SHOP, Business, RunningLake, shop_lake_in
 from tests.trino.lake_catalog import create_views, need_iceberg_jars, trino_at
-from tests.trino.server import CATALOG, Trino
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(590)]
 
@@ -92,7 +93,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReadLake]:
     plan = load_plan(file)
     with shop_lake_in(folder) as lake:
         lake.run("up", str(file))
-        with trino_at(lake.endpoints, folder / "trino") as engine:
+        with trino_at(lake, folder / "trino") as engine:
             create_views(engine, plan)
             found = ReadLake(lake, plan, engine)
             _change(lake, seed=1)
@@ -114,6 +115,23 @@ def test_current_equals_the_source_however_much_is_applied(read: ReadLake) -> No
     _change(read.lake, seed=2)
     assert read.live(SCHEDULED) != len(read.source(SCHEDULED))
     read.assert_current()
+
+
+def test_verify_compares_what_trino_shows(read: ReadLake) -> None:
+    """With changes that are not applied; nothing is stored, and the server is gone afterwards."""
+    read.lake.run("job", "apply_changes")
+    _change(read.lake, seed=3)
+    views = read.engine.rows('SHOW TABLES FROM "cdc_iceberg"')
+    verified = [table["last_verified"] for table in read.lake.run("status")["tables"]]
+    report = read.lake.run("verify", "--reader", "trino")
+    assert (report["ok"], report["reader"]) == (True, "trino")
+    for table in report["tables"]:
+        rows = len(read.source(table["table"]))
+        assert (table["source_rows"], table["lake_rows"], table["unsettled"]) == (rows, rows, 0)
+    assert read.engine.rows('SHOW TABLES FROM "cdc_iceberg"') == views
+    assert [table["last_verified"] for table in read.lake.run("status")["tables"]] == verified
+    servers = [each.environ()[COMPONENT_KEY] for each in read.lake.processes()].count("trino")
+    assert servers == 1, "only that of this test is left"
 
 
 def test_states_are_read_through_their_position_deletes(read: ReadLake) -> None:

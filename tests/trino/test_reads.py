@@ -19,11 +19,11 @@ from trino.exceptions import TrinoUserError
 
 from cdclake.config.resolve import load_plan
 from cdclake.iceberg.athena_views import athena_views, tail_bound
+from cdclake.local.trino.server import Trino
 from cdclake.plan import Plan
 from tests.local.repeated_work import repeated
 from tests.local.running import RunningLake, lake_in
 from tests.trino.lake_catalog import create_views, need_iceberg_jars, trino_at
-from tests.trino.server import Trino
 from tests.trino.source_history import WatchedTable
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -67,9 +67,9 @@ APPLIED_BY_JOB = ("accounts", "parcels")
 class Disturbances:
     """Jobs, rollbacks and renewed views in turn, as schedules and an operator would start them."""
 
-    def __init__(self, lake: RunningLake, plan: Plan, port: int) -> None:
+    def __init__(self, lake: RunningLake, plan: Plan, engine: Trino) -> None:
         self._lake, self._plan = lake, plan
-        self._engine = Trino(port)  # each thread has its session
+        self._engine = Trino(engine.port, engine.user)  # each thread has its session
         apply, maintain = (
             partial(lake.run, "job", job) for job in ("apply_changes", "maintain_tables")
         )
@@ -146,9 +146,9 @@ def test_reads_show_only_what_the_source_had(tmp_path: Path) -> None:
         for table in TABLES:
             source.execute(table.definition.encode())
         lake.run("up", str(file), CDCLAKE_FIREHOSE_TROUBLE=FIREHOSE_FAULTS)
-        engine = opened.enter_context(trino_at(lake.endpoints, tmp_path / "trino"))
+        engine = opened.enter_context(trino_at(lake, tmp_path / "trino"))
         create_views(engine, plan)
-        disturbances = Disturbances(lake, plan, engine.port)
+        disturbances = Disturbances(lake, plan, engine)
         opened.enter_context(repeated(partial(write_all, source), PAUSE_S))
         rounds = opened.enter_context(repeated(disturbances.next))
         found: list[str] = []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cdclake.jobs.verify.view_rows import compare_engines
+from cdclake.local.trino.server import Trino
 from tests.local.test_verify_types import assert_shown_as_in_duckdb
 from tests.trino.case_groups import (
     FORMER,
@@ -18,8 +19,7 @@ from tests.trino.case_groups import (
     lacking,
     lake_of_cases,
 )
-from tests.trino.engine import TrinoEngine
-from tests.trino.server import Trino
+from tests.trino.engine import over_values
 from tests.unit.verify.lakes import make_plan
 from tests.unit.verify.small_reader import SmallReader
 
@@ -32,7 +32,7 @@ def test_verify_reports_rows_that_lack_values_as_incomplete(engine: Trino) -> No
     plan = make_plan(lake.table)
     commits = [(lake.stamp, datetime.now(UTC) - timedelta(days=1), True)]
     reader: Any = SmallReader(plan, lake.log, lake.state, lake.stamp)
-    asked = TrinoEngine(engine, plan, lake.log, lake.state, commits)
+    asked = over_values(engine, plan, lake.log, lake.state, commits)
     [table] = compare_engines(reader, [lake.table], asked).tables
     unexplained = {name for name in names if name in UNLISTED}
     assert (table.missing, table.extra, table.different) == (0, 0, len(unexplained))
@@ -43,4 +43,4 @@ def test_verify_reports_rows_that_lack_values_as_incomplete(engine: Trino) -> No
 @pytest.mark.slow
 @pytest.mark.local
 def test_values_of_every_type_are_compared_with_the_source(engine: Trino) -> None:
-    assert_shown_as_in_duckdb(partial(TrinoEngine, engine))
+    assert_shown_as_in_duckdb(partial(over_values, engine))

@@ -13,7 +13,7 @@ from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home, write_atomically
 from cdclake.places import JARS, fetch_remedy
 
-OPTIONAL_JARS = ("hudi",)  # fetched by `make NAME-jars`
+OPTIONAL_JARS = ("hudi", "trino", "trino-iceberg")  # fetched by `make NAME-jars`
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
 REGION = "us-east-1"
 PASSED_ON = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")

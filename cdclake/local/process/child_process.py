@@ -75,7 +75,7 @@ def start(spec: Spec, home: Path, keeper: str) -> Child:
                 user=account.pw_uid if account else None,
                 group=account.pw_gid if account else None,
                 extra_groups=[] if account else None,
-                preexec_fn=_dying_with(os.getpid(), signal.Signals[spec.death_signal]),
+                preexec_fn=dying_with(os.getpid(), signal.Signals[spec.death_signal]),
             )
         except (OSError, subprocess.SubprocessError) as err:
             log.write(f"cdclake could not start {spec.argv[0]}: {err}\n".encode())
@@ -103,12 +103,12 @@ def rotate(log: Path) -> None:
         log.replace(log.with_name(log.name + ".1"))
 
 
-def _dying_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:
-    """Return the function that the child runs between fork and exec.
+def dying_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:
+    """Return the function that a child runs between fork and exec, to end with its parent.
 
     Changing the user clears the parent-death signal, so it must be set afterwards, which is when
-    subprocess calls this function. The kernel sends the signal when the forking thread ends; the
-    supervisor has only one thread.
+    subprocess calls this function. The kernel sends the signal when the forking thread ends, so
+    that must be the main one.
     """
 
     def prepare() -> None:

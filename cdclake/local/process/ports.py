@@ -60,7 +60,7 @@ def assign(home: Home, living: Collection[str]) -> dict[str, int]:
         if port is None or not (owner in living or gets_free(port)):
             if port is not None and living:
                 raise _taken(owner, port)
-            port = _choose({*saved.values(), *chosen.values()})
+            port = choose({*saved.values(), *chosen.values()})
         chosen[name] = port
     if chosen != saved:
         write_atomically(home.ports_file, json.dumps(chosen, indent=1) + "\n")
@@ -72,7 +72,7 @@ def component_of(port_name: str) -> str:
     return port_name.partition("-")[0]
 
 
-def _choose(not_these: Collection[int]) -> int:
+def choose(not_these: Collection[int] = ()) -> int:
     """Choose a port at random, so that two lakes which start at once rarely choose the same."""
     top = _lowest_ephemeral()
     for _ in range(1000):

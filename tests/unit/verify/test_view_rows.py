@@ -17,8 +17,8 @@ from cdclake.jobs.verify.engine_rows import EngineRows
 from cdclake.jobs.verify.lake_rows import DuckEngine
 from cdclake.jobs.verify.report import TableComparison
 from cdclake.jobs.verify.view_rows import compare_engines
+from cdclake.local.trino.trino_engine import TrinoEngine
 from cdclake.plan import Column, Table
-from tests.trino.engine import TrinoEngine
 from tests.unit.verify.lakes import event, make_plan, make_table
 from tests.unit.verify.small_reader import SmallReader
 
@@ -126,6 +126,6 @@ def test_a_key_that_an_engine_cannot_write_is_an_error_of_its_table() -> None:
     table = replace(TABLE, columns=(bits, *TABLE.columns[1:]))
     plan = make_plan(table)
     reader: Any = SmallReader(plan, [])
-    engine: Any = Unasked(None, plan, [])  # type: ignore[arg-type]
+    engine: Any = Unasked(None, plan)  # type: ignore[arg-type]
     [found] = compare_engines(reader, [table], engine).tables
     assert not found.ok and "trino cannot compare public.t by its key id" in (found.error or "")
