@@ -76,7 +76,7 @@ def _failure(answer: dict[str, Any]) -> CdcError | None:
     return ComponentFailed(
         f"{left.total()} records stay in {listed([*left])}: they are too large or cannot be put"
         " again",
-        "see docs/runbooks/redrive.md",
+        "see `cdclake runbook redrive`",
         component=FIREHOSE_COMPONENT,
     )
 

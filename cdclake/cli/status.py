@@ -27,7 +27,7 @@ from cdclake.cli.target import (
 from cdclake.errors import CdcError, ComponentFailed
 
 _WATCH_INTERVAL_S = 2.0
-_DEPLOYED_REMEDY = "read the log group of each, then follow docs/runbooks/is-it-flowing.md"
+_DEPLOYED_REMEDY = "read the log group of each, then follow `cdclake runbook is-it-flowing`"
 
 Answer = dict[str, Any]
 Lines = Callable[[Answer, bool], Iterator[str]]
