@@ -39,10 +39,9 @@ def pause(
 
 def _pause_here() -> dict[str, Any]:
     from cdclake.local import shutdown
-    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.lake.lake import changing_lake
     from cdclake.local.process.home import Home
 
     home = Home.from_environment()
-    lake = open_lake(home)
-    with home.changing():
+    with changing_lake(home) as lake:
         return shutdown.pause(home, lake)

@@ -50,13 +50,11 @@ def _resume_deployed(file: Path | None, environment: str | None) -> dict[str, An
 
 
 def _resume_here() -> dict[str, Any]:
-    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.lake.lake import changing_lake
     from cdclake.local.operations_backend import local_operations, to_json
     from cdclake.local.process.home import Home
 
-    home = Home.from_environment()
-    lake = open_lake(home)
-    with home.changing():
+    with changing_lake(Home.from_environment()) as lake:
         return to_json(local_operations(lake).resume(lake.plan.tables))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from cdclake.activity import Advance
@@ -20,7 +20,7 @@ from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
-from cdclake.local.lake.lake import LocalLake
+from cdclake.local.lake.lake import LakeState, LocalLake
 from cdclake.local.lake.load_advance import reading_from_now
 from cdclake.local.lake.spark_jobs import STREAM, stream_spec
 from cdclake.local.lake.topics import end_offsets, topic_state
@@ -123,7 +123,7 @@ class LocalBackend:
 
     def start_stream(self) -> None:
         """Start the stream and the Firehose stand-in, and forget the pause."""
-        replace(self.lake.state, paused=False).save(self.lake.home)
+        LakeState.set_paused(self.lake.home, paused=False)
         if self.lake.plan.tables:
             run_stream(self.lake, _STREAM_START_TIMEOUT_S)
         component.run(self.lake)

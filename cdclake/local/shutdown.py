@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +127,7 @@ def pause(home: Home, lake: LocalLake) -> dict[str, Any]:
     """Stop the stream between two commits, and Firehose; changes accumulate in Kafka."""
     stack.stop_component(home, STREAM)
     stack.stop_component(home, component.NAME)
-    replace(lake.state, paused=True).save(home)
+    LakeState.set_paused(home, paused=True)
     return {
         "ok": True,
         "tables": [{"table": t.name, "did": "paused"} for t in lake.plan.all_tables],

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +52,12 @@ class LakeState:
     def save(self, home: Home) -> None:
         """Write the state to the home."""
         write_atomically(home.path / "lake.json", json.dumps(asdict(self), indent=1))
+
+    @staticmethod
+    def set_paused(home: Home, *, paused: bool) -> None:
+        """Store that the stream is paused or not, and leave the rest of the stored state."""
+        with home.changing():
+            replace(LakeState.load(home), paused=paused).save(home)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +128,14 @@ def open_lake(home: Home) -> LocalLake:
             f"the lake in {home.path} has no pipeline yet", "start one with `cdclake up FILE`"
         )
     return describe_lake(home, state)
+
+
+@contextmanager
+def changing_lake(home: Home) -> Iterator[LocalLake]:
+    """Hold the lock of a running, streaming lake, and yield the lake as it is under the lock."""
+    _running_state(home)  # a home without a lake gets no folder for the lock
+    with home.changing():
+        yield open_lake(home)
 
 
 def running_source(home: Home) -> tuple[str, bool]:

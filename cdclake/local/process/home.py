@@ -189,25 +189,40 @@ class Home:
 
         The lock is re-entrant within a thread, so a command may hold it around all its steps.
         """
+        with self._locked(LOCK_WAIT_S) as is_held:
+            if not is_held:
+                raise ComponentFailed(
+                    f"another command has been changing the lake {self.path} "
+                    f"for {LOCK_WAIT_S:.0f} s",
+                    "wait until it ends, or stop it",
+                    component="supervisor",
+                )
+            yield
+
+    @contextmanager
+    def changing_if_free(self) -> Iterator[bool]:
+        """Hold the lock as `changing` does, or yield False if another command holds it."""
+        with self._locked(0) as is_held:
+            yield is_held
+
+    @contextmanager
+    def _locked(self, wait_s: float) -> Iterator[bool]:
+        """Hold the lock; yield False if another command still holds it after `wait_s`."""
         held: set[Path] = HELD.__dict__.setdefault("homes", set())
         if self.path in held:
-            yield
+            yield True
             return
         self.create()
         with (self.run / "change.lock").open("w") as lock:
-            deadline = time.monotonic() + LOCK_WAIT_S
+            deadline = time.monotonic() + wait_s
             while not try_lock(lock.fileno()):
-                if time.monotonic() > deadline:
-                    raise ComponentFailed(
-                        f"another command has been changing the lake {self.path} "
-                        f"for {LOCK_WAIT_S:.0f} s",
-                        "wait until it ends, or stop it",
-                        component="supervisor",
-                    )
+                if time.monotonic() >= deadline:
+                    yield False
+                    return
                 time.sleep(0.1)
             held.add(self.path)
             try:
-                yield
+                yield True
             finally:
                 held.discard(self.path)
 
