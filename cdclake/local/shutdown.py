@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -72,21 +73,40 @@ def down(home: Home, *, purge: bool, keep_slot: bool = False) -> dict[str, Any]:
 
     With `keep_slot`, an external source keeps our objects, and the next `up` continues from them.
     """
+    if not home.path.is_dir():  # the lock would create it
+        return _answer(stopped=False, purged=purge)
+    with home.changing():
+        return _down(home, purge=purge, keep_slot=keep_slot)
+
+
+def _down(home: Home, *, purge: bool, keep_slot: bool) -> dict[str, Any]:
+    """Run `down` under the lock, so that no `up` runs between two of its steps."""
     state = LakeState.load(home)
     is_foreign = _is_in_a_source(home, state)
     dropped = _leave_source(home, state) if is_foreign and not keep_slot else []
     kept = [f"slot {Plan.from_json(state.plan).source_object}"] if is_foreign and keep_slot else []
     stopped = stack.shut_down(home)
     deleted = purged_parts(home) if purge else []
-    if purge and home.path.is_dir():
+    if purge:
         _purge(home, state)
+    return _answer(stopped=stopped, purged=purge, deleted=deleted, dropped=dropped, kept=kept)
+
+
+def _answer(
+    *,
+    stopped: bool,
+    purged: bool,
+    deleted: Sequence[dict[str, Any]] = (),
+    dropped: Sequence[str] = (),
+    kept: Sequence[str] = (),
+) -> dict[str, Any]:
     return {
         "ok": True,
         "stopped": stopped,
-        "purged": purge,
+        "purged": purged,
         "deleted": [part for part in deleted if part["where"] != _SOURCE],
-        "dropped": dropped,
-        "kept": kept,
+        "dropped": list(dropped),
+        "kept": list(kept),
     }
 
 

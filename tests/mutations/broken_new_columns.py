@@ -18,9 +18,9 @@ NEW_COLUMNS = (
         (("cdclake/config/checks/aws.py", 'if "--" in f"{name}-":', 'if "--" in name:'),),
     ),
     Mutation(
-        "delete a lake that never was",
-        ("tests/unit/test_json_output.py", "-k", "down"),
-        (("cdclake/local/shutdown.py", "if purge and home.path.is_dir():", "if purge:"),),
+        "down creates the folder of a lake that never was",
+        ("tests/unit/local/test_commands_in_turn.py", "-k", "creates_no_folder"),
+        (("cdclake/local/shutdown.py", "if not home.path.is_dir():", "if False:"),),
     ),
     Mutation(
         "a command without --json",

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ import pytest
 from cdclake.cli.pause import pause
 from cdclake.cli.resume import resume
 from cdclake.errors import NotRunning
-from cdclake.local import operations_backend
+from cdclake.local import operations_backend, shutdown
 from cdclake.local.firehose import component
 from cdclake.local.lake import lake as lake_module
-from cdclake.local.lake import widened_columns
+from cdclake.local.lake import stack, widened_columns
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.operations_backend import LocalBackend
 from cdclake.local.process import ports
@@ -77,12 +78,13 @@ def test_pause_keeps_what_up_has_saved_meanwhile(home: Home) -> None:
     assert found.paused and (found.epoch, found.plan) == (2, NEW.plan)
 
 
-def test_pause_without_a_lake_creates_no_folder(
+def test_pause_or_down_without_a_lake_creates_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CDCLAKE_HOME", str(tmp_path / "none"))
     with pytest.raises(NotRunning):
         pause(json_output=True)
+    shutdown.down(Home.from_environment(), purge=True)
     assert not (tmp_path / "none").exists()
 
 
@@ -149,3 +151,55 @@ def test_widened_columns_are_written_into_the_plan_that_is_stored(
     follow()
     assert stored() == [["integer", "bigint"], ["integer", "integer"]]
     assert LakeState.load(home).epoch == 2
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The sources that `down` has left; none of them is connected to."""
+    found: list[str] = []
+
+    def remove_from_source(_: str, plan: Plan) -> list[str]:
+        found.append(plan.source_object)
+        return [f"slot {plan.source_object}"]
+
+    monkeypatch.setattr(shutdown, "check_source", lambda *_, **__: None)
+    monkeypatch.setattr(shutdown, "remove_from_source", remove_from_source)
+    return found
+
+
+def stream_from_a_source(home: Home) -> None:
+    home.remember("source_dsn", "postgresql://u:secret@127.0.0.1:1/shop")
+    replace(NEW, external=True).save(home)
+
+
+def test_down_drops_the_slot_of_an_up_that_it_waited_for(home: Home, left: list[str]) -> None:
+    (home.path / "lake.json").unlink()
+    with waiting(home, lambda: shutdown.down(home, purge=False)):
+        stream_from_a_source(home)
+    assert left == [plan().source_object]
+
+
+def test_up_waits_until_down_has_purged(
+    home: Home, left: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream_from_a_source(home)
+    home.private_data("kafka")
+    seen: list[tuple[bool, bool]] = []
+    shut_down = stack.shut_down
+
+    def up() -> None:
+        with home.changing():
+            seen.append((home.data("kafka").exists(), "source_dsn" in home.secret_names()))
+
+    def with_an_up(stopping: Home) -> bool:
+        was_up = shut_down(stopping)
+        thread.start()
+        thread.join(0.5)
+        return was_up
+
+    thread = threading.Thread(target=up)
+    monkeypatch.setattr(stack, "shut_down", with_an_up)
+    shutdown.down(home, purge=True)
+    thread.join(30)
+    assert left and seen == [(False, False)]
+    assert LakeState.load(home) == LakeState()
