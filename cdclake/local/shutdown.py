@@ -83,9 +83,10 @@ def _down(home: Home, *, purge: bool, keep_slot: bool) -> dict[str, Any]:
     """Run `down` under the lock, so that no `up` runs between two of its steps."""
     state = LakeState.load(home)
     is_foreign = _is_in_a_source(home, state)
-    dropped = _leave_source(home, state) if is_foreign and not keep_slot else []
+    lake = _lake_to_leave(home, state) if is_foreign and not keep_slot else None
     kept = [f"slot {Plan.from_json(state.plan).source_object}"] if is_foreign and keep_slot else []
     stopped = stack.shut_down(home)
+    dropped = remove_from_source(lake.dsn, lake.plan) if lake is not None else []
     deleted = purged_parts(home) if purge else []
     if purge:
         _purge(home, state)
@@ -110,24 +111,22 @@ def _answer(
     }
 
 
-def _leave_source(home: Home, state: LakeState) -> list[str]:
-    """Remove cdclake's objects from an external source: an unread slot would retain WAL forever.
+def _lake_to_leave(home: Home, state: LakeState) -> LocalLake:
+    """Return the lake whose objects leave the source: an unread slot would retain WAL forever.
 
-    Return what was removed.
+    Raises InputError if the source does not answer; nothing has been stopped then.
     """
     lake = describe_lake(home, state)
     check_source(lake.dsn, None, keeping="run `cdclake down --keep-slot` to leave the slot there")
-    if stack.is_up(home):
-        stack.stop_component(home, STREAM)
-        stack.stop_component(home, "connect")
-    return remove_from_source(lake.dsn, lake.plan)
+    return lake
 
 
 def _purge(home: Home, state: LakeState) -> None:
     """Remove topics, lake and checkpoints; the embedded database keeps the user's tables.
 
     Raises:
-        InputError: if a folder cannot be deleted; the lake then still has its record
+        InputError: if a folder cannot be deleted or the record cannot be written; the lake then
+            still has its record
     """
     try:
         for folder in filter(Path.is_dir, map(home.data, _PURGED)):
@@ -138,9 +137,14 @@ def _purge(home: Home, state: LakeState) -> None:
             "check its permissions and run `cdclake down --purge` again",
         ) from None
     forget_plugins(home)
-    home.forget("source_dsn")
-    kept = LakeState(database=state.database)
-    kept.save(home)
+    try:
+        LakeState(database=state.database).save(home)
+        home.forget("source_dsn")
+    except OSError as error:
+        raise InputError(
+            f"the lake's data is deleted, but the record of the lake is not: {error.strerror}",
+            f"make {home.path} writable, with space, and run `cdclake down --purge` again",
+        ) from None
 
 
 def pause(home: Home, lake: LocalLake) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,9 +61,9 @@ def start(spec: Spec, home: Path, keeper: str) -> Child:
     """Start a child in a new session, with its own log and the lake's marks in its environment."""
     tags = {HOME_KEY: str(home), COMPONENT_KEY: spec.name, KEEPER_KEY: keeper}
     account = pwd.getpwnam(spec.user) if spec.user else None
-    rotate(Path(spec.log))
-    with Path(spec.log).open("ab") as log:
-        try:
+    try:
+        rotate(Path(spec.log))
+        with Path(spec.log).open("ab") as log:
             process = subprocess.Popen(
                 spec.argv,
                 env={**spec.shell, **spec.env, **tags},
@@ -77,9 +78,10 @@ def start(spec: Spec, home: Path, keeper: str) -> Child:
                 extra_groups=[] if account else None,
                 preexec_fn=dying_with(os.getpid(), signal.Signals[spec.death_signal]),
             )
-        except (OSError, subprocess.SubprocessError) as err:
+    except (OSError, subprocess.SubprocessError) as err:
+        with suppress(OSError), Path(spec.log).open("ab") as log:  # the disk may be full
             log.write(f"cdclake could not start {spec.argv[0]}: {err}\n".encode())
-            return Child(spec, None, time.time(), reason=str(err))
+        return Child(spec, None, time.time(), reason=str(err))
     return Child(spec, process, time.time())
 
 

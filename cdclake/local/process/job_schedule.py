@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from cdclake.local.process.home import Home, read_json, write_atomically
+from cdclake.local.process.home import Home, read_json
 from cdclake.local.process.process_spec import ScheduledJob
+from cdclake.local.process.supervisor_files import StateFile
 from cdclake.schedule_times import next_start
 
 
@@ -31,8 +32,8 @@ class JobSchedule:
     """Due times of the scheduled jobs; the caller starts and reaps the processes."""
 
     def __init__(self, home: Home) -> None:
-        self._file = home.run / "schedules.json"
-        stored = read_json(self._file)
+        self._file = StateFile(home.run / "schedules.json")
+        stored = read_json(self._file.path)
         self._runs = {name: LastRun(**entry) for name, entry in stored.items()}
         now = datetime.now(UTC)
         for name, run in self._runs.items():
@@ -84,12 +85,17 @@ class JobSchedule:
             for job in self.jobs
         ]
 
+    def save_again(self) -> None:
+        """Store the last runs if the last attempt failed."""
+        if self._file.failed:
+            self._save()
+
     def _save(self) -> None:
         entries = {
             name: {field: getattr(run, field) for field in LastRun.__slots__}
             for name, run in self._runs.items()
         }
-        write_atomically(self._file, json.dumps(entries))
+        self._file.write(json.dumps(entries))
 
 
 def _text(moment: datetime) -> str:

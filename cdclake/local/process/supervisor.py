@@ -22,10 +22,11 @@ from pathlib import Path
 
 from cdclake.local.process import child_process, watchdog
 from cdclake.local.process.child_process import Child
-from cdclake.local.process.home import Home, read_json, try_lock, write_atomically
+from cdclake.local.process.home import Home, read_json, try_lock
 from cdclake.local.process.job_schedule import JobSchedule
 from cdclake.local.process.orphan_processes import end_strays
 from cdclake.local.process.process_spec import Desired, Spec
+from cdclake.local.process.supervisor_files import StateFile, say
 
 TICK_S = 0.2
 PUBLISH_S = 1.0
@@ -44,6 +45,7 @@ class Supervisor:
         self.token = secrets.token_hex(8)
         self.children: dict[str, Child] = {}
         self.generation = -1
+        self.observed = StateFile(home.observed_file)
         self.published = ("", 0.0)
         self.desired_stamp: tuple[int, int] | None = None
         self.watchdog = watchdog.Watchdog(home.path, self.token)
@@ -113,6 +115,7 @@ class Supervisor:
     def run_due_job(self) -> None:
         """Note the end of the scheduled job that ran, and start the next one that is due."""
         now = datetime.now(UTC)
+        self.schedule.save_again()
         if self.job is not None:
             if self.job.alive:
                 return
@@ -173,7 +176,7 @@ class Supervisor:
         now = time.monotonic()
         if force or text != self.published[0] or now - self.published[1] > PUBLISH_S:
             self.published = (text, now)
-            write_atomically(self.home.observed_file, text)
+            self.observed.write(text)
 
 
 def accepts(port: int) -> bool:
@@ -181,12 +184,6 @@ def accepts(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(0.2)
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def say(line: str) -> None:
-    """Write a log line with a timestamp."""
-    sys.stdout.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
-    sys.stdout.flush()
 
 
 def take_lock(fd: int) -> bool:

@@ -108,17 +108,17 @@ def remove(home: Home, name: str) -> None:
 
 
 def stop(home: Home) -> None:
-    """Stop all processes and the supervisor, and end the orphans of a crashed supervisor."""
-    desired = Desired.from_json(read_json(home.desired_file))
+    """Stop all processes and the supervisor, and end the orphans of a crashed supervisor.
+
+    No file is written, so that a full disk cannot prevent it.
+    """
     pid = _supervisor_pid(home)
     if pid is not None and supervisor_alive(home):
         os.kill(pid, signal.SIGTERM)
         _await_end(home, pid)
     end_strays(home.path)
-    if home.run.is_dir():
-        _write(home, Desired(desired.generation + 1))
-        home.observed_file.unlink(missing_ok=True)
-        home.java_file.unlink(missing_ok=True)
+    for file in (home.desired_file, home.observed_file, home.java_file):
+        file.unlink(missing_ok=True)
 
 
 def await_ready(home: Home, component: Component, generation: int) -> None:
