@@ -1,14 +1,21 @@
-"""Event trigger that gives each new partition of a published table the identity of its root.
+"""Replica identity of partitions that are created after the table has been published.
 
 PostgreSQL gives a new partition the identity DEFAULT, whatever its root has. Without a primary key
-its first UPDATE would fail, because we publish the root. Only the embedded database gets the
-trigger: cdclake leaves none in a user's database.
+its first UPDATE would fail, because we publish the root. In the embedded database an event trigger
+gives it the identity of the root. cdclake leaves none in a user's database: there a table whose new
+partitions DEFAULT would not identify is refused.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cdclake.naming import SOURCE_SCHEMA
+from cdclake.plan import Table
+from cdclake.postgres.catalog import SourceTable
+from cdclake.postgres.identity import identifies, identity_columns
 from cdclake.postgres.quoting import identifier, qualified
+from cdclake.postgres.refusal import Refusal
 from cdclake.postgres.statement import Statement
 
 _FUNCTION = qualified(SOURCE_SCHEMA, "follow_identity")
@@ -36,6 +43,38 @@ BEGIN
   END LOOP;
 END
 """
+
+
+def check_new_partitions(declared: Table, actual: SourceTable) -> list[Refusal]:
+    """Refuse a partitioned table whose new partitions no trigger follows and DEFAULT fails."""
+    if actual.kind != "p":
+        return []
+    root = replace(actual, identity="d")
+    key = frozenset(column.source for column in declared.key_columns)
+    if identifies(root, key):
+        return []
+    logged = identity_columns(root)
+    if logged:
+        columns = ", ".join(sorted(logged))
+        return [
+            Refusal(
+                actual.source,
+                f"events of new partitions would lack the key ({', '.join(sorted(key))}):"
+                f" PostgreSQL gives each the replica identity DEFAULT, which logs only ({columns})",
+                f"under {actual.source} write `key: [{columns}]`, or add the key's columns to the"
+                " primary key",
+            )
+        ]
+    name = qualified(actual.schema, actual.table)
+    return [
+        Refusal(
+            actual.source,
+            "once published, every UPDATE and DELETE of a new partition would fail: PostgreSQL"
+            " gives it the replica identity DEFAULT, and the table has no primary key",
+            f"give it a primary key, with the columns that it is partitioned by: ALTER TABLE {name}"
+            " ADD PRIMARY KEY (...);",
+        )
+    ]
 
 
 def follow_identity() -> list[Statement]:

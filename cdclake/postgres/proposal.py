@@ -1,6 +1,7 @@
 """Proposed declaration of one table of the source, or the reason why there is none.
 
-Every proposal has passed `check_table`, which `up` runs later: the two never disagree.
+Every proposal has passed `check_table`, which `up` runs later: the two never disagree. `up` knows
+whether the database is embedded, so a proposal only notes what it refuses in a user's database.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from cdclake.plan import Column, Table
 from cdclake.postgres.admission import check_kind, check_table
 from cdclake.postgres.candidates import Key
 from cdclake.postgres.catalog import SourceTable
+from cdclake.postgres.new_partitions import check_new_partitions
 from cdclake.postgres.quoting import identifier
 from cdclake.postgres.refusal import Refusal
 
@@ -193,7 +195,11 @@ class _Look:
         return refusals[0] if refusals else Refusal(self.table.source, unknown, "")
 
     def _note(self, declared: Table | None) -> str:
-        if declared is None or enforced_keys(self.table):
+        if declared is None:
+            return ""
+        if refusals := check_new_partitions(declared, self.table):
+            return f"with --source and on AWS it is refused: {refusals[0].message}"
+        if enforced_keys(self.table):
             return ""
         key = ", ".join(column.source for column in declared.key_columns)
         return (

@@ -21,7 +21,7 @@ from cdclake.postgres.catalog import SourceTable, TableId, assemble
 from cdclake.postgres.identity import alterations
 from cdclake.postgres.key_identity import is_unenforced
 from cdclake.postgres.key_rows import refuse_repeated, repeated_key
-from cdclake.postgres.new_partitions import follow_identity, unfollow_identity
+from cdclake.postgres.new_partitions import check_new_partitions, follow_identity, unfollow_identity
 from cdclake.postgres.prepare import ColumnList, PublicationState, prepare
 from cdclake.postgres.published import omitted_columns
 from cdclake.postgres.refusal import Refusal, refused
@@ -223,19 +223,22 @@ def _check_tables(
     embedded: bool,
 ) -> list[Refusal]:
     known = read_names(connection)
-    return _check_polled(plan, actual, known) + [
-        refusal
-        for table in plan.tables
-        for refusal in check_table(
+    refusals = _check_polled(plan, actual, known)
+    for table in plan.tables:
+        found = actual.get((table.schema, table.table))
+        broken = check_table(
             table,
-            actual.get((table.schema, table.table)),
+            found,
             role=plan.source_object,
             known=known,
             may_alter=embedded,
             sees_all_rows=state.role_sees_all_rows,
             version=state.version,
         )
-    ]
+        if not broken and not embedded and found is not None:
+            broken = check_new_partitions(table, found)
+        refusals += broken
+    return refusals
 
 
 def check_polled_tables(connection: Session, plan: Plan) -> None:

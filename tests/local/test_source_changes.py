@@ -111,6 +111,31 @@ def test_partitions_made_later_take_updates_too(
     assert run(database, "SELECT FROM pg_event_trigger") == []
 
 
+@pytest.mark.parametrize("identity", ["FULL", "USING INDEX parts_key"])
+def test_a_users_partitioned_table_needs_a_primary_key(
+    database: str, tmp_path: Path, identity: str
+) -> None:
+    run(
+        database,
+        "CREATE TABLE parts (id int NOT NULL, v text) PARTITION BY RANGE (id)",
+        "CREATE UNIQUE INDEX parts_key ON parts (id)",
+        "CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (10)",
+        f"ALTER TABLE parts REPLICA IDENTITY {identity}",
+        f"ALTER TABLE parts_1 REPLICA IDENTITY {identity.replace('parts_key', 'parts_1_id_idx')}",
+    )
+    plan = proposed(database, tmp_path / "p.yaml")
+    with pytest.raises(InputError, match="gives it the replica identity DEFAULT"):
+        prepare_source(database, plan, embedded=False, role_password=PASSWORD)
+    run(database, "ALTER TABLE parts ADD PRIMARY KEY (id)")
+    prepare_source(database, plan, embedded=False, role_password=PASSWORD)
+    run(
+        database,
+        "CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (10) TO (20)",
+        "INSERT INTO parts VALUES (1), (11)",
+        "UPDATE parts SET v = 'x'",
+    )
+
+
 def test_another_lakes_stream_is_not_taken_over(database: str, tmp_path: Path) -> None:
     run(database, "CREATE TABLE a (id int PRIMARY KEY)")
     plan = proposed(database, tmp_path / "p.yaml")

@@ -12,6 +12,7 @@ from cdclake.postgres.admission import check_table
 from cdclake.postgres.catalog import UniqueIndex
 from cdclake.postgres.file_lines import renamed_line
 from cdclake.postgres.identity import alterations
+from cdclake.postgres.new_partitions import check_new_partitions
 from cdclake.postgres.published import (
     as_named_now,
     omitted_columns,
@@ -305,3 +306,21 @@ def test_the_line_of_a_renaming_keeps_mask_type_and_every_earlier_name() -> None
     assert line == "'e-mail': {type: 'varchar(20)', mask: 'truncate(3)', renamed_from: mail}"
     twice = Column(source="b", name="a", type="text", mask="hash", renamed_from=("a",))
     assert renamed_line(twice, "c") == "c: {type: text, mask: hash, renamed_from: [a, b]}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "remedy"),
+    [
+        ({"indexes": ()}, "DEFAULT, and the table has no primary key", "give it a primary key"),
+        ({"indexes": (replace(PRIMARY, columns=("number",)),)}, "lack the key (id)", "[number]"),
+    ],
+)
+def test_partitions_that_no_trigger_follows_need_a_primary_key(
+    changes: Any, words: str, remedy: str
+) -> None:
+    source = actual(**{"kind": "p", "identity": "f", "leaves": (leaf(identity="f"),), **changes})
+    assert check_table(declared(), source, role=ROLE) == []
+    refusal = only(check_new_partitions(declared(), source))
+    assert words in refusal.message and remedy in refusal.remedy
+    assert check_new_partitions(declared(), replace(source, indexes=(PRIMARY,))) == []
+    assert check_new_partitions(declared(), replace(source, kind="r", leaves=())) == []

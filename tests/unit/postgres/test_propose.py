@@ -210,3 +210,13 @@ def test_scalars_are_plain_where_that_is_safe() -> None:
 )
 def test_types_are_resolved_or_not_known(arguments: Any, spelled: str) -> None:
     assert str(column_type(*arguments)) == spelled
+
+
+def test_a_partitioned_table_without_a_primary_key_is_proposed_with_a_note() -> None:
+    table = actual(kind="p", identity="f", indexes=(BY_NUMBER,), leaves=(leaf(identity="f"),))
+    (proposal,) = propose([table], "shop", {})
+    assert proposal.declared is not None and not proposal.reason
+    assert "primary key" in proposal.note
+    assert "with --source and on AWS it is refused" in text_of(table)
+    (keyed,) = propose([replace(table, indexes=(PRIMARY, BY_NUMBER))], "shop", {})
+    assert not keyed.note
