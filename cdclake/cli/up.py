@@ -117,10 +117,13 @@ def _kept_dsn(home: Any, dsn: str | None) -> str | None:
     """Return the source's DSN: the given one, or else the one that the lake already uses."""
     from cdclake.local.lake.lake import LakeState
     from cdclake.local.lake.refused_sources import refuse_another_source
-    from cdclake.local.lake.source_tls import secured
+    from cdclake.local.lake.source_tls import refuse_key_password, secured
 
     state = LakeState.load(home)
     if dsn is None and state.external:
-        return secured(str(home.secret("source_dsn")))
+        dsn = str(home.secret("source_dsn"))
     refuse_another_source(state, dsn)
-    return None if dsn is None else secured(dsn)
+    if dsn is None:
+        return None
+    refuse_key_password(dsn)
+    return secured(dsn)

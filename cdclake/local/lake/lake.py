@@ -20,7 +20,7 @@ from cdclake.local.components import postgres
 from cdclake.local.components.installed import REGION, aws_variables
 from cdclake.local.components.kafka import Broker
 from cdclake.local.lake import stack
-from cdclake.local.lake.source_tls import secured
+from cdclake.local.lake.source_tls import KEY_PASSWORD, secured
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.process.home import Home, read_json, write_atomically
 from cdclake.plan import Plan
@@ -223,9 +223,10 @@ def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:
 
 
 def without_password(dsn: str) -> tuple[str, str | None]:
-    """Return the DSN without its password, and the password."""
+    """Return the DSN without secrets, for the arguments of a process, and the password."""
     parts = {name: str(value) for name, value in conninfo_to_dict(dsn).items()}
     password = parts.pop("password", None)
+    parts.pop(KEY_PASSWORD, None)  # stored by an earlier version: `up` refuses it
     return make_conninfo("", **parts), password
 
 

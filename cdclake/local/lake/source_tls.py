@@ -10,7 +10,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdclake.debezium.connector import SYSTEM_FACTORY
+from cdclake.errors import InputError
 
+KEY_PASSWORD = "sslpassword"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _SYSTEM = "system"  # libpq's name of the operating system's authorities
 
@@ -35,6 +37,25 @@ def secured(dsn: str) -> str:
         path = str(authorities)
         found["sslrootcert"] = path if path == _SYSTEM else str(Path(path).expanduser().resolve())
     return make_conninfo(dsn, **found) if found else dsn
+
+
+def refuse_key_password(dsn: str) -> None:
+    """Raise InputError if the DSN has the password of its key file.
+
+    Processes get the password of the login by their environment or a secret. libpq reads that of
+    the key file only from the DSN, which is an argument.
+    """
+    try:
+        parts = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        return
+    if parts.get(KEY_PASSWORD):
+        raise InputError(
+            f"the source's DSN has `{KEY_PASSWORD}`, which the arguments of processes would show"
+            " to other users of this machine",
+            "write the key without a password into a file with mode 600 (`openssl pkey -in KEY"
+            " -out FILE`), and run `cdclake up --source DSN` with it as `sslkey`",
+        )
 
 
 def driver_tls(dsn: str) -> dict[str, str]:

@@ -32,7 +32,7 @@ from cdclake.job_package import build_job_package, script_of
 from cdclake.local.components import class_archive, jaas
 from cdclake.local.components.installed import REGION, environment, jar_folder, java, shell
 from cdclake.local.components.kafka import CLIENT_SETTINGS
-from cdclake.local.lake.lake import LocalLake, aws_environment
+from cdclake.local.lake.lake import LocalLake, aws_environment, without_password
 from cdclake.local.lake.no_answer import known
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
 from cdclake.local.process.process_spec import Spec
@@ -88,8 +88,9 @@ def run_job(lake: LocalLake, job: str, tables: list[str], **arguments: str) -> d
 
 def _source_arguments(lake: LocalLake) -> dict[str, str]:
     """Return the arguments of a job that queries the source: its address, and names of secrets."""
-    parts = psycopg.conninfo.conninfo_to_dict(lake.dsn)
-    words = {name: value for name, value in parts.items() if name not in ("user", "password")}
+    shown, _ = without_password(lake.dsn)
+    parts = psycopg.conninfo.conninfo_to_dict(shown)
+    words = {name: value for name, value in parts.items() if name != "user"}
     return {
         "source": json.dumps(words, sort_keys=True),
         "login": naming.login_secret(lake.plan.name),
