@@ -195,7 +195,7 @@ def test_what_is_not_one_reading_statement_is_refused(query):
         ("FROM (VALUES (DATE '2024-02-29', TIMESTAMP '2024-01-01'))",
          [["2024-02-29", "2024-01-01T00:00:00"]]),
         ("WITH x AS (SELECT [TIMESTAMPTZ '2024-01-01 00:00:00+00'] AS a) SELECT a FROM x",
-         [[["2024-01-01 00:00:00+00"]]]),
+         [[["2024-01-01T00:00:00+00:00"]]]),
         ("SELECT i FROM range(3) r(i) ORDER BY i DESC", [[2], [1], [0]]),
     ],
 )  # fmt: skip
