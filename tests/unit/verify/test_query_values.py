@@ -40,7 +40,7 @@ def test_values_have_the_same_texts_inside_of_nested_values() -> None:
     assert rows_of(f"SELECT o FROM {order}") == [[struct]]
     assert rows_of(f"SELECT [[o], NULL, []] AS l FROM {order}") == [[[[struct], None, []]]]
     assert rows_of(f"SELECT MAP([o.at], [o]) AS m FROM {order}") == [[{TEXTS[3]: struct}]]
-    assert rows_of(f"SELECT row(at, row(total, until)) AS r FROM {order}") == [
+    assert rows_of(f"SELECT row(o.at, row(total, until)) AS r FROM {order}") == [
         [[TEXTS[3], [TEXTS[0], TEXTS[5]]]]
     ]
     assert rows_of(f"SELECT [until]::TIMESTAMP[1] AS a FROM {order}") == [[[TEXTS[5]]]]
