@@ -37,7 +37,7 @@ from cdclake.metrics import FAILED_TABLES, VERIFIED_TABLES
 from cdclake.plan import Plan
 from cdclake.postgres.new_columns import find_new_columns
 from cdclake.postgres.widened import find_widened
-from cdclake.source_notes import note_new_columns, note_widened
+from cdclake.source_notes import note_new_columns, note_widened, widening_warnings
 
 _MAX_SILENCE = timedelta(minutes=15)
 _WAIT_S = "600"  # the stream may be one or two batches behind
@@ -58,6 +58,8 @@ def compare(
     with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
         actual = source_tables(dsn, plan)
         widened = find_widened(plan, actual)
+        for warning in widening_warnings(plan, widened):
+            log.warning("%s", warning)
         note_new_columns(control, plan, find_new_columns(plan, actual))
         note_widened(control, plan, widened)
         plan = with_widened(plan, widened)
