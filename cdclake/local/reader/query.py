@@ -134,7 +134,7 @@ def _refused(error: duckdb.Error, reader: Reader, query: str) -> InputError:
 
 def _too_early(message: str, at: str | None) -> InputError:
     problem, _, remedy = message.rpartition(TOO_EARLY)[2].partition("; ")
-    return InputError(problem if at is None else f"--at {at!r} is too early: {problem}", remedy)
+    return InputError(problem if at is None else f"--at {at!r}: {problem}", remedy)
 
 
 def _tables(plan: Plan, query: str) -> tuple[Table, ...] | None:
