@@ -45,9 +45,9 @@ def reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Reader]:
 def test_a_table_in_files_has_only_its_current_rows(reader: Reader) -> None:
     query = "SELECT id FROM daily"
     assert run_query(reader, query).rows == []
-    for earlier in ({"at": YESTERDAY}, {"as_of": YESTERDAY}):
+    for at, as_of in ((YESTERDAY, None), (None, YESTERDAY)):
         with pytest.raises(InputError, match="daily is kept in plain files") as refused:
-            run_query(reader, query, **earlier)
+            run_query(reader, query, at=at, as_of=as_of)
         assert "without --at and --as-of" in refused.value.remedy
 
 
