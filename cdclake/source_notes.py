@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from cdclake.control_objects import NEW_COLUMNS, WIDENED
 from cdclake.iceberg.widening import WidenedTypes
@@ -33,6 +33,19 @@ def note_widened(control: ControlStore, plan: Plan, found: WidenedTypes) -> None
         if table.name in found and table.delivery == "stream":
             request_resume(control, table.name, columns_changed=True)
             request_replay(control, table.name)
+
+
+def widening_warnings(plan: Plan, found: WidenedTypes) -> Iterator[str]:
+    """Yield a warning for each table with widened types, which the plan does not have yet."""
+    for table, types in found.items():
+        changed = ", ".join(f"{column} to {kind}" for column, kind in types.items())
+        warning = f"{table}: the source has widened {changed}"
+        if "athena" in plan.readers:
+            warning += (
+                f"; run `cdclake views FILE --target aws --table {table}`: until then its views in"
+                " Athena have NULL for values beyond the old type"
+            )
+        yield warning
 
 
 def read_new_columns(control: ControlStore, plan: Plan) -> dict[str, dict[str, str | None]]:

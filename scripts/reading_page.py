@@ -112,6 +112,10 @@ plan = load_plan("pipelines/shop.yaml")
 open_source(LakeTables(spark, plan.lake_database), plan.table("orders", of="file"))
 spark.sql("SELECT count(*) FROM orders_current").show()
 ```
+
+The plan has the types of the file. When the source has widened a column, write the new type into
+the file first: with the old one, values beyond it are NULL in changes that the state has not
+applied yet, and in `<t>_history`.
 """
 _COSTS = """\
 ## What `<t>_current` costs

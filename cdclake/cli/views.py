@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,27 +32,35 @@ def views(
 ) -> None:
     """Print the statements that create `<t>_current` and `<t>_history` in Athena.
 
-    With --target aws the deployment's workgroup runs them. Run it when the tables exist, and again
-    whenever columns or settings of `firehose:` have changed. Existing views are replaced. Then the
-    jobs that commit states keep short what queries of `<t>_current` read of the changelog. For
-    derived tables it also prints, but never runs, the statements that compute them in Athena once.
+    With --target aws the deployment's workgroup runs them, with the types that the source has
+    widened; printed statements have those of the file. Run it when the tables exist, and again
+    whenever columns, also their types, or settings of `firehose:` have changed. Existing views are
+    replaced. Then the jobs that commit states keep short what queries of `<t>_current` read of the
+    changelog. For derived tables it also prints, but never runs, the statements that compute them
+    in Athena once.
     """
-    from cdclake.config.deployment import load_deployment
+    if target is Target.AWS:
+        from cdclake.deployed.deployed_lake import DeployedLake
 
-    deployment = load_deployment(file, environment)
-    plan = deployment.plan
+        lake = DeployedLake(file, environment)
+        tables = _chosen(file, lake.plan, table)
+        answer = _make(lake.deployment.prefix, lake.plan, tables)
+        emit_outcome(answer, json_output, lambda: _render_made(answer), _failure(answer))
+    else:
+        from cdclake.config.deployment import load_deployment
+
+        plan = load_deployment(file, environment).plan
+        answer = _printed(plan, _chosen(file, plan, table), () if table else plan.derived)
+        emit(answer, json_output, lambda: _render_sql(answer))
+
+
+def _chosen(file: Path, plan: Plan, names: list[str] | None) -> Sequence[Table]:
     if "athena" not in plan.readers:
         raise InputError(
             f"{file} does not list Athena among `lake: readers:`",
             "add it there; the views are for Athena only",
         )
-    tables = [plan.table(name, of="file") for name in table] if table else plan.all_tables
-    if target is Target.AWS:
-        answer = _make(deployment.prefix, plan, tables)
-        emit_outcome(answer, json_output, lambda: _render_made(answer), _failure(answer))
-    else:
-        answer = _printed(plan, tables, () if table else plan.derived)
-        emit(answer, json_output, lambda: _render_sql(answer))
+    return [plan.table(name, of="file") for name in names] if names else plan.all_tables
 
 
 def _printed(

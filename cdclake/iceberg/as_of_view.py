@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdclake import naming
-from cdclake.debezium.position import SNAPSHOT_PHASE
+from cdclake.debezium.position import POLL_PHASE, SNAPSHOT_PHASE
 from cdclake.iceberg.dialect import Dialect
 from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.plan import Table
@@ -26,13 +26,26 @@ def as_of_view(table: Table, *, changes: str, micros: int, dialect: Dialect) -> 
     return f"SELECT {columns} FROM ({rows}) AS rebuilt"
 
 
-def first_complete(changes: str) -> str:
+def first_complete(table: Table, *, changes: str, dialect: Dialect) -> str:
     """Return a SELECT of the time since which the changelog has every row of the source.
 
-    That is when the last row of the first snapshot was read; NULL if there was none.
+    That is when the last row of the first snapshot was read, or when the table was first polled;
+    NULL if there was neither. Rows of a later snapshot, as of a resync, do not count.
     """
-    first = f"(SELECT min({naming.EPOCH}) FROM {changes})"
+    key = ", ".join(dialect.name(name) for name in table.key)
+    is_read = f"{naming.OP} = 'r' AND {naming.PHASE} = {SNAPSHOT_PHASE}"
+    first_of = f"min_by({{0}}, {naming.POSITION}) AS {{0}}"
+    facts = (naming.OP, naming.PHASE, naming.COMMITTED_AT)
+    # A resync follows transactions. A table that joined has been read by resyncs alone: its first
+    # one reads the rows whose first event it is.
     return (
-        f"SELECT max({naming.COMMITTED_AT}) FROM {changes} WHERE {naming.OP} = 'r'"
-        f" AND {naming.PHASE} = {SNAPSHOT_PHASE} AND {naming.EPOCH} = {first}"
+        f"WITH log AS ({changes}),\n"
+        f"epoch AS (SELECT * FROM log WHERE {naming.EPOCH} = (SELECT min({naming.EPOCH})"
+        " FROM log)),\n"
+        f"firsts AS (SELECT {', '.join(map(first_of.format, facts))} FROM epoch GROUP BY {key})\n"
+        "SELECT coalesce(\n"
+        f"  (SELECT max({naming.COMMITTED_AT}) FROM epoch"
+        f" WHERE {is_read} AND {naming.PREV_COMMIT_LSN} = 0),\n"
+        f"  (SELECT max({naming.COMMITTED_AT}) FROM firsts WHERE {is_read}),\n"
+        f"  (SELECT min({naming.COMMITTED_AT}) FROM epoch WHERE {naming.PHASE} = {POLL_PHASE}))"
     )

@@ -82,7 +82,7 @@ class StateSnapshot:
         """Return the changes that the state has applied since, with the state's types."""
         log, table = self.changes, self.table
         at = F.col(naming.INGESTED_AT)
-        if table.delivery == "stream":
+        if table.delivery != "firehose":
             after = stamp.through
             log = log.where(at <= F.expr(SPARK.instant(self.applied.ingested)))
         else:

@@ -41,7 +41,7 @@ class CopyStamp:
 
 def stamp_of(copy: HudiCopy, table: Table, applied: AppliedThrough, erasure: str) -> CopyStamp:
     """Return the stamp of a copy that equals a state, applied so far."""
-    through = applied.ingested if table.delivery == "stream" else applied.sequence
+    through = applied.sequence if table.delivery == "firehose" else applied.ingested
     columns = {column.name: column.column_type.state for column in table.columns}
     columns["deletes"] = table.deletes
     layout = copy.layout(record_key(table))

@@ -60,13 +60,18 @@ def define_as_of(
 def _check(
     session: duckdb.DuckDBPyConnection, table: Table, log: CatalogTable, whole: str, micros: int
 ) -> None:
-    row = session.execute(first_complete(f"({whole})")).fetchone()
+    row = session.execute(first_complete(table, changes=whole, dialect=DUCKDB)).fetchone()
     since = row[0] if row is not None else None
     collapsed = _midnight(log.collapsed_before)
     oldest = max((time for time in (since, collapsed) if time is not None), default=None)
     if oldest is not None and micros < (oldest - _EPOCH) // timedelta(microseconds=1):
         is_collapsed = oldest == collapsed
-        why = "older events are collapsed" if is_collapsed else "its first snapshot ended then"
+        read = (
+            "it was first polled then"
+            if table.delivery == "poll"
+            else "its first snapshot ended then"
+        )
+        why = "older events are collapsed" if is_collapsed else read
         raise InputError(
             f"the changelog of {table.name} is complete since {oldest.isoformat()}: {why}",
             f"ask for --as-of {oldest.isoformat()} or later",

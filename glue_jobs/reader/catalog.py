@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cdclake import naming
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.iceberg.snapshot_tags import hour_of, moment_of
-from cdclake.jobs.reader.file_tables import file_rows
+from cdclake.jobs.reader.file_tables import file_rows, no_file_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +146,14 @@ class Catalog:
 
     def rows_in_files(self, name: str) -> str:
         """Return a SELECT of the rows of a table in plain files."""
-        entry = self._glue.get_table(DatabaseName=self._database, Name=name)["Table"]
-        return file_rows(self._s3, entry)
+        return file_rows(self._s3, self._entry(name))
+
+    def no_rows_in_files(self, name: str) -> str:
+        """Return a SELECT of the columns of a table in plain files, without rows."""
+        return no_file_rows(self._entry(name))
+
+    def _entry(self, name: str) -> dict[str, Any]:
+        return dict(self._glue.get_table(DatabaseName=self._database, Name=name)["Table"])
 
     def names(self) -> frozenset[str]:
         """Return the names of all tables of the database."""

@@ -30,10 +30,12 @@ from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
 from cdclake.jobs.reader.relations import (
     applied_at,
+    failing,
     is_applied,
     is_too_early,
     live_rows,
     names_of,
+    only_current,
     rebuilt_rows,
     refusal,
     relation,
@@ -103,7 +105,7 @@ class Reader:
             with self._session() as session:
                 self._define(session, wanted, loaded, moment, as_of)
                 self._define_removed(session, removed, loaded, moment)
-                self._define_files(session, files)
+                self._define_files(session, files, is_now=moment == NOW and as_of is None)
                 self._define_rebuilt(session, wanted if rebuilt else (), loaded, moment)
                 self._define_tails(session, wanted if tails else (), loaded)
                 _restrict(session, self.bucket, writable)
@@ -265,10 +267,16 @@ class Reader:
                 select = live_rows(state, schema=schema)
                 _create_view(session, schema, naming.current_name(name), select)
 
-    def _define_files(self, session: duckdb.DuckDBPyConnection, files: Collection[str]) -> None:
+    def _define_files(
+        self, session: duckdb.DuckDBPyConnection, files: Collection[str], *, is_now: bool
+    ) -> None:
         schema = self.plan.lake_database
         for name in files:
-            _create_view(session, schema, name, self.catalog.rows_in_files(name))
+            if is_now:
+                select = self.catalog.rows_in_files(name)
+            else:
+                select = failing(self.catalog.no_rows_in_files(name), only_current(name))
+            _create_view(session, schema, name, select)
 
     def _define_rebuilt(
         self,

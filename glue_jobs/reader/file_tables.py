@@ -25,18 +25,12 @@ def file_rows(s3: Any, entry: dict[str, Any]) -> str:
 
     Partition columns are text. JSON is read with the entry's types: guessed ones would round.
     """
-    columns = {c["Name"]: c["Type"] for c in entry["StorageDescriptor"]["Columns"]}
-    keys = [key["Name"] for key in entry.get("PartitionKeys", [])]
+    columns, keys = _columns(entry), _partition_keys(entry)
     folder = entry["StorageDescriptor"]["Location"]
     parsed = urlparse(folder)
     found = s3.list_objects_v2(Bucket=parsed.netloc, Prefix=f"{parsed.path.strip('/')}/", MaxKeys=1)
     if not found.get("KeyCount"):
-        typed = {**columns, **dict.fromkeys(keys, "string")}
-        listed = ", ".join(
-            f"CAST(NULL AS {file_type(kind)}) AS {DUCKDB.name(name)}"
-            for name, kind in typed.items()
-        )
-        return f"SELECT {listed} WHERE false"
+        return no_file_rows(entry)
     options = "hive_partitioning = true, hive_types_autocast = false" if keys else ""
     if entry["Parameters"]["classification"] == "parquet":
         read = ", ".join(filter(None, [DUCKDB.text(f"{folder}/**/*.parquet"), options]))
@@ -49,6 +43,23 @@ def file_rows(s3: Any, entry: dict[str, Any]) -> str:
         options,
     ]
     return f"SELECT * FROM read_json({', '.join(filter(None, given))})"
+
+
+def no_file_rows(entry: dict[str, Any]) -> str:
+    """Return a SELECT of the entry's columns, without rows."""
+    typed = {**_columns(entry), **dict.fromkeys(_partition_keys(entry), "string")}
+    listed = ", ".join(
+        f"CAST(NULL AS {file_type(kind)}) AS {DUCKDB.name(name)}" for name, kind in typed.items()
+    )
+    return f"SELECT {listed} WHERE false"
+
+
+def _columns(entry: dict[str, Any]) -> dict[str, str]:
+    return {column["Name"]: column["Type"] for column in entry["StorageDescriptor"]["Columns"]}
+
+
+def _partition_keys(entry: dict[str, Any]) -> list[str]:
+    return [key["Name"] for key in entry.get("PartitionKeys", [])]
 
 
 def file_type(hive: str) -> str:

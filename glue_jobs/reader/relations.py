@@ -65,7 +65,20 @@ def refusal(table: CatalogTable, first: CatalogTable) -> str:
 
 def refusal_of(table: CatalogTable, message: str) -> str:
     """Return a SELECT in the table's columns that fails with this message when it is executed."""
-    return f"{_nothing(table)} OR error({DUCKDB.text(message)})::BOOLEAN"
+    return failing(_nothing(table), message)
+
+
+def failing(nothing: str, message: str) -> str:
+    """Return the SELECT without rows so that it fails with this message when it is executed."""
+    return f"{nothing} OR error({DUCKDB.text(message)})::BOOLEAN"
+
+
+def only_current(name: str) -> str:
+    """Return the message of a query of a table in plain files as of an earlier time."""
+    return (
+        f"{TOO_EARLY}{name} is kept in plain files, which have only its current rows"
+        "; leave the table out, or query it without --at and --as-of"
+    )
 
 
 def _scan(table: CatalogTable, snapshot: TableSnapshot | None) -> str:

@@ -35,9 +35,10 @@ from cdclake.jobs.verify.run import verify_tables
 from cdclake.jobs.verify.spark_engine import SparkEngine
 from cdclake.metrics import FAILED_TABLES, VERIFIED_TABLES
 from cdclake.plan import Plan
+from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.new_columns import find_new_columns
 from cdclake.postgres.widened import find_widened
-from cdclake.source_notes import note_new_columns, note_widened
+from cdclake.source_notes import note_new_columns, note_widened, widening_warnings
 
 _MAX_SILENCE = timedelta(minutes=15)
 _WAIT_S = "600"  # the stream may be one or two batches behind
@@ -56,11 +57,7 @@ def compare(
     brokers = brokers_of(arguments)
     sample = arguments.get("sample")
     with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
-        actual = source_tables(dsn, plan)
-        widened = find_widened(plan, actual)
-        note_new_columns(control, plan, find_new_columns(plan, actual))
-        note_widened(control, plan, widened)
-        plan = with_widened(plan, widened)
+        plan = _with_noted(control, plan, source_tables(dsn, plan))
         reader = job_reader(spark, plan, Path(spill))
         arrival = CatchUp(
             plan=plan,
@@ -85,6 +82,15 @@ def compare(
             quarantined=lambda: quarantined_events(reader),
             engine=SparkEngine(spark, reader) if arguments.get("reader") == "spark" else None,
         )
+
+
+def _with_noted(control: ObjectStore, plan: Plan, actual: Mapping[TableId, SourceTable]) -> Plan:
+    widened = find_widened(plan, actual)
+    for warning in widening_warnings(plan, widened):
+        log.warning("%s", warning)
+    note_new_columns(control, plan, find_new_columns(plan, actual))
+    note_widened(control, plan, widened)
+    return with_widened(plan, widened)
 
 
 def silence(plan: Plan, progress: Progress, now: datetime) -> CdcError | None:

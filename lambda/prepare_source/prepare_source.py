@@ -48,7 +48,12 @@ from cdclake.postgres.run_script import run_script
 from cdclake.postgres.source import SESSION_SETTINGS, leave_session, prepare_session
 from cdclake.postgres.sql_script import split_script
 from cdclake.postgres.widened import find_widened
-from cdclake.source_notes import note_new_columns, note_widened, read_widened
+from cdclake.source_notes import (
+    note_new_columns,
+    note_widened,
+    read_widened,
+    widening_warnings,
+)
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)  # at DEBUG botocore logs the values of secrets
@@ -151,8 +156,8 @@ def note_columns(plan: Plan, source: SourceState) -> int:
     control = ControlObjects(os.environ["BUCKET"])
     plan = with_widened(plan, read_widened(control))
     widened = find_widened(plan, source.tables)
-    for table, types in widened.items():
-        log.warning("%s: widened in the source: %s", table, types)
+    for warning in widening_warnings(plan, widened):
+        log.warning("%s", warning)
     note_widened(control, plan, widened)
     found = find_new_columns(plan, source.tables)
     for table, columns in found.items():

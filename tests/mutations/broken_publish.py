@@ -51,6 +51,11 @@ PUBLISHED = (
         (("glue_jobs/publish/hudi_timeline.py", "is not None:", "is not False:"),),
     ),
     Mutation(
+        "polls do not change a copy",
+        ("tests/spark/test_polls.py", "-k", "copy_of_a_polled_table"),
+        ((_STAMP, 'table.delivery == "firehose"', 'table.delivery != "stream"'),),
+    ),
+    Mutation(
         "soft deletes do not change a copy",
         _UNITS,
         ((_STAMP, 'columns["deletes"] = table.deletes', "pass"),),

@@ -12,6 +12,9 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.control_objects import poll_name
 from cdclake.errors import TableError
+from cdclake.hudi_copy import HudiCopy
+from cdclake.jobs.publish.copied_rows import StateSnapshot
+from cdclake.jobs.publish.copy_stamp import CopyStamp, stamp_of
 from cdclake.plan import Column
 from cdclake.postgres import bulk_read
 from tests.local.source_database import running_server
@@ -48,6 +51,37 @@ def test_a_poll_reads_what_has_changed_and_a_sweep_what_is_gone(spark, dsn):
     polled.run(f"INSERT INTO {polled.name} (id, v, amount) VALUES (2, 'b', 2)")
     assert polled.poll() == 1
     assert polled.rows() == polled.source_rows()
+
+
+def test_a_copy_of_a_polled_table_is_given_the_keys_of_each_later_poll(spark, dsn):
+    polled = PolledTable(spark, dsn)
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    polled.poll()
+    first, opened = stamped(polled)
+    assert opened.whole().count() == 3
+    polled.run(
+        f"UPDATE {polled.name} SET v = 'a2', at = now() WHERE id = 1",
+        f"DELETE FROM {polled.name} WHERE id = 2",
+    )
+    assert polled.poll() == 2
+    second, opened = stamped(polled)
+    assert second.through > first.through
+    changed = opened.since(first)
+    assert changed is not None
+    rows = changed.orderBy("id").select("id", naming.OP, "v").collect()
+    assert [tuple(row) for row in rows] == [(1, "r", "a2"), (2, "d", None)]
+    nothing = opened.since(second)
+    assert nothing is not None and nothing.isEmpty()
+
+
+def stamped(polled: PolledTable) -> tuple[CopyStamp, StateSnapshot]:
+    """The state as it is, and the stamp that a copy of it gets."""
+    opened = StateSnapshot.open(polled.lake, polled.table)
+    assert opened is not None
+    copy = HudiCopy(
+        name="copy", table=polled.name, type="cow", partition_by=None, schedule="rate(1 hour)"
+    )
+    return stamp_of(copy, polled.table, opened.applied, erasure=""), opened
 
 
 @pytest.mark.slow

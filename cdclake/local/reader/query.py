@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from duckdb.sqltypes import DuckDBPyType
 
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
@@ -27,6 +27,7 @@ from cdclake.jobs.reader.duck import (
 )
 from cdclake.jobs.reader.point_in_time import NOW, Moment, at_snapshot, at_time, snapshot_id
 from cdclake.jobs.reader.relations import TOO_EARLY
+from cdclake.local.reader.converted_values import Conversion, converted
 from cdclake.local.reader.suggestions import GUESS, remedy
 from cdclake.plan import Plan, Table
 from cdclake.query_answer import Answer
@@ -133,7 +134,7 @@ def _refused(error: duckdb.Error, reader: Reader, query: str) -> InputError:
 
 def _too_early(message: str, at: str | None) -> InputError:
     problem, _, remedy = message.rpartition(TOO_EARLY)[2].partition("; ")
-    return InputError(problem if at is None else f"--at {at!r} is too early: {problem}", remedy)
+    return InputError(problem if at is None else f"--at {at!r}: {problem}", remedy)
 
 
 def _tables(plan: Plan, query: str) -> tuple[Table, ...] | None:
@@ -170,13 +171,9 @@ def _run(
         result = session.execute(text)
         shown = tuple((str(column[0]), str(column[1])) for column in result.description)
         return Answer(shown, _rows(result, None))
-    described = session.execute(f"DESCRIBE {text}").fetchall()
-    columns = tuple((str(row[0]), str(row[1])) for row in described)
-    result = session.execute(_readable(text, columns))
+    columns, kinds = _described(session, text)
+    result = session.execute(_converted(text, kinds, _readable))
     rows = _rows(result, None if limit is None else limit + 1)
-    for index in (index for index, (_, kind) in enumerate(columns) if _is_nested_time(kind)):
-        for row in rows:
-            row[index] = None if row[index] is None else json.loads(row[index])
     more = limit is not None and len(rows) > limit
     return Answer(columns, rows[:limit] if more else rows, more)
 
@@ -184,38 +181,48 @@ def _run(
 def _write(session: duckdb.DuckDBPyConnection, text: str, file: Path) -> Answer:
     if not _QUERY.match(text):
         raise InputError("only rows of a query can be written as Parquet", "use one SELECT or WITH")
-    session.execute(f"COPY (\n{text}\n) TO {DUCKDB.text(str(file))} (FORMAT parquet)")
+    columns, kinds = _described(session, text)
+    rows = _converted(text, kinds, _writable, [name for name, _ in columns])
+    session.execute(f"COPY (\n{rows}\n) TO {DUCKDB.text(str(file))} (FORMAT parquet)")
     return Answer((), [])
 
 
-def _readable(text: str, columns: Sequence[tuple[str, str]]) -> str:
-    """Wrap the query to return times as text: Python's have fewer years and need pytz for zones."""
-    names = [f"c{index}" for index in range(len(columns))]
-    selected = ", ".join(_cast(name, kind) for name, (_, kind) in zip(names, columns, strict=True))
-    return f"SELECT {selected} FROM (\n{text}\n) AS q({', '.join(names)})"
+def _described(
+    session: duckdb.DuckDBPyConnection, text: str
+) -> tuple[tuple[tuple[str, str], ...], list[DuckDBPyType]]:
+    """Return the columns of the query, and their types with all parts, which no name has."""
+    described = session.execute(f"DESCRIBE {text}").fetchall()
+    empty = session.execute(f"SELECT * FROM (\n{text}\n) LIMIT 0").description
+    return tuple((str(row[0]), str(row[1])) for row in described), [each[1] for each in empty]
 
 
-_TIMES = ("DATE", "TIME", "INTERVAL")
+def _converted(
+    text: str, kinds: Sequence[DuckDBPyType], convert: Conversion, names: Sequence[str] = ()
+) -> str:
+    columns = [f"c{index}" for index in range(len(kinds))]
+    values = (converted(*column, convert) for column in zip(columns, kinds, strict=True))
+    selected = ", ".join(
+        f"{value} AS {DUCKDB.name(name)}"
+        for value, name in zip(values, names or columns, strict=True)
+    )
+    return f"SELECT {selected} FROM (\n{text}\n) AS q({', '.join(columns)})"
 
 
-def _cast(name: str, kind: str) -> str:
-    if _is_nested_time(kind):
-        return f"to_json({name})::VARCHAR"
-    if _is_nested(kind):
-        return name
+def _readable(value: str, kind: str) -> str:
+    """Return times as text: Python's have fewer years and need pytz for zones."""
     if kind == "TIMESTAMP WITH TIME ZONE":
-        return f"replace(replace({name}::VARCHAR, ' ', 'T'), '+00', '+00:00')"
+        return f"replace(replace({value}::VARCHAR, ' ', 'T'), '+00', '+00:00')"
     if kind.startswith("TIMESTAMP"):
-        return f"replace({name}::VARCHAR, ' ', 'T')"
-    return f"{name}::VARCHAR" if kind.startswith(_TIMES) else name
+        return f"replace({value}::VARCHAR, ' ', 'T')"
+    is_text = kind.startswith(("DATE", "TIME", "INTERVAL"))
+    # The members of a union share a column, so one that may be a time is text as a whole.
+    is_text |= kind.startswith("UNION") and ("TIME" in kind or "DATE" in kind)
+    return f"{value}::VARCHAR" if is_text else value
 
 
-def _is_nested(kind: str) -> bool:
-    return kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION"))
-
-
-def _is_nested_time(kind: str) -> bool:
-    return _is_nested(kind) and ("TIME" in kind or "DATE" in kind)
+def _writable(value: str, kind: str) -> str:
+    """Return 128-bit integers, such as sums, as decimals: in Parquet they would be rounded."""
+    return f"{value}::DECIMAL(38, 0)" if kind in ("HUGEINT", "UHUGEINT") else value
 
 
 def _rows(result: duckdb.DuckDBPyConnection, limit: int | None) -> list[list[Any]]:

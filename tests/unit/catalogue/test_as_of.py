@@ -10,14 +10,16 @@ import duckdb
 import pytest
 
 from cdclake import naming
+from cdclake.debezium.position import Position
 from cdclake.iceberg.as_of_view import as_of_view, first_complete
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.plan import Table
 from tests.model import reference
 from tests.model.lake_rows import log_row
 from tests.model.reference import Event
 from tests.model.scenarios import Case, Live, Record, cases
 from tests.model.shapes import plan_with, shaped_table
-from tests.unit.verify.lakes import create
+from tests.unit.verify.lakes import create, make_table
 
 HOUR = 3_600_000_000
 
@@ -89,6 +91,51 @@ def test_the_first_snapshot_says_since_when_rows_are_complete(
         for number, event in enumerate(events, 1)
     ]
     create(session, table, log)
-    [(found,)] = session.execute(first_complete("t_changes")).fetchall()
     read = [number for number, event in enumerate(events, 1) if event.op == "r"]
-    assert found.timestamp() * 1_000_000 == max(read) * HOUR
+    assert complete_since(session, table) == max(read) * HOUR
+
+
+READ = {naming.OP: "r", naming.PHASE: 0, naming.PREV_COMMIT_LSN: 0}
+CHANGE = {naming.OP: "u", naming.PHASE: 1, naming.PREV_COMMIT_LSN: 40}
+RESYNC = {naming.OP: "r", naming.PHASE: 0, naming.PREV_COMMIT_LSN: 80}
+POLL = {naming.OP: "r", naming.PHASE: 2, naming.PREV_COMMIT_LSN: 40}
+SECOND = {naming.EPOCH: 2}  # after a lost slot
+
+
+@pytest.mark.parametrize(
+    ("log", "since"),
+    [
+        ([(1, 1, READ), (1, 50, CHANGE), (1, 900, RESYNC)], 1),
+        ([(1, 1, READ), (1, 900, RESYNC), (2, 901, RESYNC)], 1),
+        ([(1, 1, READ), (2, 2, READ), (1, 70, SECOND | READ), (3, 71, SECOND | READ)], 2),
+        ([(1, 100, RESYNC), (2, 110, RESYNC), (1, 150, CHANGE), (1, 900, RESYNC)], 110),
+        ([(1, 100, RESYNC), (3, 150, CHANGE | {naming.OP: "c"}), (3, 900, RESYNC)], 100),
+        ([(1, 500, POLL), (2, 500, POLL), (1, 600, POLL)], 500),
+        ([(1, 50, CHANGE)], None),
+        ([], None),
+    ],
+)  # fmt: skip
+def test_rows_are_complete_since_the_first_snapshot_or_poll(
+    session: duckdb.DuckDBPyConnection, log: list[tuple[int, int, dict[str, Any]]], since: int
+) -> None:
+    table = make_table()
+    rows = [
+        {
+            "id": key, naming.EPOCH: 1, naming.COMMITTED_AT: at, **facts,
+            naming.POSITION: str(
+                Position(
+                    facts.get(naming.EPOCH, 1), facts[naming.PREV_COMMIT_LSN],
+                    facts[naming.PHASE], at, 0,
+                )
+            ),
+        }
+        for key, at, facts in log
+    ]  # fmt: skip
+    create(session, table, rows)
+    assert complete_since(session, table) == since
+
+
+def complete_since(session: duckdb.DuckDBPyConnection, table: Table) -> int | None:
+    query = first_complete(table, changes="SELECT * FROM t_changes", dialect=DUCKDB)
+    [(micros,)] = session.execute(f"SELECT epoch_us(since) FROM ({query}) AS q(since)").fetchall()
+    return None if micros is None else int(micros)

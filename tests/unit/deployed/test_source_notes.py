@@ -35,7 +35,9 @@ def take_objects() -> dict[str, Any]:
     return taken
 
 
-def test_widened_and_new_columns_are_noted_once(function: ModuleType) -> None:
+def test_widened_and_new_columns_are_noted_once(
+    function: ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
     def note(*columns: Any) -> int:
         source = actual(columns=columns)
         return int(function.note_columns(plan, SimpleNamespace(tables={source.id: source})))
@@ -51,6 +53,7 @@ def test_widened_and_new_columns_are_noted_once(function: ModuleType) -> None:
     assert note(narrow, number) == 0
     assert take_objects() == {}
     assert note(wide, number, column("more", "text"), column("shape", None)) == 2
+    assert "orders: the source has widened id to bigint; run `cdclake views" in caplog.text
     taken = take_objects()
     assert taken["widened.json"] == {"tables": {"orders": {"id": "bigint"}}}
     assert taken["new_columns.json"] == {"tables": {"orders": {"more": "text", "shape": None}}}

@@ -10,7 +10,7 @@ import pytest
 from moto.athena.models import QueryResults, athena_backends
 
 from cdclake.cli import main as command
-from tests.unit.config.pipelines import VALID
+from tests.unit.config.pipelines import VALID, replaced
 
 WORKGROUP = "shop-dev"
 APPLIED_US = 1_764_000_000_123_456
@@ -40,6 +40,25 @@ def workgroup() -> Any:
     return athena_backends["123456789012"]["eu-west-1"]
 
 
+@pytest.fixture
+def control() -> Any:
+    """The control objects, which a deployed job names; a function writes one."""
+    where = {"LocationConstraint": "eu-west-1"}
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="state", CreateBucketConfiguration=where)
+    boto3.client("glue").create_job(
+        Name=f"{WORKGROUP}-stream_changes",
+        Role="r",
+        Command={"Name": "gluestreaming", "ScriptLocation": "s3://state/x.py"},
+        DefaultArguments={"--control": "s3://state/control"},
+    )
+
+    def write(name: str, content: object) -> None:
+        s3.put_object(Bucket="state", Key=f"control/{name}", Body=json.dumps(content))
+
+    return write
+
+
 def test_the_statements_are_printed(run):
     code, told = run("--table", "public.orders")
     assert (code, told["ok"]) == (0, True)
@@ -47,7 +66,7 @@ def test_the_statements_are_printed(run):
     assert all(view["sql"].startswith("CREATE OR REPLACE VIEW ") for view in told["views"])
 
 
-def test_the_workgroup_runs_what_is_printed(run, workgroup):
+def test_the_workgroup_runs_what_is_printed(run, workgroup, control):
     printed = run()[1]["views"]
     code, told = run("--target", "aws", "--environment", "dev")
     assert (code, told["ok"]) == (0, True)
@@ -58,7 +77,7 @@ def test_the_workgroup_runs_what_is_printed(run, workgroup):
     assert {each.workgroup.name for each in executions} == {WORKGROUP}
 
 
-def test_the_views_skip_what_is_applied_already(run, workgroup):
+def test_the_views_skip_what_is_applied_already(run, workgroup, control):
     answer = ("ingested", str(APPLIED_US))
     rows = [{"Data": [{"VarCharValue": text}]} for text in answer]
     columns = [{"Name": "ingested", "Type": "bigint"}]
@@ -70,7 +89,22 @@ def test_the_views_skip_what_is_applied_already(run, workgroup):
     assert str(APPLIED_US) not in history
 
 
-def test_a_view_without_a_bound_is_created_with_a_warning(run, monkeypatch):
+def test_views_have_the_types_that_the_source_has_widened(run, workgroup, control):
+    text = replaced("note: text", "note: numeric(6,2)") + "environments: {dev: {}}\n"
+    printed = run(text=text)[1]["views"]
+    control("widened.json", {"tables": {"orders": {"note": "numeric(9,2)"}}})
+    run("--target", "aws", "--environment", "dev", text=text)
+    created = [each.query for each in workgroup.executions.values()][-2:]
+    assert "decimal(6,2)" in printed[1]["sql"]
+    assert created == [view["sql"].replace("decimal(6,2)", "decimal(9,2)") for view in printed]
+
+
+def with_athena(monkeypatch: pytest.MonkeyPatch, athena: Any) -> None:
+    client = boto3.client
+    monkeypatch.setattr(boto3, "client", lambda name: athena if name == "athena" else client(name))
+
+
+def test_a_view_without_a_bound_is_created_with_a_warning(run, control, monkeypatch):
     class WithoutMetadata:
         def start_query_execution(self, *, QueryString: str, **_: Any) -> Any:
             return {"QueryExecutionId": QueryString}
@@ -80,7 +114,7 @@ def test_a_view_without_a_bound_is_created_with_a_warning(run, monkeypatch):
             status = {"State": "SUCCEEDED"} if "CREATE" in QueryExecutionId else failed
             return {"QueryExecution": {"Status": status}}
 
-    monkeypatch.setattr(boto3, "client", lambda _: WithoutMetadata())
+    with_athena(monkeypatch, WithoutMetadata())
     code, told = run("--target", "aws", "--environment", "dev", "--table", "orders")
     assert (code, told["ok"]) == (0, True)
     current, history = told["views"]
@@ -88,7 +122,7 @@ def test_a_view_without_a_bound_is_created_with_a_warning(run, monkeypatch):
     assert "warning" not in history
 
 
-def test_a_statement_that_athena_refuses_is_named_with_its_reason(run, monkeypatch):
+def test_a_statement_that_athena_refuses_is_named_with_its_reason(run, control, monkeypatch):
     class Refusing:
         def start_query_execution(self, **_: Any) -> Any:
             return {"QueryExecutionId": "q"}
@@ -97,7 +131,7 @@ def test_a_statement_that_athena_refuses_is_named_with_its_reason(run, monkeypat
             status = {"State": "FAILED", "StateChangeReason": "TABLE_NOT_FOUND: orders"}
             return {"QueryExecution": {"Status": status}}
 
-    monkeypatch.setattr(boto3, "client", lambda _: Refusing())
+    with_athena(monkeypatch, Refusing())
     code, told = run("--target", "aws", "--environment", "dev", "--table", "orders")
     assert (code, told["ok"]) == (4, False)
     assert {view["error"] for view in told["views"]} == {"TABLE_NOT_FOUND: orders"}
