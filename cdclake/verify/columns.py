@@ -37,7 +37,7 @@ def compared_columns(
     lengths: Mapping[str, int | None],
     dialect: Dialect = DUCKDB,
 ) -> tuple[ComparedColumn, ...]:
-    """Return the table's columns in declared order; `lengths` are the source's, for hashes and cuts.
+    """Return the table's columns in declared order; `lengths` are the source's, for masks.
 
     `dialect` is that of the engine that reads the lake.
     """
