@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from cdclake.debezium.types import ColumnType
 from cdclake.plan import Column, Table
+from cdclake.postgres.instant_ending import instant_ending
 from cdclake.postgres.mask_values import SALT_SETTING, masked
 from cdclake.postgres.quoting import identifier, literal
 
@@ -34,6 +35,7 @@ NOT_LOADED = frozenset({"hstore", "vector"})
 def log_value(column: Column, table: Table) -> str:
     """Return the column as an expression over the table's row; JSON if `is_json`."""
     x, form = identifier(column.source), _form(column.column_type)
+    form = form.replace("{ending}", instant_ending(column, table))
     if column.mask == "hash":
         return _hashed(form.replace("{x}", x), column, table)
     if column.mask is not None:
@@ -130,8 +132,9 @@ _ISO_YEAR = (
 _TIMESTAMPTZ = (
     "CASE WHEN NOT isfinite({x}) THEN {x}::text"
     " WHEN {x} >= '0001-01-01 00:00:00+00' AND {x} < '10000-01-01 00:00:00+00'"
-    " THEN to_char({x} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
-    f" ELSE {_ISO_YEAR} || to_char({{x}} AT TIME ZONE 'UTC', '-MM-DD\"T\"HH24:MI:SS.US\"Z\"') END"
+    " THEN to_char({x} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS' || {ending})"
+    f" ELSE {_ISO_YEAR} || to_char({{x}} AT TIME ZONE 'UTC', '-MM-DD\"T\"HH24:MI:SS' || {{ending}})"
+    " END"
 )
 _TIME = _stored("time_send")
 _TIMETZ = (

@@ -37,7 +37,7 @@ def compared_columns(
     lengths: Mapping[str, int | None],
     dialect: Dialect = DUCKDB,
 ) -> tuple[ComparedColumn, ...]:
-    """Return the table's columns in declared order; `lengths` are the source's, for hashes.
+    """Return the table's columns in declared order; `lengths` are the source's, for masks.
 
     `dialect` is that of the engine that reads the lake.
     """
@@ -80,6 +80,8 @@ def _compared(
 def _masked(column: Column, texts: TypeTexts, length: int | None) -> TypeTexts:
     if column.mask == "truncate":
         assert column.truncate_to is not None
+        if length is not None and length <= column.truncate_to:
+            return texts  # whole, whatever its UTF-16 units
         shortened = f"left({texts.source}, {column.truncate_to})"
         return replace(texts, source=shortened, source_normal=normal.cut(column.truncate_to))
     if column.mask is not None and column.mask != "hash":

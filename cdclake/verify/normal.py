@@ -117,14 +117,16 @@ def _unescaped(text: str) -> str:
 
 
 def cut(length: int) -> Normal:
-    """Return Debezium's truncation, which counts UTF-16 units while PostgreSQL counts characters.
+    """Return the connector's truncation, which counts UTF-16 units; PostgreSQL counts characters.
 
-    >>> cut(3)("ab\U0001f600") == "ab\ufffd", cut(3)("abcd")
-    (True, 'abc')
+    It keeps no half of a character.
+
+    >>> cut(3)("ab\U0001f600c"), cut(3)("abcd"), cut(4)("ab\U0001f600c") == "ab\U0001f600"
+    ('ab', 'abc', True)
     """
 
     def normal(text: str) -> str:
-        return text.encode("utf-16-le")[: 2 * length].decode("utf-16-le", "replace")
+        return text.encode("utf-16-le")[: 2 * length].decode("utf-16-le", "ignore")
 
     return normal
 

@@ -58,7 +58,7 @@ class SentColumn:
     def __init__(self, column: Column, table: Table, *, has_state: bool) -> None:
         self.name, self._has_state = column.name, has_state
         self._kind, self._is_key = column.column_type, column.name in table.key
-        self._is_stored, self._is_json = is_sent_as_stored(column), is_json(self._kind)
+        self._is_stored, self._is_json = is_sent_as_stored(column, table), is_json(self._kind)
         self._prove = representable(self._kind)
         self._rules = [r for r in RowRules(table).rules if r.column.name == column.name]
         log = "string" if self._is_json else self._kind.log

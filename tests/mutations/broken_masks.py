@@ -103,4 +103,20 @@ MASKS = (
         _HISTORY_TESTS,
         ((_HISTORY, 'int(mask.removeprefix("truncate(").removesuffix(")"))', "1"),),
     ),
+    Mutation(
+        "a load reads a key's instant without the source's precision",
+        ("tests/unit/jobs/test_sent_instants.py",),
+        (
+            (
+                "cdclake/postgres/sent_values.py",
+                "digits < MOST_DIGITS or column.name in table.key",
+                "digits < MOST_DIGITS",
+            ),
+        ),
+    ),
+    Mutation(
+        "verify keeps half of a character under a cut",
+        ("tests/unit/verify/test_normal.py",),
+        (("cdclake/verify/normal.py", '"utf-16-le", "ignore"', '"utf-16-le", "replace"'),),
+    ),
 )

@@ -4,7 +4,10 @@ import doctest
 
 import pytest
 
+from cdclake.plan import Column
 from cdclake.verify import calendar, normal, statements
+from cdclake.verify.columns import compared_columns
+from tests.unit.verify.lakes import make_plan, make_table
 
 
 @pytest.mark.parametrize("module", [calendar, normal, statements])
@@ -52,3 +55,27 @@ def test_hstore_by_keys():
     assert normal.hstore_text('"b"=>NULL, "a"=>"1"') == normal.hstore_json('{"a":"1","b":null}')
     assert normal.hstore_text('"a"=>"1"') != normal.hstore_json('{"a":"2"}')
     assert normal.hstore_text("") == normal.hstore_json("{}")
+
+
+@pytest.mark.parametrize(
+    ("kept", "text", "cut"),
+    [
+        (1, "😀", ""),
+        (2, "😀", "😀"),
+        (3, "ab😀", "ab"),
+        (3, "a😀b", "a😀"),
+        (3, "abcd", "abc"),
+        (9, "ab😀", "ab😀"),
+    ],
+)
+def test_a_cut_counts_utf_16_units_and_keeps_no_half_of_a_character(kept, text, cut):
+    assert normal.cut(kept)(text) == cut
+
+
+@pytest.mark.parametrize(("length", "shown"), [(None, "ab"), (4, "ab"), (3, "ab😀"), (2, "ab😀")])
+def test_a_column_that_is_not_longer_than_its_cut_stays_whole(length, shown):
+    column = Column(source="v", name="v", type="varchar", mask="truncate", truncate_to=3)
+    table = make_table(columns=(Column(source="id", name="id", type="integer"), column))
+    compared = compared_columns(table, make_plan(table), {"v": length})[1]
+    assert compared.source_normal("ab😀") == shown
+    assert ("left(" in compared.source) is (shown == "ab")

@@ -2,7 +2,6 @@ package cdclake.connect;
 
 import java.nio.ByteBuffer;
 import java.util.Map;
-import java.util.function.ToLongFunction;
 import org.apache.kafka.connect.data.Field;
 import org.apache.kafka.connect.data.Struct;
 
@@ -15,40 +14,42 @@ final class JsonSize {
     /** Bytes of an escaped control character, the longest form of a character. */
     private static final int LONGEST_CHARACTER = 6;
 
-    /** Bytes of the longest number or truth value, and of a comma. */
+    /** Bytes of the longest number or truth value in quotes, and of a comma. */
     private static final int SCALAR = 32;
 
     /** Bytes of two quotes, a colon or a bracket pair, and a comma. */
     private static final int PUNCTUATION = 4;
 
+    private static final int COMMA = 1;
+
     private JsonSize() {}
 
-    /** Returns a bound from the lengths of texts alone: at most six times as much as measured. */
+    /** Returns a bound from the lengths of texts and the number of values alone. */
     static long bound(Object value) {
-        return of(value, text -> (long) LONGEST_CHARACTER * text.length());
+        return of(value, false);
     }
 
-    /** Returns the exact size of texts and bytes, and a bound of a few bytes for all else. */
+    /** Returns the exact size, and at most a few bytes more for each struct, list and map. */
     static long measured(Object value) {
-        return of(value, JsonSize::textBytes);
+        return of(value, true);
     }
 
-    private static long of(Object value, ToLongFunction<String> bytesOfText) {
+    private static long of(Object value, boolean isExact) {
         if (value instanceof String text) {
-            return bytesOfText.applyAsLong(text) + PUNCTUATION;
+            return textBytes(text, isExact) + PUNCTUATION;
         }
         if (value instanceof Struct struct) {
             long sum = PUNCTUATION;
             for (Field field : struct.schema().fields()) {
-                sum += bytesOfText.applyAsLong(field.name()) + PUNCTUATION;
-                sum += of(struct.get(field), bytesOfText);
+                sum += textBytes(field.name(), isExact) + PUNCTUATION;
+                sum += of(struct.get(field), isExact);
             }
             return sum;
         }
         if (value instanceof Iterable<?> list) {
             long sum = PUNCTUATION;
             for (Object element : list) {
-                sum += of(element, bytesOfText);
+                sum += of(element, isExact);
             }
             return sum;
         }
@@ -56,15 +57,15 @@ final class JsonSize {
             long sum = PUNCTUATION;
             for (Map.Entry<?, ?> entry : map.entrySet()) {
                 // A pair of brackets for keys that are not strings, which become a list of pairs.
-                sum += PUNCTUATION + of(entry.getKey(), bytesOfText);
-                sum += of(entry.getValue(), bytesOfText);
+                sum += PUNCTUATION + of(entry.getKey(), isExact);
+                sum += of(entry.getValue(), isExact);
             }
             return sum;
         }
-        return ofScalar(value, bytesOfText);
+        return ofScalar(value, isExact);
     }
 
-    private static long ofScalar(Object value, ToLongFunction<String> bytesOfText) {
+    private static long ofScalar(Object value, boolean isExact) {
         if (value instanceof byte[] bytes) {
             return base64(bytes.length) + PUNCTUATION;
         }
@@ -72,9 +73,17 @@ final class JsonSize {
             return base64(bytes.remaining()) + PUNCTUATION;
         }
         if (value == null || value instanceof Boolean || isPrimitiveNumber(value)) {
-            return SCALAR;
+            return isExact ? String.valueOf(value).length() + quotes(value) + COMMA : SCALAR;
         }
-        return bytesOfText.applyAsLong(value.toString()) + SCALAR;
+        return textBytes(value.toString(), isExact) + SCALAR;
+    }
+
+    /** Returns the bytes of the quotes around the words for numbers that JSON does not have. */
+    private static int quotes(Object value) {
+        boolean isWord =
+                value instanceof Double number && !Double.isFinite(number)
+                        || value instanceof Float half && !Float.isFinite(half);
+        return isWord ? 2 : 0;
     }
 
     private static boolean isPrimitiveNumber(Object value) {
@@ -91,7 +100,10 @@ final class JsonSize {
     }
 
     /** Returns the bytes of a text in UTF-8, escaped as Jackson does it, without its quotes. */
-    private static long textBytes(String text) {
+    private static long textBytes(String text, boolean isExact) {
+        if (!isExact) {
+            return (long) LONGEST_CHARACTER * text.length();
+        }
         long bytes = 0;
         for (int i = 0; i < text.length(); i++) {
             bytes += characterBytes(text.charAt(i));
