@@ -108,6 +108,7 @@ from cdclake.config.resolve import load_plan
 from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 
+spark.conf.set("spark.sql.session.timeZone", "UTC")  # the views compute times in it
 plan = load_plan("pipelines/shop.yaml")
 open_source(LakeTables(spark, plan.lake_database), plan.table("orders", of="file"))
 spark.sql("SELECT count(*) FROM orders_current").show()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cdclake import naming
 from cdclake.debezium.position import POLL_PHASE, SNAPSHOT_PHASE
 from cdclake.iceberg.dialect import Dialect
+from cdclake.iceberg.latest_row import history_part
 from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.plan import Table
 
@@ -14,14 +15,17 @@ def committed_through(changes: str, micros: int, dialect: Dialect) -> str:
     return f"SELECT * FROM {changes} WHERE {naming.COMMITTED_AT} <= {dialect.instant(micros)}"
 
 
-def as_of_view(table: Table, *, changes: str, micros: int, dialect: Dialect) -> str:
+def as_of_view(
+    table: Table, *, changes: str, micros: int, dialect: Dialect, floor: str = ""
+) -> str:
     """Return a SELECT of the declared columns of the rows that lived at that time.
 
     `micros` are microseconds since 1970 in the source's commit times. Exact from the time of
-    `first_complete` on, as long as the changelog keeps every event since.
+    `first_complete` on, as long as the changelog keeps every event since. `floor` is that of the
+    snapshots read until then, if the changelog has no sweeps.
     """
     log = committed_through(changes, micros, dialect)
-    rows = rebuilt_view(table, changes=log, floor="", dialect=dialect)
+    rows = rebuilt_view(table, changes=log, floor=floor, dialect=dialect)
     columns = ", ".join(dialect.name(column.name) for column in table.columns)
     return f"SELECT {columns} FROM ({rows}) AS rebuilt"
 
@@ -48,4 +52,28 @@ def first_complete(table: Table, *, changes: str, dialect: Dialect) -> str:
         f" WHERE {is_read} AND {naming.PREV_COMMIT_LSN} = 0),\n"
         f"  (SELECT max({naming.COMMITTED_AT}) FROM firsts WHERE {is_read}),\n"
         f"  (SELECT min({naming.COMMITTED_AT}) FROM epoch WHERE {naming.PHASE} = {POLL_PHASE}))"
+    )
+
+
+def epoch_snapshots(changes: str, dialect: Dialect, floor: str) -> str:
+    """Return a SELECT of the snapshots after the first epoch's: floor, first and last time.
+
+    The times are those at which rows were read. A table that was empty at the snapshot with
+    the `floor` has no row of it: the first event above it then stands in for the snapshot.
+    """
+    first = f"(SELECT min({naming.EPOCH}) FROM {changes})"
+    at = history_part(naming.POSITION)
+    # A row of an incremental snapshot has a previous commit.
+    is_read = (
+        f"{naming.OP} = 'r' AND {naming.PHASE} = {SNAPSHOT_PHASE}"
+        f" AND coalesce({naming.PREV_COMMIT_LSN}, 0) = 0"
+    )
+    known = dialect.text(floor)
+    times = f"min({naming.COMMITTED_AT}) AS began, max({naming.COMMITTED_AT}) AS ended"
+    return (
+        f"SELECT max({at}) AS floor, {times}\nFROM {changes}\n"
+        f"WHERE {is_read} AND {naming.EPOCH} > {first} GROUP BY {naming.EPOCH}\nUNION ALL "
+        f"SELECT {known}, min({naming.COMMITTED_AT}), min({naming.COMMITTED_AT})\n"
+        f"FROM {changes} WHERE {naming.POSITION} >= {known}\n"
+        f"HAVING coalesce(max(CASE WHEN {is_read} THEN {at} END), '') < {known}"
     )

@@ -24,6 +24,8 @@ NEWEST_FACTS = (
     naming.UNAVAILABLE,
 )
 
+# In a folded row with carried columns: position of the key's newest creation; '' if there is none.
+CREATED_AT = "cdc__created_at"
 
 Newest = Callable[[str], str]  # a column of the newest event, by its name
 Carried = Sequence[str]  # lake names of the columns whose value may be older than its row
@@ -55,8 +57,9 @@ def folded_rows(
 
     The row has the state's columns and types except `cdc_toast_missing` and
     `cdc_value_positions`, and for each carried column its `value_position` (NULL: no event here
-    has a real value). `changes` must contain no truncates, and no unavailable value of a column
-    that is not `carried`. Rows below the truncate at `floor` are marked as deleted.
+    since the row's creation has a real value; an older one is of another row of the key).
+    `changes` must contain no truncates, and no unavailable value of a column that is not
+    `carried`. Rows below the truncate at `floor` are marked as deleted.
     """
     fields = _newest_fields(table, carried, dialect)
 
@@ -75,10 +78,22 @@ def folded_rows(
         naming.POSITION,
         *(f"{newest(fact)} AS {fact}" for fact in NEWEST_FACTS),
         f"{_is_deleted(newest(naming.OP), floor, dialect)} AS {naming.DELETED}",
-        *(value_position(carried, column) for column in carried),
+        *_positions(carried),
     ]
     grouped = _grouped(table, changes, carried, dialect, dialect.struct(fields))
     return f"SELECT {', '.join(selected)}\nFROM ({grouped}) AS grouped"
+
+
+def _positions(carried: Carried) -> list[str]:
+    """Return the positions of the carried values, and of the creation that they are not below."""
+    if not carried:
+        return []
+    positions = (value_position(carried, column) for column in carried)
+    return [*(f"CASE WHEN {_is_own(at)} THEN {at} END AS {at}" for at in positions), CREATED_AT]
+
+
+def _is_own(position: str) -> str:
+    return f"{position} >= {CREATED_AT}"
 
 
 def _is_deleted(op: str, floor: str, dialect: Dialect) -> str:
@@ -101,11 +116,14 @@ def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect, new
         f"max({naming.POSITION}) AS {naming.POSITION}",
         f"max_by({newest}, {naming.POSITION}) AS cdc__newest",
     ]
+    if carried:
+        created = f"max({naming.POSITION}) FILTER (WHERE {naming.OP} = 'c')"
+        selected.append(f"coalesce({created}, '') AS {CREATED_AT}")
     for index, name in enumerate(carried):
         held = dialect.struct([("held", dialect.name(name))])
         where = f"FILTER (WHERE {_is_available(table, name, dialect)})"
         selected.append(f"max_by({held}, {naming.POSITION}) {where} AS cdc__value_{index}")
-        selected.append(f"max({naming.POSITION}) {where} AS cdc__position_{index}")
+        selected.append(f"max({naming.POSITION}) {where} AS {value_position(carried, name)}")
     return f"SELECT {', '.join(selected)}\nFROM {changes}\nGROUP BY {', '.join(keys)}"
 
 
@@ -125,7 +143,9 @@ def _value(column: Column, carried: Carried, newest: Newest, dialect: Dialect) -
     if column.name in carried:
         value = f"cdc__value_{carried.index(column.name)}"
         held = dialect.field(value, "held", [("held", dialect.name(column.name))])
-        return to_state(held, column.column_type, dialect)
+        value = to_state(held, column.column_type, dialect)
+        is_own = _is_own(value_position(carried, column.name))
+        return f"CASE WHEN {is_own} THEN {value} END"
     value = to_state(newest(column.name), column.column_type, dialect)
     # With replica identity full the changelog keeps a deleted row's last values, a tombstone not.
     return f"CASE WHEN {newest(naming.OP)} <> 'd' THEN {value} END"

@@ -9,7 +9,13 @@ from cdclake.debezium.position import history_part as history_of
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
 from cdclake.iceberg.key_changes import completed_changes, lacks_values
-from cdclake.iceberg.latest_row import floor_of_log, folded_rows, history_part, value_position
+from cdclake.iceberg.latest_row import (
+    CREATED_AT,
+    floor_of_log,
+    folded_rows,
+    history_part,
+    value_position,
+)
 from cdclake.plan import Column, Table
 
 # Columns of the history view before the values.
@@ -181,4 +187,6 @@ def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:
         stored = f"coalesce({stored}, s.{naming.POSITION})"
         # Equal: the same event, which a late one may have completed again.
         newer = f"coalesce(f.{value_position(table.toastable, column.name)}, '') >= {stored}"
+        # The stored value is of an earlier row of the key.
+        newer = f"{newer} OR f.{CREATED_AT} > {stored}"
     return f"CASE WHEN {newer} THEN f.{name} ELSE s.{name} END"

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.control_objects import SourceProgress
+from cdclake.errors import InputError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.tail_facts import TailFacts, tail_facts, view_over_tail
 from cdclake.iceberg.views import AppliedThrough, history_view
@@ -59,8 +60,15 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
     """Create the temporary views `<t>_current`, `<t>_history` and `<t>_changes` of a table.
 
     The state is read before the changelog, so that the changelog contains at least the changes
-    that the state has applied.
+    that the state has applied. Raises InputError if the session's time zone is not UTC, in which
+    the views compute times.
     """
+    zone = lake.spark.conf.get("spark.sql.session.timeZone")
+    if zone != "UTC":
+        raise InputError(
+            f"the views of {table.name} need the session's time zone UTC, but it is {zone}",
+            'run spark.conf.set("spark.sql.session.timeZone", "UTC") first',
+        )
     state = lake.stamped(table.name)
     applied = state_stamp(state.stamp) if state.stamp else AppliedThrough()
     through = _sequence_or_none(lake, table)

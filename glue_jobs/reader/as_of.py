@@ -7,13 +7,20 @@ from datetime import UTC, date, datetime, timedelta
 import duckdb
 
 from cdclake import naming
+from cdclake.debezium.position import EPOCH_DIGITS
 from cdclake.errors import InputError
-from cdclake.iceberg.as_of_view import as_of_view, committed_through, first_complete
+from cdclake.iceberg.as_of_view import (
+    as_of_view,
+    committed_through,
+    epoch_snapshots,
+    first_complete,
+)
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import history_view
+from cdclake.jobs.iceberg.commit_metadata import state_stamp
 from cdclake.jobs.reader.catalog import CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, past_time
-from cdclake.jobs.reader.relations import TOO_EARLY, refusal_of, relation, scan
+from cdclake.jobs.reader.relations import TOO_EARLY, applied_at, refusal_of, relation, scan
 from cdclake.plan import Table
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,6 +40,7 @@ def define_as_of(
     session: duckdb.DuckDBPyConnection,
     table: Table,
     log: CatalogTable,
+    state: CatalogTable,
     micros: int,
     *,
     schema: str,
@@ -45,13 +53,19 @@ def define_as_of(
     """
     whole = scan(log, NOW)
     _check(session, table, log, whole, micros)
+    floor = ""
+    if table.delivery == "firehose":
+        floor = applied_at(state, NOW).floor
+        floor = floor_as_of(session, table, f"({whole})", floor, _floor_since(state, floor), micros)
     changes = relation(schema, table.changes)
-    state = f"{TOO_EARLY}{table.name} is not of that time; query {naming.current_name(table.name)}"
+    refused = (
+        f"{TOO_EARLY}{table.name} is not of that time; query {naming.current_name(table.name)}"
+    )
     return {
         table.changes: committed_through(f"({whole})", micros, DUCKDB),
-        table.name: refusal_of(log, state),
+        table.name: refusal_of(log, refused),
         naming.current_name(table.name): as_of_view(
-            table, changes=changes, micros=micros, dialect=DUCKDB
+            table, changes=changes, micros=micros, dialect=DUCKDB, floor=floor
         ),
         naming.history_name(table.name): history_view(table, changes=changes, dialect=DUCKDB),
     }
@@ -76,6 +90,51 @@ def _check(
             f"the changelog of {table.name} is complete since {oldest.isoformat()}: {why}",
             f"ask for --as-of {oldest.isoformat()} or later",
         )
+
+
+def floor_as_of(
+    session: duckdb.DuckDBPyConnection,
+    table: Table,
+    changes: str,
+    known: str,
+    since: datetime | None,
+    micros: int,
+) -> str:
+    """Return the floor at that time of a changelog without sweeps.
+
+    `known` is the floor in the state's stamp, which the state has had at least since `since`.
+    Raises InputError if a snapshot was being read then: rows that it had not reached yet may have
+    been deleted before.
+    """
+    floors = [""]
+    moment = _EPOCH + timedelta(microseconds=micros)
+    for floor, first, last in session.execute(epoch_snapshots(changes, DUCKDB, known)).fetchall():
+        is_read = floor[:EPOCH_DIGITS] <= known[:EPOCH_DIGITS]
+        if floor == known and first == last:
+            first = last = min((time for time in (last, since) if time), default=_EPOCH)
+        if moment < first:
+            continue
+        if is_read and moment >= last:
+            floors.append(min(floor, known))
+            continue
+        began, ended = (time.astimezone(UTC).isoformat() for time in (first, last))
+        later = f"for --as-of {ended} or later, or " if is_read else ""
+        raise InputError(
+            f"a new snapshot of {table.name} was being read at that time, from {began} on",
+            f"ask {later}for a time before {began}",
+        )
+    return max(floors)
+
+
+def _floor_since(state: CatalogTable, floor: str) -> datetime | None:
+    """Return the time of the state's oldest known commit in a row that has this floor."""
+    oldest = None
+    for snapshot in state.ancestors(state.current):
+        if snapshot.stamp is not None:
+            if state_stamp(snapshot.stamp).floor != floor:
+                break
+            oldest = snapshot.committed_at
+    return oldest
 
 
 def _midnight(day: date | None) -> datetime | None:

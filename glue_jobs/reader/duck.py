@@ -248,8 +248,8 @@ class Reader:
     ) -> None:
         schema = self.plan.lake_database
         for table in tables:
-            log = loaded[table.changes]
-            defined = define_as_of(session, table, log, micros, schema=schema)
+            log, state = loaded[table.changes], loaded[table.name]
+            defined = define_as_of(session, table, log, state, micros, schema=schema)
             for name, select in defined.items():
                 _create_view(session, schema, name, select)
 

@@ -102,18 +102,25 @@ def mark_incomplete(table: Open, source: SourceRows, lake: LakeRows) -> None:
     table.candidates.mark_incomplete(
         place
         for place, waits_for in names.items()
-        if _differing_names(sides, of_source.get(place), of_lake.get(place)) <= waits_for
+        if _lacks_only(waits_for, sides, of_source.get(place), of_lake.get(place))
     )
 
 
-def _differing_names(sides: Sides, source: Row | None, lake: Row | None) -> set[str]:
-    """Return the names of the columns that differ; none if the source's row is gone by now."""
+def _lacks_only(
+    waits_for: Collection[str], sides: Sides, source: Row | None, lake: Row | None
+) -> bool:
+    """Return whether the rows differ only where the lake's has NULL for one of these columns.
+
+    True if the source's row is gone by now.
+    """
     if source is None:
-        return set()
+        return True
     if lake is None:
-        return {column.name for column in sides.source.columns}
-    found = differing_columns(source.texts, lake.texts, sides.source.columns)
-    return {column.name for column in found}
+        return False
+    columns = sides.source.columns
+    nulls = {c.name for c, text in zip(columns, lake.texts, strict=True) if text is None}
+    differing = (column.name for column in differing_columns(source.texts, lake.texts, columns))
+    return all(name in waits_for and name in nulls for name in differing)
 
 
 def examples(table: Open, source: SourceRows, lake: LakeRows) -> list[Example]:

@@ -59,6 +59,10 @@ VALUES = (
         ((_VIEWS, """column.name)}, '') >= {stored}\"""", """column.name)}, '') > {stored}\""""),),
     ),
     Mutation(
+        "the view gives a changed key the value of the tombstone there", VIEWS,
+        ((_VIEWS, "OR f.{CREATED_AT} > {stored}", "OR false"),),
+    ),
+    Mutation(
         "a table that rejoined keeps its old values", ("tests/unit/local/test_rewritten.py",),
         (("cdclake/local/streaming_start.py", "if place.missed_below is not None and",
           "if place.missed_below is None and"),),

@@ -47,13 +47,18 @@ VERIFY = (
     Mutation(
         "call every difference of an incomplete row incomplete",
         ("tests/unit/verify/test_view_rows.py",),
-        (("glue_jobs/verify/rounds.py", ") <= waits_for", ") is not None"),),
+        (("glue_jobs/verify/rounds.py", "name in waits_for and ", ""),),
+    ),
+    Mutation(
+        "call a wrong value of an incomplete row incomplete",
+        ("tests/unit/verify/test_view_rows.py",),
+        (("glue_jobs/verify/rounds.py", " and name in nulls", ""),),
     ),
     Mutation(
         "call a row that the engine has lost incomplete",
         ("tests/unit/verify/test_view_rows.py",),
-        (("glue_jobs/verify/rounds.py", "return {column.name for column in sides.source.columns}",
-          "return set()"),),
+        (("glue_jobs/verify/rounds.py", "if lake is None:\n        return False",
+          "if lake is None:\n        return True"),),
     ),
     Mutation(
         "count rows that lacked a value before they were applied",

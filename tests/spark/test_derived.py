@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.derived_table import DerivedTable
-from cdclake.errors import TableError
+from cdclake.errors import InputError, TableError
 from cdclake.jobs.derived import refresh as refreshing
+from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.table_jobs.table_job import TableJob
 from tests.spark.derived import DerivedLake
 from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
@@ -120,6 +121,18 @@ def test_changes_that_are_not_applied_are_in_the_result(spark: SparkSession) -> 
     lake.city.run(event, apply_now=False)
     assert lake.refresh() == 2
     assert {row[3] for row in lake.rows() if row[2] == 1} == {"Cusco"}
+
+
+def test_a_session_in_another_time_zone_is_refused(spark: SparkSession) -> None:
+    """Its views would show the times of changes that are not applied an hour or two late."""
+    lake = filled(DerivedLake(spark))
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        with pytest.raises(InputError, match="time zone UTC, but it is Europe/Berlin"):
+            open_source(lake.city.lake, lake.sources[1])
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert open_source(lake.city.lake, lake.sources[1]).table.name == lake.names["city"]
 
 
 def test_a_truncate_has_the_table_written_as_a_whole(spark: SparkSession) -> None:

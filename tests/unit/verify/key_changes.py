@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cdclake import naming
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.plan import Column
 from tests.unit.verify.cases import APPLIED_10, C10, SOFT, at, stored
@@ -31,6 +32,11 @@ TWO_VALUES = {
 GONE_1 = stored(20, 21, deleted=True, id=1)
 MOVED_1 = (GONE_1, stored(20, 21, value_positions={"big": ""}, id=2, v=2))
 THROUGH_20 = AppliedThrough(5, carried=("big",), newest=at(20, 21))
+# Another row had the new key, and was deleted.
+OTHER = event("c", 10, 12, id=2, v=9, big="OTHER")
+GONE_OTHER = stored(
+    15, 16, deleted=True, value_positions={"big": at(10, 12)}, id=2, v=9, big="OTHER"
+)
 
 # name -> (facts of the table, log, state, applied, live rows)
 KEY_CHANGES: dict[str, tuple[Any, ...]] = {
@@ -120,6 +126,23 @@ KEY_CHANGES: dict[str, tuple[Any, ...]] = {
     "a changed key under soft deletes": (
         SOFT, [C10, *moved(21, 1, 2), *moved(31, 2, 3)], [APPLIED_10], AppliedThrough(5),
         [(3, 3, "A")],
+    ),
+    "a changed key that a deleted row had, whose tombstone keeps its value": (
+        SOFT, [C10, OTHER, event("d", 15, 16, id=2), *moved(21, 1, 2)],
+        [APPLIED_10, GONE_OTHER], AppliedThrough(5), [(2, 2, "A")],
+    ),
+    "a changed key that a deleted row had, with all of its events in the tail": (
+        SOFT, [C10, {**OTHER, naming.INGESTED_AT: 9}, event("d", 15, 16, ingested=9, id=2),
+               *moved(21, 1, 2)],
+        [APPLIED_10], AppliedThrough(5), [(2, 2, "A")],
+    ),
+    "a changed key that a row had which a resync deleted": (
+        {}, [C10, OTHER, event("d", 15, 16, id=2, big="?"), *moved(21, 1, 2)],
+        [APPLIED_10, GONE_OTHER], AppliedThrough(5), [(2, 2, "A")],
+    ),
+    "a changed key that a deleted row had, applied since the stamp": (
+        SOFT, [C10, OTHER, event("d", 15, 16, id=2), *moved(21, 1, 2)],
+        [GONE_1, stored(20, 21, id=2, v=2, big="A")], AppliedThrough(5), [(2, 2, "A")],
     ),
     "a row below a truncate stays away although its key changed": (
         {}, [C10, *moved(21, 1, 2), event("t", 30, 31, ingested=9)], [APPLIED_10],

@@ -91,6 +91,28 @@ def test_a_row_that_lacks_a_value_is_incomplete(
 
 
 @dataclass(frozen=True)
+class InventiveEngine(LackingEngine):
+    """The engine, whose view shows a value where it should lack one."""
+
+    @contextmanager
+    def open(self, tables: Collection[Table]) -> Iterator[LakeRows]:
+        with self.reader.open(tables) as session:
+            yield EngineRows(
+                lambda statement: session.execute(statement).fetchall(),
+                lambda _: "SELECT 7 AS id, 'big' AS waits_for",
+            )
+
+
+@pytest.mark.parametrize(("value", "found"), [(None, (1, 0)), ("OTHER", (0, 1))])
+def test_a_wrong_value_is_not_incomplete(value: str | None, found: tuple[int, int]) -> None:
+    sent = {**BORN, naming.UNAVAILABLE: None}
+    whole: Any = SmallReader(PLAN, [*LOG, {**sent, "big": "B"}])
+    engine = InventiveEngine(SmallReader(PLAN, [*LOG, {**sent, "big": value}]))
+    [table] = compare_engines(whole, [TABLE], engine).tables
+    assert (table.incomplete, table.different) == found
+
+
+@dataclass(frozen=True)
 class ForgetfulEngine(LackingEngine):
     """The engine, which no longer has the row when the key has been decided."""
 
