@@ -3,17 +3,23 @@
 import hashlib
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import psycopg
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.control_objects import poll_name
-from cdclake.errors import TableError
+from cdclake.errors import InputError, TableError
+from cdclake.jobs.poll.polled_snapshot import PolledSnapshot
+from cdclake.jobs.poll.table_poll import TablePoll
 from cdclake.plan import Column
 from cdclake.postgres import bulk_read
+from cdclake.postgres.source import check_polled_tables
 from tests.local.source_database import running_server
 from tests.local.standby import running_standby
 from tests.spark.polled_table import COLUMNS, PolledTable
@@ -50,6 +56,79 @@ def test_a_poll_reads_what_has_changed_and_a_sweep_what_is_gone(spark, dsn):
     assert polled.rows() == polled.source_rows()
 
 
+def test_a_reload_during_a_sweep_deletes_no_row(spark, dsn):
+    """A snapshot from before the reload sees neither the old rows nor the new ones."""
+    polled = PolledTable(spark, dsn)
+    insert = f"INSERT INTO {polled.name} VALUES (1, 'a', 1, now()), (2, 'b', 2, now())"
+    # Where a default is shown, PostgreSQL 17 locks the table: the poll would wait at the catalog.
+    polled.run(f"ALTER TABLE {polled.name} ALTER at DROP DEFAULT", insert)
+    polled.poll()
+    with ThreadPoolExecutor() as pool, polled.transaction() as reload:
+        reload.execute(f"TRUNCATE {polled.name}")
+        reload.execute(insert)
+        poll = pool.submit(polled.poll)
+        await_lock(polled)
+        reload.commit()
+        assert poll.result() == 2
+    assert [op for _, op, _ in polled.events()] == ["r"] * 4
+    assert polled.rows() == polled.source_rows()
+
+
+def await_lock(polled: PolledTable) -> None:
+    """Wait until a session waits for a lock on the table."""
+    waits = f"SELECT FROM pg_locks WHERE NOT granted AND relation = '{polled.name}'::regclass"
+    with psycopg.connect(polled.dsn, autocommit=True) as connection:
+        deadline = time.monotonic() + 30
+        while connection.execute(waits).fetchone() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_poll_gives_way_to_a_truncate_that_waits_for_it(spark, dsn, monkeypatch):
+    """The tasks wait behind the TRUNCATE, which waits for the lock that is kept for them."""
+    polled = PolledTable(spark, dsn)
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
+    polled.poll()
+    rows = PolledSnapshot.rows
+    with ThreadPoolExecutor() as pool:
+        truncates = []
+
+        def overtaken(*read):
+            truncates.append(pool.submit(polled.run, f"TRUNCATE {polled.name}"))
+            await_lock(polled)
+            return rows(*read)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(PolledSnapshot, "rows", overtaken)
+            with pytest.raises(PythonException, match="rewrites or empties a table waits"):
+                polled.poll()
+        truncates[0].result()
+    assert polled.events() == [(1, "r", "a")]
+    assert polled.poll() == 1
+    assert polled.rows() == []
+
+
+def test_a_poll_that_loses_its_lock_stores_nothing(spark, dsn, monkeypatch):
+    polled = PolledTable(spark, dsn)
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
+    changes = TablePoll._changes
+
+    def unlocked(*read):
+        polled.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE pid <> pg_backend_pid()"
+            f" AND relation = '{polled.name}'::regclass"
+        )
+        return changes(*read)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TablePoll, "_changes", unlocked)
+        with pytest.raises(InputError, match="terminating connection"):
+            polled.poll()
+    assert polled.events() == []
+    assert polled.poll() == 1
+
+
 @pytest.mark.slow
 def test_without_sweeps_a_deleted_row_stays_and_only_changed_rows_are_read(spark, dsn):
     polled = PolledTable(spark, dsn, {"deletes": "none"})
@@ -74,6 +153,72 @@ def test_a_transaction_that_was_open_over_two_polls_is_read_when_it_has_committe
         assert polled.poll() == 1
     assert polled.poll() == 1
     assert polled.rows() == polled.source_rows()
+
+
+@pytest.mark.parametrize("is_shown_again", [False, True])
+def test_a_session_that_hides_its_transaction_holds_the_bound(spark, dsn, is_shown_again):
+    polled = PolledTable(spark, dsn, {"deletes": "none"})
+    polled.poll()
+    before = polled.progress().bound
+    with polled.transaction() as late:
+        late.execute("SET LOCAL track_activities = off")
+        late.execute(f"INSERT INTO {polled.name} VALUES (1, 'late', 1, now() - interval '1 hour')")
+        if is_shown_again:
+            late.execute("SET LOCAL track_activities = on")
+        assert polled.poll() == 0
+        assert polled.progress().bound == before
+    polled.poll()
+    assert polled.progress().bound > before
+
+
+@pytest.fixture(scope="module")
+def remote(dsn) -> str:
+    """Another database of the server, whose tables `dsn` reads as foreign tables."""
+    parts = psycopg.conninfo.conninfo_to_dict(dsn)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for statement in (
+            "CREATE DATABASE remote",
+            "CREATE EXTENSION postgres_fdw",
+            "CREATE SERVER remote FOREIGN DATA WRAPPER postgres_fdw OPTIONS"
+            f" (host '{parts['host']}', port '{parts['port']}', dbname 'remote')",
+            "CREATE USER MAPPING FOR CURRENT_USER SERVER remote OPTIONS"
+            f" (user '{parts['user']}', password '{parts['password']}')",
+        ):
+            connection.execute(statement)
+    return psycopg.conninfo.make_conninfo(dsn, dbname="remote")
+
+
+@pytest.mark.parametrize("kind", ["table", "view", "query", "partition"])
+def test_polls_of_foreign_tables_need_an_overlap(spark, dsn, remote, kind):
+    far = PolledTable(spark, remote)
+    settings: dict[str, Any] = {"sweep_every": "rate(1 day)"}
+    if kind == "query":
+        settings |= {"query": f"SELECT * FROM public.{far.name}",
+                     "reads": (("public", far.name),)}  # fmt: skip
+    polled = PolledTable(spark, dsn, settings, create=False)
+    columns = "(id bigint, v text, amount numeric(6,2), at timestamptz)"
+    foreign = f"SERVER remote OPTIONS (table_name '{far.name}')"
+    name = {"table": polled.name, "query": far.name}.get(kind, f"far_{polled.name}")
+    parted = f"PARTITION OF {polled.name} DEFAULT" if kind == "partition" else columns
+    if kind == "partition":
+        polled.run(f"CREATE TABLE {polled.name} {columns} PARTITION BY LIST (id)")
+    polled.run(f"CREATE FOREIGN TABLE {name} {parted} {foreign}")
+    if kind == "view":
+        polled.run(f"CREATE VIEW {polled.name} AS SELECT * FROM {name}")
+    with pytest.raises(TableError, match=f"reads the foreign table public.{name}") as refused:
+        polled.poll()
+    assert "overlap_minutes" in str(refused.value)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        with pytest.raises(InputError, match="foreign table"):
+            check_polled_tables(connection, polled.plan)
+        overlapping = replace(polled.table.poll, overlap_minutes=15)
+        polled.plan = replace(polled.plan, polled=(replace(polled.table, polling=overlapping),))
+        check_polled_tables(connection, polled.plan)
+    if kind == "table":
+        polled.poll()
+        far.run(f"INSERT INTO {far.name} VALUES (1, 'late', 1, now() - interval '5 minutes')")
+        assert polled.poll() == 1
+        assert polled.rows() == far.source_rows()
 
 
 @pytest.mark.slow
