@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _TESTS = "tests/spark/test_polls.py"
+_UNSEEN_TESTS = "tests/spark/test_unseen_transactions.py"
 _QUERIES = "cdclake/postgres/poll_queries.py"
 _POLL = "glue_jobs/poll/table_poll.py"
 _ROWS = "glue_jobs/poll/changed_rows.py"
@@ -25,13 +26,13 @@ POLLS = (
     ),
     Mutation(
         "a session that hides its transactions has none",
-        (_TESTS, "-k", "hides"),
+        (_UNSEEN_TESTS, "-k", "hides"),
         ((_QUERIES, "WHEN NOT coalesce(bool_or({_HIDDEN}), false) THEN", "WHEN true THEN"),
          (_QUERIES, "interval '10 seconds'", "interval '0 seconds'"),),
     ),
     Mutation(
         "late rows of a foreign table are missed",
-        (_TESTS, "-k", "foreign"),
+        (_UNSEEN_TESTS, "-k", "foreign"),
         (("cdclake/postgres/source.py", "for schema, name in found]", "for schema, name in []]"),),
     ),
     Mutation(
