@@ -34,6 +34,11 @@ class Polling:
             return f"cron-{hashlib.sha256(self.every.encode()).hexdigest()[:8]}"
         return re.sub(r"[^a-z0-9]+", "-", self.every).strip("-")
 
+    @property
+    def reads_changes(self) -> bool:
+        """Return whether some polls read changed rows only; otherwise each one sweeps."""
+        return self.deletes == "none" or bool(self.sweep_every)
+
     @staticmethod
     def from_raw(raw: Mapping[str, Any]) -> Polling:
         """Parse an entry of the plan's JSON."""

@@ -57,8 +57,8 @@ class PollEntry(Section):
         ge=1,
         le=1440,
         description="Minutes to read again at each poll: for a read replica, where the primary's"
-        " transactions cannot be seen (default there: 15). Default on a primary: as long as the"
-        " oldest transaction ran.",
+        " transactions cannot be seen (default there: 15), and for foreign tables. Default on a"
+        " primary: as long as the oldest transaction ran.",
     )
     query: Annotated[str, AfterValidator(_check_query)] | None = Field(
         default=None,

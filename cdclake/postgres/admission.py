@@ -56,6 +56,17 @@ def check_polled(
     return check_columns(declared, actual)
 
 
+def refuse_foreign(declared: Table, foreign: str) -> Refusal:
+    """Refuse polls of changed rows, which could miss those of a foreign server's transactions."""
+    return Refusal(
+        declared.source,
+        f"it reads the foreign table {foreign}, and when that server's transactions began cannot"
+        " be seen here",
+        "write `overlap_minutes:` under `poll:` with the longest that a transaction may last"
+        " there; or let each poll sweep (`deletes: sweep` without `sweep_every`)",
+    )
+
+
 def missing(declared: Table, known: Collection[TableId]) -> Refusal:
     """Refuse a table that the source lacks, and suggest similar names."""
     spelled = {f"{schema}.{table}": (schema, table) for schema, table in known}

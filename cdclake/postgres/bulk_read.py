@@ -13,6 +13,7 @@ from cdclake.postgres.server import HAS_FAILOVER_SLOTS
 PLACE = "cdc__place"  # the row's ctid; used in conditions, never fetched
 _BLOCKS_PER_CHUNK = 8192  # 64 MB: a task of seconds
 _MAX_CHUNKS = 4000
+LIMIT_WAITS = "SET lock_timeout = '10s'"
 
 
 def create_slot(slot: str, version: int) -> str:
@@ -48,10 +49,15 @@ def lock_against_rewrites(table: Table) -> str:
 
 
 def import_snapshot(snapshot: str) -> list[str]:
-    """Return the first statements of a reading session: it then sees the exported snapshot."""
+    """Return the first statements of a reading session: it then sees the exported snapshot.
+
+    A rewrite that waits for the lock of `lock_against_rewrites` makes readers wait behind it. As
+    the lock is kept for the readers, they would wait forever without a limit.
+    """
     return [
         "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
         f"SET TRANSACTION SNAPSHOT {literal(snapshot)}",
+        LIMIT_WAITS,
         *SESSION,
     ]
 

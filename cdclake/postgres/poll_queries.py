@@ -18,12 +18,20 @@ _MICROS = "(extract(epoch FROM {}) * 1000000)::bigint"
 
 SESSION = "SELECT pg_is_in_recovery(), pg_has_role('pg_read_all_stats', 'USAGE')"
 
-# Prepared transactions have no session, and nothing says when they began. A session that prepares
-# its transaction between the two queries is in the first one.
+# A session with `track_activities = off` has no `xact_start`, nor has one that turned it on again
+# within a transaction. PostgreSQL sets `xact_start` before these ids, and clears it after them.
+_HIDDEN = (
+    "xact_start IS NULL AND (state = 'disabled' OR state LIKE 'idle in transaction%'"
+    " OR backend_xid IS NOT NULL OR backend_xmin IS NOT NULL)"
+)
+
+# NULL if a session may hide a transaction. Prepared transactions have no session, and nothing says
+# when they began. A session that prepares its transaction between the two queries is in the first
+# one.
 TRANSACTIONS = (
-    "SELECT "
+    f"SELECT CASE WHEN NOT coalesce(bool_or({_HIDDEN}), false) THEN "
     + _MICROS.format(f"least(clock_timestamp(), min(xact_start)) - {_SHOWN_AFTER}")
-    + " FROM pg_stat_activity WHERE datname = current_database()"
+    + " END FROM pg_stat_activity WHERE datname = current_database()"
 )
 PREPARED = "SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()"
 
@@ -51,6 +59,14 @@ def relation(table: Table) -> str:
     if table.is_query:
         return f"({table.poll.query}\n) AS polled"
     return qualified(table.schema, table.table)
+
+
+def lock_against_rewrites(table: Table) -> str:
+    """Return a query that reads nothing, but locks what it reads until its transaction ends.
+
+    PostgreSQL also locks the relations of a view or query. No writer is blocked.
+    """
+    return f"SELECT FROM {relation(table)} LIMIT 0"
 
 
 def rows(table: Table) -> str:

@@ -36,6 +36,25 @@ SELECT DISTINCT tableoid::bigint FROM {table}
 WHERE ctid < '(1,0)' AND tableoid = ANY(%s::bigint[]::oid[]) AND xmin::text = ANY(%s)
 """
 
+# Foreign tables that the named relations read: by views, as partitions or as inheriting tables.
+FOREIGN_TABLES = """
+WITH RECURSIVE source (oid) AS (
+  SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  JOIN unnest(%s::text[], %s::text[]) AS named (schema, name)
+    ON named.schema = n.nspname AND named.name = c.relname
+  UNION
+  SELECT used.oid FROM source s CROSS JOIN LATERAL (
+    SELECT d.refobjid FROM pg_rewrite r
+    JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+    WHERE r.ev_class = s.oid AND r.ev_type = '1' AND d.refclassid = 'pg_class'::regclass
+    UNION ALL SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = s.oid
+  ) AS used (oid)
+)
+SELECT n.nspname::text, c.relname::text
+FROM source s JOIN pg_class c ON c.oid = s.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'f' ORDER BY n.nspname, c.relname
+"""
+
 # A domain has its own type modifier, which replaces that of the column: each step uses it.
 COLUMNS = """
 WITH RECURSIVE step AS (

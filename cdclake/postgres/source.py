@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from cdclake.errors import InputError
 from cdclake.plan import Plan, Table
 from cdclake.postgres import queries, teardown
-from cdclake.postgres.admission import check_polled, check_table
+from cdclake.postgres.admission import check_polled, check_table, refuse_foreign
 from cdclake.postgres.catalog import SourceTable, TableId, assemble
 from cdclake.postgres.identity import alterations
 from cdclake.postgres.key_identity import is_unenforced
@@ -223,7 +223,7 @@ def _check_tables(
     embedded: bool,
 ) -> list[Refusal]:
     known = read_names(connection)
-    refusals = _check_polled(plan, actual, known)
+    refusals = _check_polled(connection, plan, actual, known)
     for table in plan.tables:
         found = actual.get((table.schema, table.table))
         broken = check_table(
@@ -245,18 +245,32 @@ def check_polled_tables(connection: Session, plan: Plan) -> None:
     """Raise an error with every reason why the plan's polled tables cannot be read as declared."""
     named = {(table.schema, table.table) for table in _polled_by_name(plan)}
     actual = {table.id: table for table in read_catalog(connection, tables=named)}
-    if refusals := _check_polled(plan, actual, read_names(connection)):
+    if refusals := _check_polled(connection, plan, actual, read_names(connection)):
         raise refused(refusals)
 
 
 def _check_polled(
-    plan: Plan, actual: Mapping[TableId, SourceTable], known: Collection[TableId]
+    connection: Session,
+    plan: Plan,
+    actual: Mapping[TableId, SourceTable],
+    known: Collection[TableId],
 ) -> list[Refusal]:
-    return [
+    refusals = [
         refusal
         for table in _polled_by_name(plan)
         for refusal in check_polled(table, actual.get((table.schema, table.table)), known)
     ]
+    return refusals + [each for table in plan.polled for each in check_foreign(connection, table)]
+
+
+def check_foreign(connection: Session, table: Table) -> list[Refusal]:
+    """Return a refusal for each foreign table whose late rows the polls of a table would miss."""
+    if table.poll.overlap_minutes is not None or not table.poll.reads_changes:
+        return []
+    read = table.poll.reads if table.is_query else ((table.schema, table.table),)
+    names = ([schema for schema, _ in read], [name for _, name in read])
+    found = connection.execute(queries.FOREIGN_TABLES, names).fetchall()
+    return [refuse_foreign(table, f"{schema}.{name}") for schema, name in found]
 
 
 def _polled_by_name(plan: Plan) -> list[Table]:

@@ -36,6 +36,7 @@ from cdclake.jobs.stream.append import (
     commit_files,
     epoch_sweep,
     fenced,
+    next_stamp,
     sweep_row,
 )
 from cdclake.jobs.stream.changelog_columns import REFUSAL
@@ -87,7 +88,7 @@ class TableLoad:
         stamped = changelog.stamped()
         before = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
         ingested_at = moment_after(before)
-        stamp = ChangesStamp(offsets=before.offsets, ingested_through=ingested_at, epoch=self.epoch)
+        stamp = next_stamp(before, [], epoch=self.epoch, ingested_at=ingested_at)
         is_first = stamped.snapshot_id is None
         state = DeltaHandle(self.lake, self.table.name)
         targets = LoadTargets(

@@ -27,7 +27,7 @@ from cdclake.postgres.admission import check_polled
 from cdclake.postgres.bulk_read import value_name
 from cdclake.postgres.event_values import is_json
 from cdclake.postgres.prepare import KINDS_OF_TABLES
-from cdclake.postgres.source import read_catalog
+from cdclake.postgres.source import check_foreign, read_catalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class PolledSnapshot:
     zone: str  # of times without one
     bound: int | None  # no transaction that it lacks began before; None: not known
     has_blocks: bool  # the rows are those of a table, which can be read in chunks
-    connection: Connection
+    locks: Connection  # keeps what is read from being rewritten
 
     def rows(self, table: Table, since: int | None) -> DataFrame:
         """Read the rows written since a time in microseconds, or all rows if it is None.
@@ -62,8 +62,12 @@ class PolledSnapshot:
             return self._read(table, changed, ["true"])
         if not self.has_blocks:
             return self._read(table, poll_queries.rows(table), ["true"])
-        [blocks] = _row(self.connection, bulk_read.blocks(table))
+        [blocks] = _row(self.locks, bulk_read.blocks(table))
         return self._read(table, bulk_read.rows(table), bulk_read.chunks(int(blocks)))
+
+    def check(self) -> None:
+        """Raise InputError if tables may have been rewritten since the snapshot was taken."""
+        self.locks.execute("SELECT 1")
 
     def _read(self, table: Table, query: str, conditions: Sequence[str]) -> DataFrame:
         types = [column.column_type for column in table.columns]
@@ -90,7 +94,8 @@ def polled_snapshot(
     Raises TableError if the source has other columns or types than the declared ones, or if the
     login may not see what other sessions do, on which a poll depends.
     """
-    with connect(login.dsn) as connection:
+    with connect(login.dsn) as connection, _locked(login.dsn, table) as locks:
+        connection.execute(bulk_read.LIMIT_WAITS)
         has_blocks = _is_table(connection, table)
         bound = _bound(connection, table)
         zone = str(_row(connection, "SELECT current_setting('TimeZone')")[0])
@@ -101,8 +106,22 @@ def polled_snapshot(
             lsn = int(_row(connection, poll_queries.LSN)[0])
             yield PolledSnapshot(
                 spark=spark, login=login, name=name, lsn=lsn, read_at=read_at,
-                zone=zone, bound=bound, has_blocks=has_blocks, connection=connection,
+                zone=zone, bound=bound, has_blocks=has_blocks, locks=locks,
             )  # fmt: skip
+
+
+@contextmanager
+def _locked(dsn: str, table: Table) -> Iterator[Connection]:
+    """Keep what the table reads from being rewritten or emptied, inside the block.
+
+    A snapshot from before such a statement sees no row after it. The session is not the one with
+    the snapshot, which would be taken before the lock.
+    """
+    with connect(dsn) as locks:
+        _is_table(locks, table)  # refuses a missing table with its remedy
+        with locks.transaction():
+            _execute(locks, poll_queries.lock_against_rewrites(table))
+            yield locks
 
 
 def _is_table(connection: Connection, table: Table) -> bool:
@@ -110,18 +129,19 @@ def _is_table(connection: Connection, table: Table) -> bool:
 
     The types of a query are not known.
     """
-    if table.is_query:
-        return False
     name = (table.schema, table.table)
-    actual = {found.id: found for found in read_catalog(connection, tables={name})}
-    refusals = check_polled(table, actual.get(name), ())
+    refusals, kind = check_foreign(connection, table), ""
+    if not table.is_query:
+        actual = {found.id: found for found in read_catalog(connection, tables={name})}.get(name)
+        refusals += check_polled(table, actual, ())
+        kind = "" if actual is None else actual.kind
     if refusals:
         raise TableError(
             table.name,
             "; ".join(map(str, refusals)),
             "; ".join(refusal.remedy for refusal in refusals),
         )
-    return actual[name].kind in KINDS_OF_TABLES
+    return kind != "" and kind in KINDS_OF_TABLES
 
 
 def _bound(connection: Connection, table: Table) -> int | None:
@@ -144,21 +164,25 @@ def _bound(connection: Connection, table: Table) -> int | None:
             f'run in the source `GRANT pg_read_all_stats TO "{user}";`, or write'
             " `overlap_minutes:` under `poll:` with the longest that a transaction may last",
         )
-    oldest = int(_row(connection, poll_queries.TRANSACTIONS)[0])
-    prepared = int(_row(connection, poll_queries.PREPARED)[0])
-    return None if prepared else oldest
+    [oldest] = _row(connection, poll_queries.TRANSACTIONS)
+    [prepared] = _row(connection, poll_queries.PREPARED)
+    return None if prepared or oldest is None else int(oldest)
 
 
 def _row(connection: Connection, query: str) -> tuple[Any, ...]:
+    found = _execute(connection, query).fetchone()
+    assert found is not None  # each of these queries returns one row
+    return found
+
+
+def _execute(connection: Connection, query: str) -> psycopg.Cursor[tuple[Any, ...]]:
     try:
-        found = connection.execute(query.encode()).fetchone()
+        return connection.execute(query.encode())
     except psycopg.Error as error:
         raise InputError(
             f"the source refused a poll: {error.diag.message_primary or error}",
             "grant what is missing, or see the job's log",
         ) from None
-    assert found is not None  # each of these queries returns one row
-    return found
 
 
 def _authorities(dsn: str) -> str:

@@ -9,9 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 from psycopg.conninfo import make_conninfo
 
+from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import connect
 from cdclake.postgres.bulk_read import import_snapshot, value_name
 from cdclake.postgres.mask_values import SALT_SETTING
@@ -39,7 +41,10 @@ class RowReader:
     def _rows(self, condition: str) -> Iterator[pa.RecordBatch]:
         names = [value_name(index) for index, _ in enumerate(self.types)]
         query = f"SELECT {', '.join(names)} FROM ({self.query}) AS source_rows WHERE {condition}"
-        with self._dsn() as dsn, connect(dsn) as connection, connection.transaction():
+        with (
+            _waits_reported(), self._dsn() as dsn, connect(dsn) as connection,
+            connection.transaction(),
+        ):  # fmt: skip
             connection.execute("; ".join(import_snapshot(self.snapshot)).encode())
             connection.execute("SELECT set_config(%s, %s, true)", (SALT_SETTING, self.salt))
             with connection.cursor("cdclake_poll") as cursor:
@@ -61,3 +66,14 @@ class RowReader:
             file = Path(folder) / "authorities.pem"
             file.write_text(self.authorities)
             yield make_conninfo(self.dsn, sslrootcert=str(file))
+
+
+@contextmanager
+def _waits_reported() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.errors.LockNotAvailable:
+        raise InputError(
+            "a statement that rewrites or empties a table waits for the poll, which waits for it",
+            "poll again when the statement has ended",
+        ) from None

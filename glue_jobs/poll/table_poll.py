@@ -188,6 +188,7 @@ class TablePoll:
             with persisted(self._changes(events, place, since)) as changes:
                 appended = changes.count()
                 if appended:
+                    snapshot.check()
                     self._commit(changes, stamped, before, place.epoch)
         return appended, refused
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _TESTS = "tests/spark/test_polls.py"
+_UNSEEN_TESTS = "tests/spark/test_unseen_transactions.py"
 _QUERIES = "cdclake/postgres/poll_queries.py"
 _POLL = "glue_jobs/poll/table_poll.py"
 _ROWS = "glue_jobs/poll/changed_rows.py"
@@ -20,8 +21,30 @@ POLLS = (
     Mutation(
         "a prepared transaction is forgotten",
         (_TESTS, "-k", "prepared"),
-        ((_SNAPSHOT, "return None if prepared else oldest", "return oldest"),
+        ((_SNAPSHOT, "None if prepared or oldest is None else", "None if oldest is None else"),
          (_QUERIES, "interval '10 seconds'", "interval '0 seconds'"),),
+    ),
+    Mutation(
+        "a session that hides its transactions has none",
+        (_UNSEEN_TESTS, "-k", "hides"),
+        ((_QUERIES, "WHEN NOT coalesce(bool_or({_HIDDEN}), false) THEN", "WHEN true THEN"),
+         (_QUERIES, "interval '10 seconds'", "interval '0 seconds'"),),
+    ),
+    Mutation(
+        "late rows of a foreign table are missed",
+        (_UNSEEN_TESTS, "-k", "foreign"),
+        (("cdclake/postgres/source.py", "for schema, name in found]", "for schema, name in []]"),),
+    ),
+    Mutation(
+        "a table may be emptied between a poll's snapshot and its read",
+        (_TESTS, "-k", "reload_during"),
+        ((_SNAPSHOT, "_execute(locks, poll_queries.lock_against_rewrites(table))",
+          '_execute(locks, "SELECT 1")'),),
+    ),
+    Mutation(
+        "a poll whose lock is gone stores what it read",
+        (_TESTS, "-k", "loses_its_lock"),
+        ((_POLL, "snapshot.check()", "pass"),),
     ),
     Mutation(
         "rows that are read again are appended again",

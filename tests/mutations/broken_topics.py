@@ -41,6 +41,13 @@ TOPICS = (
           "return self.offsets"),),
     ),
     Mutation(
+        "the stamp of a load forgets the topic of its offsets",
+        ("tests/spark/test_bulk_load.py", "-k", "new_topic"),
+        (("glue_jobs/bulk_load/table_load.py",
+          "next_stamp(before, [], epoch=self.epoch, ingested_at=ingested_at)",
+          "ChangesStamp(offsets=before.offsets, ingested_through=ingested_at, epoch=self.epoch)"),),
+    ),
+    Mutation(
         "the stamp keeps what the new topic does not reach", (*_LOST_TESTS, "-k", "created_again"),
         (("glue_jobs/stream/batch.py", ".accept_topic(topic)", ""),
          (_TABLE_STREAM, "taken=changelog.stamp.offsets_in(self.place.topic_id)",

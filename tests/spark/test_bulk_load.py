@@ -17,6 +17,7 @@ from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.bulk_load.bulk_load import BulkLoad
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.event_decoder import EventDecoder
@@ -187,6 +188,19 @@ def test_a_load_under_the_next_epoch_takes_away_what_is_gone(engine, source):
     assert engine.state().keys() == set(range(4991, 5001))
     rebuild_state(engine.lake, engine.table)
     assert engine.state().keys() == set(range(4991, 5001))
+
+
+def test_changes_in_a_new_topic_apply_after_a_load_of_a_lost_one(engine, source):
+    """The stamp of the load keeps the old topic's id, so that its offsets are not the new one's."""
+    engine.place.topic_id = "old"
+    engine.run(*(engine.event("u", None, 10, id=id, v="lost", big="b") for id in range(3)))
+    with source.snapshot([engine.table]) as snapshot:
+        source.load(engine.plan, snapshot, epoch=2)
+    engine.stream().accept_topic(TopicState(id="new", first={0: 0}, end={0: 1000}))
+    engine.place.topic_id = "new"
+    late = engine.event("u", None, snapshot.lsn + 10, id=1, v="late", big=..., epoch=2)
+    engine.run(late, epoch=2, offset=0)
+    assert engine.state()[1] == ("late", "b" * 500)
 
 
 def test_what_the_lake_cannot_hold_is_quarantined_whole(spark, source):

@@ -3,16 +3,20 @@
 import hashlib
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import psycopg
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.control_objects import poll_name
-from cdclake.errors import TableError
+from cdclake.errors import InputError, TableError
 from cdclake.hudi_copy import HudiCopy
+from cdclake.jobs.poll.polled_snapshot import PolledSnapshot
+from cdclake.jobs.poll.table_poll import TablePoll
 from cdclake.jobs.publish.copied_rows import StateSnapshot
 from cdclake.jobs.publish.copy_stamp import CopyStamp, stamp_of
 from cdclake.plan import Column
@@ -82,6 +86,79 @@ def stamped(polled: PolledTable) -> tuple[CopyStamp, StateSnapshot]:
         name="copy", table=polled.name, type="cow", partition_by=None, schedule="rate(1 hour)"
     )
     return stamp_of(copy, polled.table, opened.applied, erasure=""), opened
+
+
+def test_a_reload_during_a_sweep_deletes_no_row(spark, dsn):
+    """A snapshot from before the reload sees neither the old rows nor the new ones."""
+    polled = PolledTable(spark, dsn)
+    insert = f"INSERT INTO {polled.name} VALUES (1, 'a', 1, now()), (2, 'b', 2, now())"
+    # Where a default is shown, PostgreSQL 17 locks the table: the poll would wait at the catalog.
+    polled.run(f"ALTER TABLE {polled.name} ALTER at DROP DEFAULT", insert)
+    polled.poll()
+    with ThreadPoolExecutor() as pool, polled.transaction() as reload:
+        reload.execute(f"TRUNCATE {polled.name}")
+        reload.execute(insert)
+        poll = pool.submit(polled.poll)
+        await_lock(polled)
+        reload.commit()
+        assert poll.result() == 2
+    assert [op for _, op, _ in polled.events()] == ["r"] * 4
+    assert polled.rows() == polled.source_rows()
+
+
+def await_lock(polled: PolledTable) -> None:
+    """Wait until a session waits for a lock on the table."""
+    waits = f"SELECT FROM pg_locks WHERE NOT granted AND relation = '{polled.name}'::regclass"
+    with psycopg.connect(polled.dsn, autocommit=True) as connection:
+        deadline = time.monotonic() + 30
+        while connection.execute(waits).fetchone() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_poll_gives_way_to_a_truncate_that_waits_for_it(spark, dsn, monkeypatch):
+    """The tasks wait behind the TRUNCATE, which waits for the lock that is kept for them."""
+    polled = PolledTable(spark, dsn)
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
+    polled.poll()
+    rows = PolledSnapshot.rows
+    with ThreadPoolExecutor() as pool:
+        truncates = []
+
+        def overtaken(*read):
+            truncates.append(pool.submit(polled.run, f"TRUNCATE {polled.name}"))
+            await_lock(polled)
+            return rows(*read)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(PolledSnapshot, "rows", overtaken)
+            with pytest.raises(PythonException, match="rewrites or empties a table waits"):
+                polled.poll()
+        truncates[0].result()
+    assert polled.events() == [(1, "r", "a")]
+    assert polled.poll() == 1
+    assert polled.rows() == []
+
+
+def test_a_poll_that_loses_its_lock_stores_nothing(spark, dsn, monkeypatch):
+    polled = PolledTable(spark, dsn)
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
+    changes = TablePoll._changes
+
+    def unlocked(*read):
+        polled.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE pid <> pg_backend_pid()"
+            f" AND relation = '{polled.name}'::regclass"
+        )
+        return changes(*read)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TablePoll, "_changes", unlocked)
+        with pytest.raises(InputError, match="terminating connection"):
+            polled.poll()
+    assert polled.events() == []
+    assert polled.poll() == 1
 
 
 @pytest.mark.slow
