@@ -122,5 +122,5 @@ def _kept_dsn(home: Any, dsn: str | None) -> str | None:
     state = LakeState.load(home)
     if dsn is None and state.external:
         return secured(str(home.secret("source_dsn")))
-    refuse_another_source(state, dsn)
+    refuse_another_source(home, state, dsn)
     return None if dsn is None else secured(dsn)

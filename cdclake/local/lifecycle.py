@@ -20,7 +20,8 @@ from cdclake.local.lake.declared_columns import declare_new_columns
 from cdclake.local.lake.declared_connectors import ConnectorState, apply_connectors, shown
 from cdclake.local.lake.embedded_database import create_database, existing_database
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
-from cdclake.local.lake.source import check_source
+from cdclake.local.lake.source import check_owner_in, check_source, identity_of
+from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.lake.widened_columns import follow_source
@@ -72,10 +73,13 @@ def up(
     change = compare(streamed if streamed and streamed.tables else None, plan)
     declare_plugins(home, plan.connectors)
     # The tables of a streaming lake are checked later, when what is dead has been healed.
+    if dsn is not None and before.epoch:
+        check_owner_in(dsn, plan, owner_of(home, before))
     endpoints = _bring_up(home, dsn, None if before.epoch else plan, plugin_profile(plan.registry))
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
         masks=masks, database=existing_database(endpoints, plan, before),
+        source_id="" if dsn is None else identity_of(dsn),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):
         plan = replace(load_plan(Path(pipeline_file)), connectors=plan.connectors)
@@ -146,7 +150,7 @@ def _bring_up(
 ) -> Endpoints:
     """Start the servers, after the source has answered and can stream the plan `checked`."""
     if dsn is not None:
-        check_source(dsn, checked)
+        check_source(dsn, checked, owner_of(home, LakeState.load(home)))
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None, converter=converter)
     write_client_files(home, endpoints)
     if dsn is not None:

@@ -14,7 +14,8 @@ from cdclake.local.components.connect_plugins import forget_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
-from cdclake.local.lake.source import check_source, remove_from_source
+from cdclake.local.lake.source import check_owner_in, remove_from_source
+from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
@@ -55,7 +56,7 @@ def purged_parts(home: Home, *, keep_slot: bool = False) -> list[dict[str, Any]]
 def _is_in_a_source(home: Home, state: LakeState) -> bool:
     """Return True if the lake has a slot and other objects in a database of the user's."""
     streams = bool(state.plan and Plan.from_json(state.plan).tables)
-    return streams and state.external and "source_dsn" in home.secret_names()
+    return streams and state.in_source and "source_dsn" in home.secret_names()
 
 
 def _size_of(folder: Path) -> int:
@@ -75,7 +76,11 @@ def down(home: Home, *, purge: bool, keep_slot: bool = False) -> dict[str, Any]:
     """
     state = LakeState.load(home)
     is_foreign = _is_in_a_source(home, state)
-    dropped = _leave_source(home, state) if is_foreign and not keep_slot else []
+    dropped: list[str] = []
+    if is_foreign and not keep_slot:
+        dropped = _leave_source(home, state)
+        state = replace(state, left_source=True)
+        state.save(home)
     kept = [f"slot {Plan.from_json(state.plan).source_object}"] if is_foreign and keep_slot else []
     stopped = stack.shut_down(home)
     deleted = purged_parts(home) if purge else []
@@ -96,12 +101,16 @@ def _leave_source(home: Home, state: LakeState) -> list[str]:
 
     Return what was removed.
     """
-    lake = describe_lake(home, state)
-    check_source(lake.dsn, None, keeping="run `cdclake down --keep-slot` to leave the slot there")
+    lake, owner = describe_lake(home, state), owner_of(home, state)
+    try:
+        check_owner_in(lake.dsn, lake.plan, owner)
+    except InputError as error:
+        keeping = "or run `cdclake down --keep-slot` to leave the slot there"
+        raise InputError(error.message, f"{error.remedy}; {keeping}") from None
     if stack.is_up(home):
         stack.stop_component(home, STREAM)
         stack.stop_component(home, "connect")
-    return remove_from_source(lake.dsn, lake.plan)
+    return remove_from_source(lake.dsn, lake.plan, owner)
 
 
 def _purge(home: Home, state: LakeState) -> None:

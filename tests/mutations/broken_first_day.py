@@ -42,9 +42,9 @@ FIRST_DAY = (
     ),
     Mutation(
         "the source is not looked at before the start", _CLI,
-        (("cdclake/local/lake/source.py", "        with connect(dsn) as connection:\n"
-          "            if plan is not None:", "        if plan is not None:\n"
-          "            with connect(dsn) as connection:"),),
+        (("cdclake/local/lake/source.py", "    with connect(dsn) as connection:\n"
+          "        if plan is not None:", "    if plan is not None:\n"
+          "        with connect(dsn) as connection:"),),
     ),
     Mutation(
         "a login is never forgotten", _HOME,
