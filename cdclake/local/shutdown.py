@@ -105,8 +105,8 @@ def _leave_source(home: Home, state: LakeState) -> list[str]:
     try:
         check_owner_in(lake.dsn, lake.plan, owner)
     except InputError as error:
-        keeping = "or run `cdclake down --keep-slot` to leave the slot there"
-        raise InputError(error.message, f"{error.remedy}; {keeping}") from None
+        keeping = "run `cdclake down --keep-slot` to leave the slot there"
+        raise InputError(error.message, f"{keeping}; or {error.remedy}") from None
     if stack.is_up(home):
         stack.stop_component(home, STREAM)
         stack.stop_component(home, "connect")

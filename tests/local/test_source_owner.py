@@ -9,18 +9,19 @@ from typing import cast
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdclake.errors import InputError
 from cdclake.local import shutdown
 from cdclake.local.lake.lake import LakeState, LocalLake
+from cdclake.local.lake.refused_sources import refuse_another_source
 from cdclake.local.lake.source import identity_of, prepare_source
 from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.process import ports
 from cdclake.local.process.home import Home
 from cdclake.local.streaming_start import _drop_forgotten_slot
 from cdclake.plan import Plan
-from tests.local.source_database import PASSWORD, proposed, run
+from tests.local.source_database import PASSWORD, proposed, run, running_server
 
 pytestmark = pytest.mark.local
 
@@ -70,13 +71,12 @@ def a(database: str, tmp_path: Path, plan: Plan) -> Lake:
 def b(database: str, tmp_path: Path, plan: Plan) -> Iterator[Lake]:
     lake = Lake(tmp_path / "b", database, plan)
     yield lake
-    lake.save()  # its slot and role belong to the whole server
-    run(database, f"""COMMENT ON ROLE "{plan.source_object}" IS '{owner_of_b(lake)}'""")
+    if run(database, f"SELECT 1 FROM pg_roles WHERE rolname = '{plan.source_object}'"):
+        mark = owner_of(lake.home, lake.state).mark
+        run(database, f"""COMMENT ON ROLE "{plan.source_object}" IS '{mark}'""")
+    lake.home.remember("source_dsn", database)
+    lake.save()  # its slot and role belong to the whole server, which the next test uses
     shutdown.down(lake.home, purge=True)
-
-
-def owner_of_b(lake: Lake) -> str:
-    return owner_of(lake.home, lake.state).mark.replace("'", "''")
 
 
 def objects(lake: Lake) -> tuple[int, int, int]:
@@ -166,3 +166,43 @@ def owner_of_a_is_marked(lake: Lake) -> bool:
     query = "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = "
     [[comment]] = run(lake.dsn, f"{query}'{lake.plan.source_object}'")
     return bool(comment == owner_of(lake.home, lake.state).mark)
+
+
+@pytest.fixture(scope="module")
+def another_server() -> Iterator[str]:
+    with running_server() as server:
+        yield server
+
+
+def test_another_server_is_refused_until_the_lake_has_left(
+    a: Lake, another_server: str, database: str
+) -> None:
+    a.start()
+    name = conninfo_to_dict(database)["dbname"]
+    run(f"{another_server}/postgres", f"CREATE DATABASE {name}")
+    other = f"{another_server}/{name}"
+    for dsn in (other, make_conninfo(database, dbname="postgres")):
+        with pytest.raises(InputError, match="is another one") as refused:
+            refuse_another_source(a.home, a.state, dsn)
+        assert "cdclake down" in refused.value.remedy
+    shutdown.down(a.home, purge=False)
+    refuse_another_source(a.home, a.state, other)
+
+
+def test_the_same_server_by_another_name_or_login_is_not_another(a: Lake, database: str) -> None:
+    a.start()
+    run(database, "CREATE ROLE again SUPERUSER LOGIN PASSWORD 'again'")
+    for changes in ({}, {"user": "again", "password": "again"}):
+        refuse_another_source(a.home, a.state, make_conninfo(database, host="localhost", **changes))
+    refuse_another_source(a.home, a.state, make_conninfo(database, user="again", password="again"))
+    run(database, "DROP ROLE again")
+    shutdown.down(a.home, purge=True)
+
+
+def test_a_user_without_the_right_still_names_the_database(database: str) -> None:
+    run(database, "CREATE ROLE plain LOGIN PASSWORD 'plain'")
+    plain = make_conninfo(database, user="plain", password="plain")
+    assert identity_of(plain) == identity_of(database)
+    run(database, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+    assert identity_of(plain) == "/" + identity_of(database).partition("/")[2]
+    run(database, "DROP ROLE plain")

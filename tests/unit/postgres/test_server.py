@@ -19,7 +19,9 @@ OTHER = Owner("aws:1:eu-west-1:shop-cdc", "the stack shop-cdc")
 
 def test_a_healthy_server_is_taken() -> None:
     assert check_server(server(), "cdclake_shop", OWNER) == []
-    assert check_server(server(**OWN, slots=10), "cdclake_shop", OWNER) == []
+    assert (
+        check_server(server(**OWN, slots=10, role_comment=OWNER.mark), "cdclake_shop", OWNER) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,4 +91,9 @@ def test_a_bulk_load_needs_a_wal_sender_of_its_own() -> None:
     (refusal,) = check_server(server(senders=9), "cdclake_shop", OWNER, is_bulk=True)
     assert "all but one of 10 WAL senders are taken" in refusal.message
     assert check_server(server(senders=8), "cdclake_shop", OWNER, is_bulk=True) == []
-    assert check_server(server(**OWN, senders=9), "cdclake_shop", OWNER, is_bulk=True) == []
+    assert (
+        check_server(
+            server(**OWN, senders=9, role_comment=OWNER.mark), "cdclake_shop", OWNER, is_bulk=True
+        )
+        == []
+    )
