@@ -72,10 +72,7 @@ def up(
     masks = add_to_history(before.masks, streamed, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     declare_plugins(home, plan.connectors)
-    # The tables of a streaming lake are checked later, when what is dead has been healed.
-    if dsn is not None and before.epoch:
-        check_owner_in(dsn, plan, owner_of(home, before))
-    endpoints = _bring_up(home, dsn, None if before.epoch else plan, plugin_profile(plan.registry))
+    endpoints = _bring_up(home, dsn, plan, plugin_profile(plan.registry))
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
         masks=masks, database=existing_database(endpoints, plan, before),
@@ -146,16 +143,29 @@ def _told(answer: dict[str, Any], declared: Mapping[str, Mapping[str, str]]) -> 
 
 
 def _bring_up(
-    home: Home, dsn: str | None, checked: Plan | None, converter: str | None = None
+    home: Home, dsn: str | None, plan: Plan | None, converter: str | None = None
 ) -> Endpoints:
-    """Start the servers, after the source has answered and can stream the plan `checked`."""
+    """Start the servers, after the source has answered and can stream the plan."""
     if dsn is not None:
-        check_source(dsn, checked, owner_of(home, LakeState.load(home)))
+        _check_source(home, dsn, plan)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None, converter=converter)
     write_client_files(home, endpoints)
     if dsn is not None:
         home.remember("source_dsn", dsn)
     return endpoints
+
+
+def _check_source(home: Home, dsn: str, plan: Plan | None) -> None:
+    """Raise InputError if the source does not answer or cannot stream the plan.
+
+    The tables of a streaming lake are checked later, when what is dead has been healed.
+    """
+    state = LakeState.load(home)
+    owner = owner_of(home, state)
+    if plan is not None and state.epoch:
+        check_owner_in(dsn, plan, owner)
+    else:
+        check_source(dsn, plan, owner)
 
 
 def _check_relations(lake: LocalLake, change: PlanDiff) -> CheckedRelations:
