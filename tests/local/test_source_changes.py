@@ -69,7 +69,7 @@ def test_no_writer_waits_while_a_reader_delays_the_change(database: str, tmp_pat
         worker = threading.Thread(
             target=prepare_source,
             args=(database, plan),
-            kwargs={"embedded": True, "role_password": PASSWORD},
+            kwargs={"embedded": True, "owner": OWNER, "role_password": PASSWORD},
         )
         worker.start()
         with psycopg.connect(database, autocommit=True) as writer:

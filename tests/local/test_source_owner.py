@@ -17,6 +17,7 @@ from cdclake.local.lake.lake import LakeState, LocalLake
 from cdclake.local.lake.refused_sources import refuse_another_source
 from cdclake.local.lake.source import identity_of, prepare_source
 from cdclake.local.lake.source_owner import owner_of
+from cdclake.local.lake.stack import Endpoints
 from cdclake.local.process import ports
 from cdclake.local.process.home import Home
 from cdclake.local.streaming_start import _drop_forgotten_slot
@@ -51,9 +52,9 @@ class Lake:
         self.home.remember("source_dsn", self.dsn)
         self.save(left_source=False)
 
-    def save(self, **changes: bool | str) -> None:
+    def save(self, left_source: bool = False) -> None:
         state = LakeState(plan=self.plan.to_json(), external=True, epoch=1)
-        replace(state, source_id=identity_of(self.dsn), **changes).save(self.home)
+        replace(state, source_id=identity_of(self.dsn), left_source=left_source).save(self.home)
 
 
 @pytest.fixture
@@ -127,7 +128,9 @@ def test_leaving_refuses_the_objects_of_another_lake_and_names_it(a: Lake, b: La
 def test_an_unread_slot_of_another_lake_is_not_dropped(a: Lake, b: Lake) -> None:
     b.start("of-b")
     first = LakeState(plan=a.plan.to_json(), external=True)
-    fake = LocalLake(home=a.home, state=first, plan=a.plan, endpoints=cast("None", None), dsn=a.dsn)
+    fake = LocalLake(
+        home=a.home, state=first, plan=a.plan, endpoints=cast("Endpoints", None), dsn=a.dsn
+    )
     with pytest.raises(InputError, match="belong to another lake"):
         _drop_forgotten_slot(fake)
     assert objects(b) == (1, 1, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdclake.errors import ComponentFailed, InputError
-from cdclake.local.lake import process_watch
+from cdclake.local.lake import process_watch, stack
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
@@ -99,6 +99,6 @@ def test_a_lake_without_a_slot_in_a_users_database_says_nothing(
 def test_a_slot_that_the_connector_still_reads_is_left_alone(
     home: Home, source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process_watch.stack, "wants", lambda _home, name: name == "connect")
+    monkeypatch.setattr(stack, "wants", lambda _home, name: name == "connect")
     assert fail(home, STREAMING).remedy == "read its log"
     assert source.dropped == []
