@@ -102,6 +102,8 @@ def _here(
 ) -> tuple[list[Check], list[str]]:
     from cdclake.config.resolve import load_plan
     from cdclake.local.doctor import check_database, check_lake, check_machine, repair
+    from cdclake.local.lake.lake import LakeState
+    from cdclake.local.lake.source_owner import owner_of
     from cdclake.local.process.home import Home
 
     home = Home.from_environment()
@@ -111,7 +113,7 @@ def _here(
         checks = [*check_machine(home), *check_lake(home)]
     if source is not None:
         with step("check the database"):
-            checks += check_database(source, plan)
+            checks += check_database(source, plan, owner_of(home, LakeState.load(home)))
     return checks, fixed
 
 

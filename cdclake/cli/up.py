@@ -122,7 +122,7 @@ def _kept_dsn(home: Any, dsn: str | None) -> str | None:
     state = LakeState.load(home)
     if dsn is None and state.external:
         dsn = str(home.secret("source_dsn"))
-    refuse_another_source(state, dsn)
+    refuse_another_source(home, state, dsn)
     if dsn is None:
         return None
     refuse_key_password(dsn)

@@ -21,6 +21,7 @@ from cdclake.local.process.ports import is_free
 from cdclake.local.stream_checks import check_stream
 from cdclake.places import IS_INSTALLED, JARS
 from cdclake.plan import Plan
+from cdclake.postgres.ownership import Owner
 from cdclake.postgres.server import check_settings
 from cdclake.postgres.source import read_server
 
@@ -44,12 +45,12 @@ def check_machine(home: Home) -> list[Check]:
     ]
 
 
-def check_database(dsn: str, plan: Plan | None) -> list[Check]:
+def check_database(dsn: str, plan: Plan | None, owner: Owner) -> list[Check]:
     """Check that the database can be streamed: server, rights, tables, keys, and its clock.
 
     Changes nothing. Each reason against it is one failed check.
     """
-    found = guarded("source", lambda: _admission(dsn, plan))
+    found = guarded("source", lambda: _admission(dsn, plan, owner))
     return [*found, *guarded("clock", lambda: _clock(dsn))]
 
 
@@ -159,13 +160,13 @@ def _ports(home: Home) -> Iterator[Check]:
         yield passed("ports", f"{len(saved) or 'no'} ports are assigned, and none is taken")
 
 
-def _admission(dsn: str, plan: Plan | None) -> Iterator[Check]:
+def _admission(dsn: str, plan: Plan | None, owner: Owner) -> Iterator[Check]:
     """Check the plan's tables; without a plan, the server's settings alone."""
     if plan is None:
         yield from _settings(dsn)
         return
     try:
-        check_source(dsn, plan)
+        check_source(dsn, plan, owner)
     except InputError as error:
         for line in error.message.splitlines():
             if line.strip():

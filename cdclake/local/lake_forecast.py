@@ -68,7 +68,7 @@ def forecast_up(
 def _state(home: Home, plan: Plan, dsn: str | None) -> LakeState:
     """Return the lake's state, unless `up` refuses the source or a file without tables."""
     state = LakeState.load(home)
-    refuse_another_source(state, dsn)
+    refuse_another_source(home, state, dsn)
     refuse_without_tables(state, plan, dsn)
     return state
 

@@ -20,7 +20,8 @@ from cdclake.local.lake.declared_columns import declare_new_columns
 from cdclake.local.lake.declared_connectors import ConnectorState, apply_connectors, shown
 from cdclake.local.lake.embedded_database import create_database, existing_database
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
-from cdclake.local.lake.source import check_source
+from cdclake.local.lake.source import check_owner_in, check_source, identity_of
+from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.lake.widened_columns import follow_source
@@ -71,11 +72,11 @@ def up(
     masks = add_to_history(before.masks, streamed, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     declare_plugins(home, plan.connectors)
-    # The tables of a streaming lake are checked later, when what is dead has been healed.
-    endpoints = _bring_up(home, dsn, None if before.epoch else plan, plugin_profile(plan.registry))
+    endpoints = _bring_up(home, dsn, plan, plugin_profile(plan.registry))
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
         masks=masks, database=existing_database(endpoints, plan, before),
+        source_id="" if dsn is None else identity_of(dsn),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):
         plan = replace(load_plan(Path(pipeline_file)), connectors=plan.connectors)
@@ -142,16 +143,29 @@ def _told(answer: dict[str, Any], declared: Mapping[str, Mapping[str, str]]) -> 
 
 
 def _bring_up(
-    home: Home, dsn: str | None, checked: Plan | None, converter: str | None = None
+    home: Home, dsn: str | None, plan: Plan | None, converter: str | None = None
 ) -> Endpoints:
-    """Start the servers, after the source has answered and can stream the plan `checked`."""
+    """Start the servers, after the source has answered and can stream the plan."""
     if dsn is not None:
-        check_source(dsn, checked)
+        _check_source(home, dsn, plan)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None, converter=converter)
     write_client_files(home, endpoints)
     if dsn is not None:
         home.remember("source_dsn", dsn)
     return endpoints
+
+
+def _check_source(home: Home, dsn: str, plan: Plan | None) -> None:
+    """Raise InputError if the source does not answer or cannot stream the plan.
+
+    The tables of a streaming lake are checked later, when what is dead has been healed.
+    """
+    state = LakeState.load(home)
+    owner = owner_of(home, state)
+    if plan is not None and state.epoch:
+        check_owner_in(dsn, plan, owner)
+    else:
+        check_source(dsn, plan, owner)
 
 
 def _check_relations(lake: LocalLake, change: PlanDiff) -> CheckedRelations:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,15 @@ from cdclake.local.components.connect_plugins import forget_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
-from cdclake.local.lake.source import check_source, remove_from_source
+from cdclake.local.lake.source import check_owner_in, remove_from_source
+from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 
 _SOURCE = "the source"
+
+log = logging.getLogger("cdclake.local")
 # Folders of a lake that a purge deletes, and what each holds.
 _PURGED = {
     "kafka": "Kafka's topics, with events that are not in the lake yet",
@@ -55,7 +60,7 @@ def purged_parts(home: Home, *, keep_slot: bool = False) -> list[dict[str, Any]]
 def _is_in_a_source(home: Home, state: LakeState) -> bool:
     """Return True if the lake has a slot and other objects in a database of the user's."""
     streams = bool(state.plan and Plan.from_json(state.plan).tables)
-    return streams and state.external and "source_dsn" in home.secret_names()
+    return streams and state.in_source and "source_dsn" in home.secret_names()
 
 
 def _size_of(folder: Path) -> int:
@@ -86,7 +91,7 @@ def _down(home: Home, *, purge: bool, keep_slot: bool) -> dict[str, Any]:
     lake = _lake_to_leave(home, state) if is_foreign and not keep_slot else None
     kept = [f"slot {Plan.from_json(state.plan).source_object}"] if is_foreign and keep_slot else []
     stopped = stack.shut_down(home)
-    dropped = remove_from_source(lake.dsn, lake.plan) if lake is not None else []
+    dropped = _leave_source(home, state, lake) if lake is not None else []
     deleted = purged_parts(home) if purge else []
     if purge:
         _purge(home, state)
@@ -114,11 +119,26 @@ def _answer(
 def _lake_to_leave(home: Home, state: LakeState) -> LocalLake:
     """Return the lake whose objects leave the source: an unread slot would retain WAL forever.
 
-    Raises InputError if the source does not answer; nothing has been stopped then.
+    Raises InputError if the source does not answer, or its objects are of another lake; nothing has
+    been stopped then.
     """
     lake = describe_lake(home, state)
-    check_source(lake.dsn, None, keeping="run `cdclake down --keep-slot` to leave the slot there")
+    try:
+        check_owner_in(lake.dsn, lake.plan, owner_of(home, state))
+    except InputError as error:
+        keeping = "run `cdclake down --keep-slot` to leave the slot there"
+        raise InputError(error.message, f"{keeping}; or {error.remedy}") from None
     return lake
+
+
+def _leave_source(home: Home, state: LakeState, lake: LocalLake) -> list[str]:
+    """Remove cdclake's objects from an external source, and note that; return what was removed."""
+    dropped = remove_from_source(lake.dsn, lake.plan, owner_of(home, state))
+    try:
+        replace(state, left_source=True).save(home)
+    except OSError as error:
+        log.warning("%s does not have that the lake has left its source: %s", home.path, error)
+    return dropped
 
 
 def _purge(home: Home, state: LakeState) -> None:

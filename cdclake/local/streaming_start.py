@@ -9,8 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-import psycopg
-
 from cdclake.activity import Advance, Sampler, Step, step
 from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
 from cdclake.debezium.worker import password_of, salt_of
@@ -38,8 +36,9 @@ from cdclake.local.lake.lake import (
 )
 from cdclake.local.lake.load_advance import advance_of
 from cdclake.local.lake.no_answer import known
-from cdclake.local.lake.source import prepare_source
+from cdclake.local.lake.source import check_owner_in, drop_unread_slot, prepare_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
+from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import (
     CheckedRelations,
     keep_what_is_read,
@@ -75,6 +74,8 @@ def start_streaming(
     if change.is_first and not running:
         _drop_forgotten_slot(lake)
     prepared = _prepare_source(lake, change)
+    state = replace(state, left_source=False)
+    lake = replace(lake, state=state)
     change = change.found(prepared.renamed, prepared.unpublished | checked.to_resync)
     connector = ConnectorClient(lake.endpoints.connect, plan)
     is_lost = prepared.slot_lost or state.loading or lost_offsets
@@ -103,8 +104,8 @@ def _prepare_source(lake: LocalLake, change: PlanDiff) -> Prepared:
             lake.dsn,
             lake.plan,
             embedded=not lake.state.external,
+            owner=owner_of(lake.home, lake.state),
             role_password=lake.home.secret("replication_password"),
-            own_stream=lake.state.epoch > 0,
             kept=frozenset(table.source for table in change.kept),
         )
 
@@ -327,10 +328,7 @@ def _component_failed(
 
 
 def _drop_forgotten_slot(lake: LocalLake) -> None:
-    """Drop an unused slot with the pipeline's name: it retains WAL for a lake that is gone."""
-    with psycopg.connect(lake.dsn, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
-            "WHERE slot_name = %s AND NOT active",
-            (lake.plan.source_object,),
-        )
+    """Drop an unused slot of this lake's: it retains WAL for a history that is gone."""
+    if lake.state.external:
+        check_owner_in(lake.dsn, lake.plan, owner_of(lake.home, lake.state))
+    drop_unread_slot(lake.dsn, lake.plan)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from cdclake.naming import HEARTBEAT_TABLE, SIGNAL_TABLE, SOURCE_SCHEMA
 from cdclake.plan import Plan, Table
 from cdclake.postgres.catalog import SourceTable, TableId
+from cdclake.postgres.ownership import mark_statement
 from cdclake.postgres.published import published_columns
 from cdclake.postgres.quoting import identifier, identifiers, literal, qualified
 from cdclake.postgres.statement import Statement
@@ -60,6 +61,7 @@ def prepare(
     *,
     database: str,
     password_verifier: str,
+    mark: str,
     publication: PublicationState,
     granted: Collection[TableId] = (),
     replication_grant: str | None = None,
@@ -68,12 +70,14 @@ def prepare(
 
     `database`: the connected database.
     `password_verifier`: from `scram.scram_verifier`.
+    `mark`: of the role's owner.
     `granted`: relations on which the role has privileges; undeclared ones are revoked.
     """
     lists = column_lists(plan, tables)
     return [
         *_own_schema(),
         *_role(plan.source_object, password_verifier, replication_grant),
+        Statement("the mark of its owner", mark_statement(plan.source_object, mark)),
         *_without_truncates(lists),
         *_grants(plan, database, lists | polled_lists(plan, tables), granted),
         *_sight_of_transactions(plan),

@@ -118,7 +118,9 @@ SELECT current_setting('server_version_num')::int, current_setting('wal_level'),
        current_setting('max_wal_senders')::int,
        (SELECT count(*)::int FROM pg_stat_replication),
        s.slot_name IS NOT NULL, coalesce(s.active, false), coalesce(s.plugin::text, ''),
-       coalesce(s.database::text, ''), coalesce(s.wal_status, '')
+       coalesce(s.database::text, ''), coalesce(s.wal_status, ''),
+       EXISTS (SELECT FROM pg_publication WHERE pubname = %s),
+       coalesce(shobj_description(r.oid, 'pg_authid'), '')
 FROM pg_roles u
 LEFT JOIN pg_roles r ON r.rolname = %s
 LEFT JOIN pg_replication_slots s ON s.slot_name = %s
@@ -179,6 +181,11 @@ SELECT (SELECT (to_jsonb(s) ->> 'failover')::boolean
        (SELECT count(*)::int FROM pg_replication_slots WHERE slot_type = 'physical' AND active),
        current_setting('synchronized_standby_slots', true)
 """
+
+# Everyone may call it by default; it stays the same at a failover and on a physical copy.
+MAY_IDENTIFY = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
+SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_control_system()"
+DATABASE_OID = "SELECT oid::text FROM pg_database WHERE datname = current_database()"
 
 WAL_POSITION = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cdclake.postgres.ownership import Owner, is_mark, mark_statement, name_in
 from cdclake.postgres.quoting import identifier, literal
 from cdclake.postgres.refusal import Refusal
 
@@ -43,6 +44,8 @@ class ServerState:
     slot_plugin: str
     slot_database: str
     slot_wal_status: str
+    publication_exists: bool
+    role_comment: str  # "": none
 
     @staticmethod
     def from_row(row: Sequence[Any]) -> ServerState:
@@ -84,18 +87,18 @@ def failover_problem(failover: bool | None, standbys: int, synchronized: str | N
 
 
 def check_server(
-    state: ServerState, name: str, *, own_stream: bool = False, is_bulk: bool = False
+    state: ServerState, name: str, owner: Owner | None, *, is_bulk: bool = False
 ) -> list[Refusal]:
     """Return the reasons why the server cannot be the source of the pipeline `name`.
 
     `name`: the pipeline's role and slot.
-    `own_stream`: an active slot of that name belongs to this lake.
+    `owner`: the lake; None if the whole database belongs to it.
     `is_bulk`: a load holds the new slot's snapshot while the connector reads the slot.
     """
     return [
         *check_settings(state, senders=2 if is_bulk and not state.slot_exists else 1),
         *_check_rights(state, name),
-        *_check_slot(state, name, own_stream),
+        *(_check_slot(state, name) or check_owner(state, name, owner)),
     ]
 
 
@@ -177,7 +180,7 @@ def _check_rights(state: ServerState, role: str) -> list[Refusal]:
     return refusals
 
 
-def _check_slot(state: ServerState, name: str, own_stream: bool) -> list[Refusal]:
+def _check_slot(state: ServerState, name: str) -> list[Refusal]:
     if not state.slot_exists:
         return []
     drop = f"SELECT pg_drop_replication_slot({literal(name)});"
@@ -190,12 +193,39 @@ def _check_slot(state: ServerState, name: str, own_stream: bool) -> list[Refusal
                 f"give the pipeline another `name:`, or drop the slot if it is unused: {drop}",
             )
         ]
-    if state.slot_active and not own_stream:
-        return [
-            Refusal(
-                f"slot {name}",
-                "another lake streams from it: two readers would each get half of the changes",
-                "give the pipeline another `name:`, or stop the other lake with `cdclake down`",
-            )
-        ]
     return []
+
+
+def check_owner(state: ServerState, name: str, owner: Owner | None) -> list[Refusal]:
+    """Return why slot, publication and role `name` are not this lake's to change.
+
+    A role that is alone and has no mark is free: the database's users may have created it.
+    """
+    if owner is None or owner.owns(state.role_comment):
+        return []
+    if is_mark(state.role_comment):
+        other = f"they belong to another lake: {name_in(state.role_comment)}"
+        remedy = "give the pipeline another `name:`, or run `cdclake down` there"
+        return [Refusal(f"slot, publication and role {name}", other, _by_hand(state, name, remedy))]
+    if owner.made_unmarked or not (state.slot_exists or state.publication_exists):
+        return []
+    unknown = "they were not made by this lake, and have no mark of their owner"
+    remedy = "give the pipeline another `name:`"
+    if state.role_exists:
+        remedy += (
+            f"; or if they are this lake's, run in the source: {mark_statement(name, owner.mark)}"
+        )
+    return [Refusal(f"slot, publication and role {name}", unknown, _by_hand(state, name, remedy))]
+
+
+def _by_hand(state: ServerState, name: str, remedy: str) -> str:
+    """Return the remedy, and the statements that remove the objects of a lake that is gone."""
+    statements = []
+    if state.slot_exists:
+        statements.append(f"SELECT pg_drop_replication_slot({literal(name)});")
+    if state.publication_exists:
+        statements.append(f"DROP PUBLICATION {identifier(name)};")
+    if state.role_exists:
+        statements.append(f"DROP OWNED BY {identifier(name)}; DROP ROLE {identifier(name)};")
+    gone = " ".join(statements)
+    return f"{remedy}; or if their lake no longer exists, run in the source: {gone}"

@@ -22,11 +22,12 @@ from cdclake.postgres.identity import alterations
 from cdclake.postgres.key_identity import is_unenforced
 from cdclake.postgres.key_rows import refuse_repeated, repeated_key
 from cdclake.postgres.new_partitions import check_new_partitions, follow_identity, unfollow_identity
+from cdclake.postgres.ownership import Owner
 from cdclake.postgres.prepare import ColumnList, PublicationState, prepare
 from cdclake.postgres.published import omitted_columns
 from cdclake.postgres.refusal import Refusal, refused
 from cdclake.postgres.scram import scram_verifier
-from cdclake.postgres.server import ServerState, check_server
+from cdclake.postgres.server import ServerState, check_owner, check_server
 from cdclake.postgres.statement import Statement
 
 # First statements of each session.
@@ -80,7 +81,7 @@ class Prepared:
 
 def read_server(connection: Session, name: str) -> ServerState:
     """Read the state of the server, and of the role and slot `name`."""
-    row = connection.execute(queries.SERVER, (name, name)).fetchone()
+    row = connection.execute(queries.SERVER, (name, name, name)).fetchone()
     assert row is not None
     return ServerState.from_row(row)
 
@@ -117,8 +118,8 @@ def prepare_session(
     plan: Plan,
     *,
     embedded: bool,
+    owner: Owner,
     role_password: str,
-    own_stream: bool = False,
     kept: Collection[str] = (),
 ) -> Prepared:
     """Prepare the source for the plan, or raise an error with every reason against it.
@@ -127,21 +128,19 @@ def prepare_session(
 
     `embedded`: the database belongs to the lake, so declared replica identities are set; those
     of a user's database are never altered.
-    `own_stream`: an active slot of the plan's name belongs to this lake.
+    `owner`: the lake; the objects in a user's database must be its own, and get its mark.
     `kept`: tables (`schema.table`) that the lake streams already. If the source has lost one, the
     others are prepared without it.
     """
     name = plan.source_object
-    state, actual = check_session(
-        connection, plan, embedded=embedded, own_stream=own_stream, kept=kept
-    )
+    state, actual = check_session(connection, plan, embedded=embedded, owner=owner, kept=kept)
     plan = _without_missing(plan, actual, kept)
     pairs = [(table, actual[table.schema, table.table]) for table in plan.tables]
     publication = read_publication(connection, name)
     altered = [statement for pair in pairs for statement in alterations(*pair)]
     for statement in altered:  # each alone: no lock is held while waiting for the next
         _execute(connection, [statement])
-    statements = _statements(connection, plan, actual, state, publication, role_password)
+    statements = _statements(connection, plan, actual, state, publication, role_password, owner)
     _execute(connection, statements + (follow_identity() if embedded else []))
     return _prepared(state, pairs, publication, altered)
 
@@ -153,6 +152,7 @@ def _statements(
     state: ServerState,
     publication: PublicationState,
     role_password: str,
+    owner: Owner,
 ) -> list[Statement]:
     """Return the statements that prepare the source."""
     name = plan.source_object
@@ -162,6 +162,7 @@ def _statements(
         actual,
         database=state.database,
         password_verifier=scram_verifier(role_password, os.urandom(16)),
+        mark=owner.mark,
         publication=publication,
         granted=[(schema, table) for schema, table in granted],
         replication_grant=state.replication_grant,
@@ -173,7 +174,7 @@ def check_session(
     plan: Plan,
     *,
     embedded: bool,
-    own_stream: bool,
+    owner: Owner,
     kept: Collection[str] = (),
 ) -> tuple[ServerState, dict[TableId, SourceTable]]:
     """Return the server and the plan's tables, or raise an error with every reason against them.
@@ -185,7 +186,7 @@ def check_session(
     named = {(table.schema, table.table) for table in (*plan.tables, *_polled_by_name(plan))}
     actual = {table.id: table for table in read_catalog(connection, tables=named)}
     plan = _without_missing(plan, actual, kept)
-    refusals = check_server(state, name, own_stream=own_stream or embedded, is_bulk=is_bulk)
+    refusals = check_server(state, name, None if embedded else owner, is_bulk=is_bulk)
     refusals += _check_tables(connection, plan, actual, state, embedded)
     if refusals or (refusals := _check_keys(connection, plan, actual, kept)):
         raise refused(refusals)
@@ -362,9 +363,21 @@ def _sqlstate(error: Exception) -> str | None:
     return getattr(error, "sqlstate", None)
 
 
-def leave_session(connection: Session, plan: Plan) -> None:
-    """Remove slot, publication, schema and role from the source; missing ones are ignored."""
+def refuse_another_owner(connection: Session, plan: Plan, owner: Owner) -> None:
+    """Raise an error if slot, publication and role of the plan's name are not the owner's."""
     name = plan.source_object
+    if refusals := check_owner(read_server(connection, name), name, owner):
+        raise refused(refusals)
+
+
+def leave_session(connection: Session, plan: Plan, owner: Owner) -> None:
+    """Remove slot, publication, schema and role from the source; missing ones are ignored.
+
+    Raises:
+        InputError: if they are not the owner's; nothing is changed then
+    """
+    name = plan.source_object
+    refuse_another_owner(connection, plan, owner)
     for _ in range(_LOCK_TRIES):
         _execute(connection, [teardown.end_sessions(name)])
         _execute(connection, [teardown.drop_slot(name)])

@@ -36,6 +36,7 @@ from cdclake.errors import CdcError
 from cdclake.iceberg.widening import with_widened
 from cdclake.plan import Plan
 from cdclake.postgres.new_columns import find_new_columns, lines_to_write
+from cdclake.postgres.ownership import Owner
 from cdclake.postgres.relation_check import (
     compare_relations,
     merged_records,
@@ -73,7 +74,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
     """
     prepared = event.get("PhysicalResourceId", event["LogicalResourceId"])
     try:
-        do(event["RequestType"], prepared)
+        do(event["RequestType"], prepared, event["StackId"])
     except Exception as error:
         expected = isinstance(error, CdcError)
         log.error("%s failed: %s", event["RequestType"], error, exc_info=not expected)
@@ -84,22 +85,35 @@ def handler(event: dict[str, Any], context: Any) -> None:
         answer(event, prepared, {"Status": "SUCCESS"})
 
 
-def do(request: str, prepared: str) -> None:
+def do(request: str, prepared: str, stack: str) -> None:
     """Prepare the source, or clean it up; both are idempotent."""
+    owner = owner_of(stack, has_prepared=request != "Create")
     plan = Plan.from_json(PLAN.read_text(encoding="utf-8"))
     if request == "Delete":
         if prepared != NOT_PREPARED:
             with connected("ADMIN_SECRET") as session:
-                leave_session(session, plan)
+                leave_session(session, plan, owner)
         return
     password = secret(os.environ["LOGIN_SECRET"])["password"]
     with connected("ADMIN_SECRET") as session:
-        done = prepare_session(
-            session, plan, embedded=False, role_password=password, own_stream=request == "Update"
-        )
+        done = prepare_session(session, plan, embedded=False, owner=owner, role_password=password)
     log.info("prepared %s of PostgreSQL %s", done.database, done.version)
     if done.slot_lost:
         log.error("the slot has lost its WAL: drop it and increase `aws: connect: epoch:`")
+
+
+def owner_of(stack: str, *, has_prepared: bool) -> Owner:
+    """Return the deployment as an owner, from its stack's ARN.
+
+    The id has no random part, so that a stack that is created again is still the owner.
+    """
+    region, account, resource = stack.split(":", 5)[3:]
+    name = resource.split("/")[1]
+    return Owner(
+        id=f"aws:{account}:{region}:{name}",
+        name=f"the stack {name} of account {account} in {region}",
+        made_unmarked=has_prepared,
+    )
 
 
 def check(event: dict[str, Any], context: Any) -> dict[str, Any]:

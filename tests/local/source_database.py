@@ -22,6 +22,7 @@ from cdclake.local.components import postgres
 from cdclake.local.lake.introspect import survey
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
+from cdclake.postgres.ownership import Owner
 from cdclake.postgres.pipeline_text import render_pipeline
 
 
@@ -54,6 +55,7 @@ def running_server(*settings: str) -> Iterator[str]:
 
 
 PASSWORD = "role-secret-1"
+OWNER = Owner("local:0123456789abcdef", "the lake of the tests")
 
 
 def free_port() -> int:

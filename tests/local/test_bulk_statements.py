@@ -6,7 +6,7 @@ import pytest
 from cdclake.plan import Table
 from cdclake.postgres import bulk_read
 from cdclake.postgres.event_values import SESSION
-from tests.local.source_database import PASSWORD, proposed, role_dsn, run
+from tests.local.source_database import OWNER, PASSWORD, proposed, role_dsn, run
 from tests.unit.postgres.tables import declared
 
 pytestmark = pytest.mark.local
@@ -88,7 +88,7 @@ def test_our_role_reads_the_declared_columns_and_no_other(database, tmp_path):
         ),
     )
     assert plan.snapshot_mode == "bulk" and plan.tables[0].excluded == ("secret",)
-    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     dsn = role_dsn(database, plan)
     rows = (
         f"SELECT c0, c1 FROM ({bulk_read.rows(plan.tables[0])}) AS r WHERE cdc__place IS NOT NULL"

@@ -11,22 +11,24 @@ from cdclake.check import Check
 from cdclake.local import doctor
 from cdclake.local.lake.source import prepare_source
 from cdclake.local.stream_checks import check_stream
-from tests.local.source_database import PASSWORD, proposed, run, running_server
+from tests.local.source_database import OWNER, PASSWORD, proposed, run, running_server
 
 pytestmark = pytest.mark.local
 
 
 def found(dsn: str) -> dict[str, Check]:
-    return {check.name: check for check in doctor.check_database(dsn, None)}
+    return {check.name: check for check in doctor.check_database(dsn, None, OWNER)}
 
 
 def test_a_source_with_its_tables(database: str, tmp_path: Path) -> None:
     run(database, "CREATE TABLE t (id int PRIMARY KEY)")
     plan = proposed(database, tmp_path / "p.yaml")
-    checks = doctor.check_database(database, plan)
+    checks = doctor.check_database(database, plan, OWNER)
     assert [(check.name, check.state) for check in checks] == [("source", "ok"), ("clock", "ok")]
     run(database, "ALTER TABLE t RENAME TO u")
-    [source] = [check for check in doctor.check_database(database, plan) if check.name == "source"]
+    [source] = [
+        check for check in doctor.check_database(database, plan, OWNER) if check.name == "source"
+    ]
     assert source.state == "failed" and "public.t" in source.detail and source.remedy
 
 
@@ -48,7 +50,7 @@ def test_the_slot_and_the_publication_of_a_lake(database: str, tmp_path: Path) -
         return {check.name: check.state for check in found}
 
     assert states() == {"slot": "failed", "publication": "failed"}
-    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     name = plan.source_object
     run(database, f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
     assert states() == {"slot": "warning", "publication": "ok"}

@@ -10,7 +10,7 @@ import pytest
 from cdclake.errors import InputError
 from cdclake.local.lake.introspect import server_problems, survey
 from cdclake.local.lake.source import prepare_source
-from tests.local.source_database import PASSWORD, proposed, run
+from tests.local.source_database import OWNER, PASSWORD, proposed, run
 
 pytestmark = pytest.mark.local
 
@@ -53,10 +53,10 @@ def test_a_deferrable_key_is_refused_until_its_statement_ran(database: str, tmp_
     text = "id: integer\n", "id: integer\n  public.pos: {key: [id], columns: {id: int, v: text}}\n"
     plan = proposed(database, tmp_path / "p.yaml", lambda old: old.replace(*text, 1))
     with pytest.raises(InputError, match="deferrable constraint pos_pkey") as error:
-        prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+        prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     assert statement in error.value.remedy
     run(database, statement)
-    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     _, proposals = survey(database, None)
     assert all(not proposal.reason for proposal in proposals)
 
@@ -72,12 +72,12 @@ def test_a_key_that_rows_repeat_is_refused_with_its_value(database: str, tmp_pat
     assert visits.declared is not None
     assert visits.declared.key == ("who",)  # nullable, but never NULL
     plan = proposed(database, tmp_path / "p.yaml")
-    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     run(database, "INSERT INTO visits VALUES ('2026-01-02', 'ann')")
     kept = {"public.visits"}
-    prepare_source(database, plan, embedded=True, role_password=PASSWORD, kept=kept)
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD, kept=kept)
     with pytest.raises(InputError, match="2 rows have the key who='ann'"):
-        prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+        prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
 
 
 def test_a_table_without_any_key_names_both_ways(database: str) -> None:

@@ -27,6 +27,7 @@ from tests.local.source_database import run
 
 pytestmark = pytest.mark.local
 
+STACK = "arn:aws:cloudformation:eu-west-1:123456789012:stack/shop-cdc/0a1b2c3d"
 CONTEXT = SimpleNamespace(log_stream_name="2026/11/22/[1]abc")
 ADMIN, ADMIN_PASSWORD, ROLE_PASSWORD = "keeper", "admin-tiger-1", "role-tiger-2"
 TABLES = """
@@ -87,7 +88,7 @@ class Deployment:
         event = {
             "RequestType": request,
             "ResponseURL": self.url,
-            "StackId": "stack",
+            "StackId": STACK,
             "RequestId": "request",
             "LogicalResourceId": "Preparation",
             **({} if request == "Create" else {"PhysicalResourceId": "Preparation"}),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdclake.local.lake.source import prepare_source
-from tests.local.source_database import PASSWORD, proposed, run
+from tests.local.source_database import OWNER, PASSWORD, proposed, run
 from tests.unit.runbooks import blocks
 
 pytestmark = pytest.mark.local
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.local
 def test_the_source_takes_every_statement(database: str, tmp_path: Path) -> None:
     run(database, "CREATE TABLE orders (id int PRIMARY KEY)")
     plan = proposed(database, tmp_path / "p.yaml")
-    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     statements = [block for _, block in blocks("sql")]
     assert statements
     for statement in statements:

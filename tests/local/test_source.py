@@ -14,7 +14,15 @@ from cdclake.jobs.runtime.source import connect, is_signalled, signal_snapshot, 
 from cdclake.local.lake.introspect import survey
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.postgres.quoting import identifier, qualified
-from tests.local.source_database import PASSWORD, load_dump, proposed, role_dsn, run, uncommented
+from tests.local.source_database import (
+    OWNER,
+    PASSWORD,
+    load_dump,
+    proposed,
+    role_dsn,
+    run,
+    uncommented,
+)
 
 pytestmark = pytest.mark.local
 
@@ -36,13 +44,13 @@ def test_names_of_every_kind_flow(database: str, tmp_path: Path) -> None:
     plan = proposed(database, tmp_path / "p.yaml")
     assert sorted((t.schema, t.table) for t in plan.tables) == sorted((n, n) for n in NASTY)
     for _ in range(2):
-        prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+        prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     with psycopg.connect(role_dsn(database, plan), autocommit=True) as connection:
         for name in NASTY:
             assert connection.execute(f"TABLE {qualified(name, name)}".encode()).fetchall() == []
     write_marker(role_dsn(database, plan))
-    remove_from_source(database, plan)
-    remove_from_source(database, plan)
+    remove_from_source(database, plan, OWNER)
+    remove_from_source(database, plan, OWNER)
     assert run(database, "SELECT FROM pg_publication") == []
     assert run(database, "SELECT FROM pg_namespace WHERE nspname = 'cdclake'") == []
     assert run(database, f"SELECT FROM pg_roles WHERE rolname = '{plan.source_object}'") == []
@@ -53,7 +61,7 @@ def test_a_signal_is_found_by_its_request_as_the_connectors_role(
 ) -> None:
     run(database, "CREATE TABLE t (id int PRIMARY KEY)")
     plan = proposed(database, tmp_path / "p.yaml")
-    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     role = role_dsn(database, plan)
     assert not is_signalled(role, "mine")
     signal_snapshot(role, plan.tables)
@@ -145,10 +153,10 @@ def test_the_uncommented_file_is_admitted_and_no_update_fails(
     run(database, EVERY_KIND)
     plan = proposed(database, tmp_path / "p.yaml", uncommented)
     assert len({table.name for table in plan.tables}) == len(plan.tables)
-    done = prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    done = prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     assert len(done.altered) == 9, done.altered
     assert done.omitted["public.types"] == ("o",)
-    again = prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    again = prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     assert again.altered == ()
     for table in plan.tables:
         column = identifier(table.key_columns[0].source)
@@ -173,7 +181,7 @@ def test_a_foreign_source_is_never_altered_and_every_problem_is_said(
     plan = proposed(database, tmp_path / "p.yaml", uncommented)
     before = run(database, "SELECT oid, relreplident FROM pg_class ORDER BY oid")
     with pytest.raises(InputError) as refused:
-        prepare_source(database, plan, embedded=False, role_password=PASSWORD)
+        prepare_source(database, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
     assert 'ALTER TABLE "public"."nothing" REPLICA IDENTITY DEFAULT;' in refused.value.remedy
     statement = 'ALTER TABLE "public"."parts_c" REPLICA IDENTITY USING INDEX "parts_c_at_idx";'
     assert statement in refused.value.remedy
@@ -187,7 +195,7 @@ def test_a_foreign_source_is_never_altered_and_every_problem_is_said(
         if part.strip()
     ]
     run(database, *statements)
-    prepare_source(database, plan, embedded=False, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
 
 
 def test_a_table_with_row_level_security_needs_a_role_that_sees_all(
@@ -196,13 +204,13 @@ def test_a_table_with_row_level_security_needs_a_role_that_sees_all(
     run(database, "CREATE TABLE a (id int PRIMARY KEY)", "ALTER TABLE a ENABLE ROW LEVEL SECURITY")
     plan = proposed(database, tmp_path / "p.yaml", uncommented)
     with pytest.raises(InputError, match="row-level security") as refused:
-        prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+        prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     statement = f'CREATE ROLE "{plan.source_object}" BYPASSRLS;'
     assert statement in refused.value.remedy
     run(database, statement)
-    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     run(role_dsn(database, plan), "TABLE a")
-    remove_from_source(database, plan)
+    remove_from_source(database, plan, OWNER)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +246,7 @@ def test_pagila(database: str, tmp_path: Path) -> None:
     assert {p.source.table for p in proposals if p.reason} == {"country", "payment"}
     assert len(proposals) == 15
     plan = proposed(database, tmp_path / "p.yaml", uncommented)
-    done = prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    done = prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     assert len(done.altered) == 10
     run(
         database,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import confirmed_lsn, connect, write_marker
 from cdclake.local.lake.source import prepare_source, remove_from_source, slot_wal
 from cdclake.postgres.source import read_publication
-from tests.local.source_database import PASSWORD, proposed, role_dsn, run, uncommented
+from tests.local.source_database import OWNER, PASSWORD, proposed, role_dsn, run, uncommented
 
 pytestmark = pytest.mark.local
 
@@ -42,9 +43,9 @@ def test_the_publication_follows_the_declaration(database: str, tmp_path: Path) 
 
     own = {("cdclake", "heartbeat"): None, ("cdclake", "signal"): None}
     everything = {**own, ("public", "a"): None, ("public", "b"): None}
-    prepare_source(database, both, embedded=True, role_password=PASSWORD)
+    prepare_source(database, both, embedded=True, owner=OWNER, role_password=PASSWORD)
     assert published() == everything
-    prepare_source(database, one, embedded=True, role_password=PASSWORD)
+    prepare_source(database, one, embedded=True, owner=OWNER, role_password=PASSWORD)
     assert published() == {**own, ("public", "a"): ("id", "n")}
     with psycopg.connect(role_dsn(database, both), autocommit=True) as connection:
         connection.execute("SELECT id, n FROM a")
@@ -52,10 +53,10 @@ def test_the_publication_follows_the_declaration(database: str, tmp_path: Path) 
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(hidden.encode())
     run(database, f"ALTER PUBLICATION {name} SET (publish = 'insert')")
-    prepare_source(database, both, embedded=True, role_password=PASSWORD)
+    prepare_source(database, both, embedded=True, owner=OWNER, role_password=PASSWORD)
     assert published() == everything
     run(database, f"DROP PUBLICATION {name}", f"CREATE PUBLICATION {name} FOR ALL TABLES")
-    prepare_source(database, both, embedded=True, role_password=PASSWORD)
+    prepare_source(database, both, embedded=True, owner=OWNER, role_password=PASSWORD)
     assert published() == everything
 
 
@@ -68,7 +69,7 @@ def test_no_writer_waits_while_a_reader_delays_the_change(database: str, tmp_pat
         worker = threading.Thread(
             target=prepare_source,
             args=(database, plan),
-            kwargs={"embedded": True, "role_password": PASSWORD},
+            kwargs={"embedded": True, "owner": OWNER, "role_password": PASSWORD},
         )
         worker.start()
         with psycopg.connect(database, autocommit=True) as writer:
@@ -96,7 +97,10 @@ def test_partitions_made_later_take_updates_too(
         f"ALTER TABLE parts_1 REPLICA IDENTITY {identity.replace('parts_key', 'parts_1_id_idx')}",
     )
     plan = proposed(database, tmp_path / "p.yaml")
-    assert prepare_source(database, plan, embedded=True, role_password=PASSWORD).altered == ()
+    assert (
+        prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD).altered
+        == ()
+    )
     run(
         database,
         "CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (10) TO (20)",
@@ -106,8 +110,11 @@ def test_partitions_made_later_take_updates_too(
         "INSERT INTO parts VALUES (1), (11), (30)",
         "UPDATE parts SET v = 'x'",
     )
-    assert prepare_source(database, plan, embedded=True, role_password=PASSWORD).altered == ()
-    remove_from_source(database, plan)
+    assert (
+        prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD).altered
+        == ()
+    )
+    remove_from_source(database, plan, OWNER)
     assert run(database, "SELECT FROM pg_event_trigger") == []
 
 
@@ -125,9 +132,9 @@ def test_a_users_partitioned_table_needs_a_primary_key(
     )
     plan = proposed(database, tmp_path / "p.yaml")
     with pytest.raises(InputError, match="gives it the replica identity DEFAULT"):
-        prepare_source(database, plan, embedded=False, role_password=PASSWORD)
+        prepare_source(database, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
     run(database, "ALTER TABLE parts ADD PRIMARY KEY (id)")
-    prepare_source(database, plan, embedded=False, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
     run(
         database,
         "CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (10) TO (20)",
@@ -140,17 +147,20 @@ def test_another_lakes_stream_is_not_taken_over(database: str, tmp_path: Path) -
     run(database, "CREATE TABLE a (id int PRIMARY KEY)")
     plan = proposed(database, tmp_path / "p.yaml")
     slot = plan.source_object
-    prepare_source(database, plan, embedded=False, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
     run(database, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
     reader = psycopg.pq.PGconn.connect(
         make_conninfo(role_dsn(database, plan), replication="database").encode()
     )
     options = f"proto_version '1', publication_names '{slot}'"
     reader.exec_(f"START_REPLICATION SLOT {slot} LOGICAL 0/0 ({options})".encode())
-    with pytest.raises(InputError, match="another lake streams"):
-        prepare_source(database, plan, embedded=False, role_password=PASSWORD)
-    prepare_source(database, plan, embedded=False, role_password=PASSWORD, own_stream=True)
-    remove_from_source(database, plan)
+    other = replace(OWNER, id="local:another")
+    with pytest.raises(InputError, match="belong to another lake"):
+        prepare_source(database, plan, embedded=False, owner=other, role_password=PASSWORD)
+    with pytest.raises(InputError, match="belong to another lake"):
+        remove_from_source(database, plan, other)
+    prepare_source(database, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
+    remove_from_source(database, plan, OWNER)
     assert run(database, "SELECT FROM pg_replication_slots") == []
     reader.finish()
 
@@ -159,7 +169,7 @@ def test_slot_and_marker_are_measured_and_the_slot_goes(database: str, tmp_path:
     run(database, "CREATE TABLE a (id int PRIMARY KEY)")
     plan = proposed(database, tmp_path / "p.yaml")
     slot = plan.source_object
-    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     assert confirmed_lsn(database, slot) is None
     assert slot_wal(database, slot)[:2] == (0, 4 * 1024**3)
     run(database, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
@@ -168,9 +178,11 @@ def test_slot_and_marker_are_measured_and_the_slot_goes(database: str, tmp_path:
     assert confirmed is not None
     assert confirmed < first < second
     assert slot_wal(database, slot)[0] > 0
-    assert prepare_source(database, plan, embedded=True, role_password=PASSWORD).slot_exists
+    assert prepare_source(
+        database, plan, embedded=True, owner=OWNER, role_password=PASSWORD
+    ).slot_exists
     with psycopg.connect(role_dsn(database, plan), autocommit=True) as session:
-        remove_from_source(database, plan)
+        remove_from_source(database, plan, OWNER)
         with pytest.raises(psycopg.OperationalError):
             session.execute("SELECT 1")
     assert run(database, "SELECT FROM pg_replication_slots") == []
@@ -180,8 +192,8 @@ def test_what_is_not_ours_in_the_schema_stays(database: str, tmp_path: Path) -> 
     run(database, "CREATE TABLE a (id int PRIMARY KEY)", "CREATE SCHEMA cdclake")
     run(database, "CREATE TABLE cdclake.notes (id int PRIMARY KEY)")
     plan = proposed(database, tmp_path / "p.yaml")
-    prepare_source(database, plan, embedded=False, role_password=PASSWORD)
-    remove_from_source(database, plan)
+    prepare_source(database, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
+    remove_from_source(database, plan, OWNER)
     rows = run(database, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'cdclake'")
     assert rows == [("notes",)]
 
@@ -193,7 +205,7 @@ def test_an_owner_without_superuser_can_prepare_and_leave(database: str, tmp_pat
     plan = proposed(database, tmp_path / "p.yaml")
     dsn = make_conninfo(database, user=name, password="x")
     with pytest.raises(InputError) as refused:
-        prepare_source(dsn, plan, embedded=False, role_password=PASSWORD)
+        prepare_source(dsn, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
     for problem in ("may not create a schema", "may not create the role", "REPLICATION", "not own"):
         assert problem in refused.value.message
     run(
@@ -203,10 +215,10 @@ def test_an_owner_without_superuser_can_prepare_and_leave(database: str, tmp_pat
         f"ALTER TABLE a OWNER TO {name}",
     )
     for _ in range(2):
-        prepare_source(dsn, plan, embedded=False, role_password=PASSWORD)
+        prepare_source(dsn, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
     with psycopg.connect(role_dsn(database, plan)) as reader:
         reader.execute("TABLE a")
-        remove_from_source(dsn, plan)
+        remove_from_source(dsn, plan, OWNER)
         with pytest.raises(psycopg.OperationalError):
             reader.execute("SELECT 1")
     assert run(database, f"SELECT FROM pg_roles WHERE rolname = '{plan.source_object}'") == []
@@ -234,7 +246,7 @@ def test_a_truncate_and_our_grants_do_not_fail_each_other(database: str, tmp_pat
     worker.start()
     try:
         for _ in range(6):
-            prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+            prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     finally:
         ended.set()
         worker.join(timeout=30)
@@ -247,15 +259,17 @@ def test_a_table_that_a_cascade_took_out_of_the_publication_is_noticed(
     run(database, "CREATE TABLE a (id int PRIMARY KEY, secret text, y text)")
     hidden = ("secret: text", "secret: {exclude: true}")
     plan = proposed(database, tmp_path / "p.yaml", lambda text: text.replace(*hidden))
-    assert prepare_source(database, plan, embedded=True, role_password=PASSWORD).unpublished == {
-        *()
-    }
+    assert prepare_source(
+        database, plan, embedded=True, owner=OWNER, role_password=PASSWORD
+    ).unpublished == {*()}
     with pytest.raises(psycopg.errors.DependentObjectsStillExist):
         run(database, "ALTER TABLE a DROP COLUMN y")
     run(database, "ALTER TABLE a DROP COLUMN y CASCADE")
     mended = proposed(database, tmp_path / "q.yaml", lambda text: text.replace(*hidden))
     for lost in ({"public.a"}, {*()}):
-        prepared = prepare_source(database, mended, embedded=True, role_password=PASSWORD)
+        prepared = prepare_source(
+            database, mended, embedded=True, owner=OWNER, role_password=PASSWORD
+        )
         assert prepared.unpublished == lost
 
 
@@ -269,7 +283,7 @@ def test_a_listed_columns_type_changes_in_one_transaction_and_no_change_is_lost(
         lambda text: text.replace("secret: text", "secret: {exclude: true}"),
     )
     name = plan.source_object
-    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     run(database, f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
     with pytest.raises(psycopg.errors.FeatureNotSupported):
         run(database, "ALTER TABLE a ALTER COLUMN n TYPE bigint")

@@ -6,6 +6,8 @@ from tests.mutations.mutation import Mutation
 
 _SHELLS = ("tests/unit/local/test_shells.py",)
 _SUPERVISOR = ("tests/unit/local/test_supervisor.py",)
+_UNDONE = ("tests/unit/local/test_undone_start.py",)
+_SERVER = ("tests/unit/postgres/test_server.py",)
 _PLACE = ("tests/unit/local/test_postgres_place.py",)
 _CLI = ("tests/unit/test_cli.py",)
 _LOADS = ("tests/unit/local/test_table_loads.py",)
@@ -33,7 +35,8 @@ FIRST_DAY = (
     ),
     Mutation(
         "a failed command leaves its processes", _SUPERVISOR,
-        (("cdclake/local/lake/process_watch.py", "        _undo(home, before)\n", ""),),
+        (("cdclake/local/lake/process_watch.py",
+          "_report(error, _undo(home, before, epoch))", "pass"),),
     ),
     Mutation(
         "a failed command stops what it has healed", _SUPERVISOR,
@@ -41,10 +44,27 @@ FIRST_DAY = (
           "if name not in before.names:", "if True:"),),
     ),
     Mutation(
+        "a failed start leaves the slot that it made", _UNDONE,
+        (("cdclake/local/lake/process_watch.py", "if state.epoch > epoch:", "if False:"),),
+    ),
+    Mutation(
+        "a failed start drops the slot of an earlier one", _UNDONE,
+        (("cdclake/local/lake/process_watch.py", "if state.epoch > epoch:", "if True:"),),
+    ),
+    Mutation(
+        "objects without a mark belong to every lake", _SERVER,
+        (("cdclake/postgres/server.py", "if owner.made_unmarked or not (",
+          "if True or not ("),),
+    ),
+    Mutation(
+        "another lake's objects count as one's own", _SERVER,
+        (("cdclake/postgres/server.py", "if is_mark(state.role_comment):", "if False:"),),
+    ),
+    Mutation(
         "the source is not looked at before the start", _CLI,
-        (("cdclake/local/lake/source.py", "        with connect(dsn) as connection:\n"
-          "            if plan is not None:", "        if plan is not None:\n"
-          "            with connect(dsn) as connection:"),),
+        (("cdclake/local/lake/source.py", "    with connect(dsn) as connection:\n"
+          "        if plan is not None:", "    if plan is not None:\n"
+          "        with connect(dsn) as connection:"),),
     ),
     Mutation(
         "a login is never forgotten", _HOME,

@@ -42,12 +42,15 @@ from cdclake.local.lake.stack import Endpoints
 from cdclake.local.lake.topics import MarkerReader, create_topics
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
+from cdclake.postgres.ownership import Owner
 from cdclake.postgres.prepare import SIGNAL
 from cdclake.postgres.quoting import identifier
 from tests.recorded import recording, witness
 from tests.recorded.recording import EPOCH, FOLDER, SALT
 from tests.recorded.script import Directive, Statement, steps
 from tests.recorded.topics import read_topics, snapshots_ended
+
+OWNER = Owner("local:recorder", "the recorder")
 
 _WAIT_S = 120.0
 _LINGER_S = 0.5  # topics are written side by side: the marker may overtake by a batch
@@ -86,7 +89,7 @@ class Recorder:
         else:
             recording.save(self._name, records, said)
         self._connector.remove()
-        remove_from_source(self._dsn, self._plan)
+        remove_from_source(self._dsn, self._plan, OWNER)
         sys.stdout.write(f"{self._name}: {len(records)} records, {len(said)} rows witnessed\n")
 
     def _obey(self, directive: Directive) -> None:
@@ -117,7 +120,7 @@ class Recorder:
         self._plan = plan
         self._topics |= set(plan.topics)
         password = self._home.secret("replication_password")
-        prepare_source(self._dsn, plan, embedded=True, role_password=password, own_stream=True)
+        prepare_source(self._dsn, plan, embedded=True, owner=OWNER, role_password=password)
         create_topics(self._endpoints.kafka, plan)
 
     def _start(self) -> None:

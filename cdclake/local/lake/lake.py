@@ -43,11 +43,18 @@ class LakeState:
     connector_offsets: str = ""  # id of the topic with the connector's offsets; "": not known
     # By table: where its snapshot began, until its rows are in the lake (`table_loads`).
     loads: Mapping[str, Any] = field(default_factory=dict)
+    left_source: bool = False  # `down` has removed our objects from the external source
+    source_id: str = ""  # identity of the external source's database; "": not known
 
     @staticmethod
     def load(home: Home) -> LakeState:
         """Return the home's state, or the initial state."""
         return LakeState(**read_json(home.path / "lake.json"))
+
+    @property
+    def in_source(self) -> bool:
+        """Check whether our slot may be in a database of the user's."""
+        return self.external and self.epoch > 0 and not self.left_source
 
     def save(self, home: Home) -> None:
         """Write the state to the home."""

@@ -2,18 +2,58 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cdclake.errors import InputError
-from cdclake.local.lake.lake import LakeState
+from cdclake.local.lake.lake import LakeState, source_parts
+from cdclake.local.lake.source import identity_of
+from cdclake.local.lake.source_tls import secured
+from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 
 
-def refuse_another_source(state: LakeState, dsn: str | None) -> None:
-    """Raise InputError if the lake has streamed from its own PostgreSQL, and a source is given."""
-    if dsn is not None and state.epoch and not state.external:
+def refuse_another_source(home: Home, state: LakeState, dsn: str | None) -> None:
+    """Raise InputError if the lake streams from another source than the given one."""
+    if dsn is None or not state.epoch:
+        return
+    if not state.external:
         raise InputError(
             "this lake streams from its own PostgreSQL, not from the given source",
             "use another CDCLAKE_HOME for the other source, or `cdclake down --purge` first",
         )
+    if state.in_source and state.source_id:
+        _refuse_another_database(home, state.source_id, dsn)
+
+
+def _refuse_another_database(home: Home, known: str, dsn: str) -> None:
+    """Raise InputError for another database, where the slot of the first one would be abandoned.
+
+    A server behind the same address is not compared: it has replaced the first one there.
+    """
+    stored = source_parts(secured(home.secret("source_dsn")))
+    given = source_parts(secured(dsn))
+    if _address(given) == _address(stored) or _is_same(known, identity_of(secured(dsn))):
+        return
+    raise InputError(
+        f"this lake streams from the database {_shown(stored)}, and {_shown(given)} is another one:"
+        " the slot in the first would retain WAL",
+        "run `cdclake down` first, or use another CDCLAKE_HOME for the other source;"
+        f" if the first is gone, write the new `source_dsn` into {home.secrets_file}",
+    )
+
+
+def _address(source: dict[str, Any]) -> tuple[Any, ...]:
+    return source["host"], source["port"], source["dbname"]
+
+
+def _shown(source: dict[str, Any]) -> str:
+    return f"{source['host']}:{source['port']}/{source['dbname']}"
+
+
+def _is_same(known: str, found: str) -> bool:
+    """Compare two identities; the server's is in both only if both users could read it."""
+    (system, database), (other, its_database) = known.split("/"), found.split("/")
+    return database == its_database and (not system or not other or system == other)
 
 
 def refuse_without_tables(state: LakeState, plan: Plan, dsn: str | None) -> None:

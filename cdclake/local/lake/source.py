@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.plan import Plan
 from cdclake.postgres import queries
+from cdclake.postgres.ownership import Owner
 from cdclake.postgres.server import failover_problem
 from cdclake.postgres.source import (
     Prepared,
     check_session,
     leave_session,
     prepare_session,
+    refuse_another_owner,
 )
+from cdclake.postgres.teardown import drop_slot
 
 
 class SlotWal(NamedTuple):
@@ -32,8 +34,8 @@ def prepare_source(
     plan: Plan,
     *,
     embedded: bool,
+    owner: Owner,
     role_password: str,
-    own_stream: bool = False,
     kept: Collection[str] = (),
 ) -> Prepared:
     """Run `prepare_session` on a new connection."""
@@ -42,33 +44,47 @@ def prepare_source(
             connection,
             plan,
             embedded=embedded,
+            owner=owner,
             role_password=role_password,
-            own_stream=own_stream,
             kept=kept,
         )
 
 
-def check_source(dsn: str, plan: Plan | None, *, keeping: str = "") -> None:
-    """Raise InputError if the source does not answer, or if it cannot stream the plan.
-
-    `keeping` is another remedy for a source that does not answer.
-    """
-    try:
-        with connect(dsn) as connection:
-            if plan is not None:
-                check_session(connection, plan, embedded=False, own_stream=False)
-    except InputError as error:
-        if not keeping:
-            raise
-        raise InputError(error.message, f"{error.remedy}; or {keeping}") from None
+def check_source(dsn: str, plan: Plan | None, owner: Owner) -> None:
+    """Raise InputError if the source does not answer, or if it cannot stream the plan."""
+    with connect(dsn) as connection:
+        if plan is not None:
+            check_session(connection, plan, embedded=False, owner=owner)
 
 
-def remove_from_source(dsn: str, plan: Plan) -> list[str]:
+def check_owner_in(dsn: str, plan: Plan, owner: Owner) -> None:
+    """Raise InputError if the source does not answer, or has another lake's objects."""
+    with connect(dsn) as connection:
+        refuse_another_owner(connection, plan, owner)
+
+
+def drop_unread_slot(dsn: str, plan: Plan) -> None:
+    """Drop the plan's slot, which is known to be the lake's, unless it is being read."""
+    with connect(dsn) as connection:
+        connection.execute(drop_slot(plan.source_object).sql)
+
+
+def identity_of(dsn: str) -> str:
+    """Return the identity of the server, "" if the user may not read it, and of the database."""
+    with connect(dsn) as connection:
+        (may_read,) = connection.execute(queries.MAY_IDENTIFY).fetchone() or (False,)
+        system = connection.execute(queries.SYSTEM_IDENTIFIER).fetchone() if may_read else None
+        database = connection.execute(queries.DATABASE_OID).fetchone()
+        assert database is not None
+        return f"{system[0] if system else ''}/{database[0]}"
+
+
+def remove_from_source(dsn: str, plan: Plan, owner: Owner) -> list[str]:
     """Run `leave_session` on a new connection, and return what is gone."""
     name, before = plan.source_object, []
     with connect(dsn) as connection:
         before = _ours(connection, name)
-        leave_session(connection, plan)
+        leave_session(connection, plan, owner)
         return [each for each in before if each not in _ours(connection, name)]
 
 

@@ -18,6 +18,7 @@ from cdclake.local import doctor
 from cdclake.local.lake import stack
 from cdclake.local.process.home import Home
 from cdclake.local.stream_checks import check_slot
+from cdclake.postgres.ownership import Owner
 from tests.unit.postgres.tables import server
 
 Usage = namedtuple("Usage", "total used free")
@@ -123,7 +124,7 @@ def test_slot(slot: dict[str, Any], state: str) -> None:
 
 def test_a_source_that_does_not_answer(tmp_path: Path) -> None:
     dsn = "postgresql://u:secret@127.0.0.1:1/d"
-    found = doctor.check_database(dsn, None)
+    found = doctor.check_database(dsn, None, Owner("local:a1", "a lake"))
     assert {each.state for each in found} == {"failed"}
     assert "secret" not in str(summary(found))
     assert not summary(found)["ok"]

@@ -85,6 +85,8 @@ def server(**changes: Any) -> ServerState:
             "slot_plugin": "",
             "slot_database": "",
             "slot_wal_status": "",
+            "publication_exists": False,
+            "role_comment": "",
             **changes,
         }
     )

@@ -27,8 +27,8 @@ def statements(
 ) -> list[str]:
     source = source or actual()
     settings = {
-        "database": "shop", "password_verifier": "SCRAM", "publication": PublicationState(),
-        **changes,
+        "database": "shop", "password_verifier": "SCRAM", "mark": "cdclake a b",
+        "publication": PublicationState(), **changes,
     }  # fmt: skip
     return [s.sql for s in prepare(plan(table or declared()), {source.id: source}, **settings)]
 
@@ -42,6 +42,7 @@ def test_a_first_run_makes_everything() -> None:
         'CREATE ROLE "cdclake_shop"',
         'ALTER ROLE "cdclake_shop" REPLICATION',
         "LOGIN PASSWORD 'SCRAM'",
+        """COMMENT ON ROLE "cdclake_shop" IS 'cdclake a b'""",
         'GRANT USAGE ON SCHEMA "public"',
         'GRANT SELECT ON "public"."orders" TO "cdclake_shop"',
         'CREATE PUBLICATION "cdclake_shop" FOR TABLE "cdclake"."heartbeat", "cdclake"."signal",'
@@ -108,7 +109,7 @@ def test_rds_roles_are_granted_replication() -> None:
 def test_nothing_that_prepares_blocks_writers() -> None:
     source = actual()
     made = prepare(
-        plan(), {source.id: source}, database="shop", password_verifier="",
+        plan(), {source.id: source}, database="shop", password_verifier="", mark="",
         publication=PublicationState(),
     )  # fmt: skip
     assert not any(statement.blocks_writers for statement in made)
