@@ -228,8 +228,10 @@ PROBE_TABLE = "cdclake_probe_"  # start of the name of a table that the probe ma
 PROBE_OUTPUTS = "ConnectorProbe"  # start of the outputs that describe the throw-away connector
 STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
-# Property of a changelog: a day; events that were ingested on earlier days are collapsed.
+# Properties of a changelog, each a day. Events that were ingested before it may be collapsed, which
+# is noted before the commit; or are, which is noted after it.
 COLLAPSED_BEFORE = "cdclake.collapsed-before"
+COLLAPSE_COMPLETE = "cdclake.collapse-complete"
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 

@@ -1,14 +1,18 @@
 """Old days of a log collapse, and the state that is rebuilt from it stays what it was."""
 
+import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrameWriterV2
 
 from cdclake.iceberg.schemas import changes_schema, state_schema
 from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.maintenance.changelog_compaction import Collapse
+from cdclake.jobs.reader.catalog import parse_table
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark
@@ -159,3 +163,40 @@ def test_what_a_dropped_column_held_last_stays(spark, ingest_at) -> None:
     assert held() == [(4, "1", "A"), (1, "3", "A"), (2, "3", None), *later]
     collapse(engine)
     assert held() == [(4, "1", "A"), (1, "5", "A"), (2, "5", None), (4, "6", None)]
+
+
+def collapsed_before(engine: Engine) -> date | None:
+    """The day before which `--as-of` is refused, as the reader finds it in the metadata file."""
+    name = engine.table.changes
+    location = engine.lake.load(name).operations().current().metadataFileLocation()
+    metadata = json.loads(Path(location.removeprefix("file:")).read_text())
+    return parse_table(name, location, metadata).collapsed_before
+
+
+@pytest.mark.parametrize("is_committed", [True, False], ids=["after", "before"])
+def test_killed_around_its_commit_the_collapse_is_refused_to_as_of_and_done_again(
+    spark, ingest_at, is_committed: bool
+) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    ingest_at(OLD)
+    engine.run(*(e("u", 10 + n, 10 + n, v=f"{n}") for n in range(6)))
+    ingest_at(NOW)
+    engine.run(e("u", 30, 30, v="new"))
+    overwrite = DataFrameWriterV2.overwrite
+
+    def killed(writer: DataFrameWriterV2, condition: Any) -> None:
+        if is_committed:
+            overwrite(writer, condition)
+        raise KeyboardInterrupt
+
+    assert collapsed_before(engine) is None
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(DataFrameWriterV2, "overwrite", killed)
+        collapse(engine)
+    assert len(events(engine)) == (2 if is_committed else 7)
+    refused = (NOW - timedelta(days=90)).date()
+    assert collapsed_before(engine) == refused, "earlier rows may be missing"
+    collapse(engine)
+    assert [row[2] for row in events(engine)] == ["5", "new"]
+    assert collapsed_before(engine) == refused
