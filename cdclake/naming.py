@@ -232,6 +232,9 @@ FIREHOSE_COMPONENT = "firehose"
 # is noted before the commit; or are, which is noted after it.
 COLLAPSED_BEFORE = "cdclake.collapsed-before"
 COLLAPSE_COMPLETE = "cdclake.collapse-complete"
+# Property of a changelog that Firehose writes: the greatest sequence number of a file with events
+# that may be collapsed.
+COLLAPSED_SEQUENCE = "cdclake.collapsed-sequence"
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 

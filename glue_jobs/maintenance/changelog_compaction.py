@@ -58,7 +58,7 @@ class Collapse:
         alive = old.where(above_truncates(self.table, floor))
         with with_origins(alive, log, self.table) as completed:
             rows = self._collapsed(alive, completed, _straddling(log, before))
-            self._set(naming.COLLAPSED_BEFORE, before)
+            self._announce(before)
             self._replace(rows.unionByName(last), before, read_from)
         self._set(naming.COLLAPSE_COMPLETE, before)
 
@@ -68,6 +68,19 @@ class Collapse:
         writer = writer.option("isolation-level", "serializable").option("fanout-enabled", "true")
         writer = writer.option("validate-from-snapshot-id", str(read_from))
         writer.overwrite(F.expr(f"{naming.INGESTED_AT} < {_day(before)}"))
+
+    def _announce(self, before: date) -> None:
+        """Note what may be missing for a reader that lags: it reads the whole table instead."""
+        self._set(naming.COLLAPSED_BEFORE, before)
+        if self.table.delivery != "firehose":
+            return
+        log = self.lake.load(self.table.changes)
+        known = int(log.properties().get(naming.COLLAPSED_SEQUENCE) or 0)
+        files = self.lake.spark.sql(
+            f"SELECT max(sequence_number) FROM {self.lake.qualified(self.table.changes)}.entries "
+            f"WHERE status < 2 AND data_file.partition.{naming.INGESTED_AT}_day < DATE '{before}'"
+        )
+        self._set(naming.COLLAPSED_SEQUENCE, max(known, files.collect()[0][0] or 0))
 
     def _set(self, name: str, value: object) -> None:
         self.lake.spark.sql(

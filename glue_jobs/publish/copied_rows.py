@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, DataType, TimestampNTZType
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough, history_view
-from cdclake.jobs.apply.changelog_commits import commits_since
+from cdclake.jobs.apply.changelog_commits import commits_since, may_lack_deletes
 from cdclake.jobs.iceberg.commit_metadata import state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.publish.copy_stamp import KEY_COLUMN, CopyStamp, record_key
@@ -63,9 +63,12 @@ class StateSnapshot:
         """Return the rows of the keys that changed since; None if all rows must be written.
 
         That is after a truncate or a new snapshot of the source, which remove rows without an event
-        for each. A key without a row becomes a row with the operation `d`.
+        for each, or if a collapse has removed events since. A key without a row becomes a row with
+        the operation `d`.
         """
         if self.applied.floor != stamp.floor:
+            return None
+        if may_lack_deletes(self.lake, self.table, stamp.through):
             return None
         changes = self._changes_since(stamp)
         if not changes.where(F.col(naming.OP) == "t").isEmpty():
