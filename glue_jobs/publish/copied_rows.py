@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, TimestampNTZType
+from pyspark.sql.types import BinaryType, DataType, DoubleType, FloatType, TimestampNTZType
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
@@ -122,5 +122,9 @@ class StateSnapshot:
 
 
 def _text(name: str, kind: DataType) -> SparkColumn:
-    """Return a text that only this value has."""
-    return F.hex(name) if isinstance(kind, BinaryType) else F.col(name).cast("string")
+    """Return the text of this value in a key; values that are equal have the same."""
+    if isinstance(kind, BinaryType):
+        return F.hex(name)
+    if isinstance(kind, (FloatType, DoubleType)):
+        return (F.col(name) + F.lit(0.0).cast(kind)).cast("string")  # -0.0 becomes 0.0
+    return F.col(name).cast("string")
