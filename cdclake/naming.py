@@ -228,13 +228,9 @@ PROBE_TABLE = "cdclake_probe_"  # start of the name of a table that the probe ma
 PROBE_OUTPUTS = "ConnectorProbe"  # start of the outputs that describe the throw-away connector
 STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
-# Properties of a changelog, each a day. Events that were ingested before it may be collapsed, which
-# is noted before the commit; or are, which is noted after it.
-COLLAPSED_BEFORE = "cdclake.collapsed-before"
-COLLAPSE_COMPLETE = "cdclake.collapse-complete"
-# Property of a changelog that Firehose writes: the greatest sequence number of a file with events
-# that may be collapsed.
-COLLAPSED_SEQUENCE = "cdclake.collapsed-sequence"
+COLLAPSED_BEFORE = "cdclake.collapsed-before"  # a day; a changelog may lack earlier events
+COLLAPSE_COMPLETE = "cdclake.collapse-complete"  # that day, after the commit
+COLLAPSED_SEQUENCE = "cdclake.collapsed-sequence"  # the same for Firehose: a sequence number
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 
