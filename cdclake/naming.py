@@ -228,8 +228,9 @@ PROBE_TABLE = "cdclake_probe_"  # start of the name of a table that the probe ma
 PROBE_OUTPUTS = "ConnectorProbe"  # start of the outputs that describe the throw-away connector
 STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
-# Property of a changelog: a day; events that were ingested on earlier days are collapsed.
-COLLAPSED_BEFORE = "cdclake.collapsed-before"
+COLLAPSED_BEFORE = "cdclake.collapsed-before"  # a day; a changelog may lack earlier events
+COLLAPSE_COMPLETE = "cdclake.collapse-complete"  # that day, after the commit
+COLLAPSED_SEQUENCE = "cdclake.collapsed-sequence"  # the same for Firehose: a sequence number
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 

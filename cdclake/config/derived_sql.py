@@ -169,24 +169,35 @@ def _source_keys(query: exp.Query, known: Mapping[str, SourceColumns]) -> dict[s
 def _shown_columns(query: exp.Select) -> dict[tuple[str, str], str]:
     """Return the result's column by table alias and column.
 
-    A column that must be equal to a shown one, by a condition of a join or of WHERE, is shown too:
-    also for a row without a match in a left join, as the value that a match would have.
+    A column that must be equal to a shown one, by a condition of a join or of WHERE, is shown too.
+    The condition of a left join holds for a match alone: it shows columns of the joined table, as
+    the value that a match would have, and nothing about the other tables.
     """
     shown = {
         (column.table, column.name): selected.alias_or_name
         for selected in query.selects
         if isinstance(column := selected.unalias(), exp.Column)
     }
-    conditions = [join.args.get("on") for join in query.args.get("joins") or []]
-    where = query.args.get("where")
-    conditions.append(where.this if where else None)
-    equal = [pair for condition in conditions if condition for pair in _equal_columns(condition)]
-    for _ in equal:  # a chain is at most as long as there are pairs
-        for one, other in equal:
-            for known, new in ((one, other), (other, one)):
-                if known in shown:
-                    shown.setdefault(new, shown[known])
+    showing = [*_showing_columns(query)]
+    for _ in showing:  # a chain is at most as long as there are pairs
+        for known, new in showing:
+            if known in shown:
+                shown.setdefault(new, shown[known])
     return shown
+
+
+def _showing_columns(query: exp.Select) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """List pairs of columns: if the first is shown, so is the second."""
+    where = query.args.get("where")
+    conditions = [(where.this, None)] if where else []
+    for join in query.args.get("joins") or []:
+        if on := join.args.get("on"):
+            conditions.append((on, join.alias_or_name if join.side == "LEFT" else None))
+    for condition, joined in conditions:
+        for one, other in _equal_columns(condition):
+            for known, new in ((one, other), (other, one)):
+                if joined in (None, new[0]):
+                    yield known, new
 
 
 def _equal_columns(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -57,6 +58,22 @@ def commits_since(lake: LakeTables, table: Table, sequence: int) -> Commits | No
     if row["files"] == 0:
         return None
     return Commits(newest, BEFORE_ALL if row["unbounded"] else row["first"] - 1)
+
+
+def may_lack_deletes(lake: LakeTables, table: Table, through: int) -> bool:
+    """Check whether deletes may have collapsed that a reader of the changes lacks.
+
+    The reader has all changes up to `through`: a sequence number for Firehose, otherwise a time of
+    ingestion. Check after the changelog is read, as the properties are set before a collapse.
+    """
+    properties = lake.load(table.changes).properties()
+    if table.delivery == "firehose":
+        return through < int(properties.get(naming.COLLAPSED_SEQUENCE) or 0)
+    before = properties.get(naming.COLLAPSED_BEFORE)
+    if before is None:
+        return False
+    midnight = datetime.fromisoformat(before).replace(tzinfo=UTC)
+    return through < midnight.timestamp() * 1_000_000
 
 
 def reached(rows: DataFrame, sequence: int, floor: str) -> AppliedThrough:

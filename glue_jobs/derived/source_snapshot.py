@@ -13,7 +13,7 @@ from cdclake.errors import InputError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.tail_facts import TailFacts, tail_facts, view_over_tail
 from cdclake.iceberg.views import AppliedThrough, history_view
-from cdclake.jobs.apply.changelog_commits import commits_since, committed_sequence
+from cdclake.jobs.apply.changelog_commits import commits_since, committed_sequence, may_lack_deletes
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.plan import Table
@@ -33,8 +33,10 @@ class SourceSnapshot:
         """Return the distinct keys of the changes since then, with the state's types.
 
         None if a truncate or a new snapshot of the source has removed rows without an event for
-        each. `progress` without a change gives no rows.
+        each, or a collapse has removed events since. `progress` without a change gives no rows.
         """
+        if may_lack_deletes(self.lake, self.table, since.through):
+            return None
         after = self._ingested_after(since)
         history = self.lake.spark.table(naming.history_name(self.table.name))
         if after is None:

@@ -2,7 +2,8 @@
 
 The newest event gets the values that it did not send; deletes stay while they can matter. One
 commit replaces whole days, which writers of new events never touch. A property of the changelog
-holds the day before which it is collapsed. Collapsing is idempotent.
+holds the day before which events may be missing; it is set before the commit, as a reader relies on
+it. Collapsing is idempotent.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ class Collapse:
         alive = old.where(above_truncates(self.table, floor))
         with with_origins(alive, log, self.table) as completed:
             rows = self._collapsed(alive, completed, _straddling(log, before))
+            self._announce(before)
             self._replace(rows.unionByName(last), before, read_from)
+        self._set(naming.COLLAPSE_COMPLETE, before)
 
     def _replace(self, rows: DataFrame, before: date, read_from: int | None) -> None:
         """Replace the old days in one commit, which fails if another writer changed them."""
@@ -65,9 +68,24 @@ class Collapse:
         writer = writer.option("isolation-level", "serializable").option("fanout-enabled", "true")
         writer = writer.option("validate-from-snapshot-id", str(read_from))
         writer.overwrite(F.expr(f"{naming.INGESTED_AT} < {_day(before)}"))
+
+    def _announce(self, before: date) -> None:
+        """Note what may be missing for a reader that lags: it reads the whole table instead."""
+        self._set(naming.COLLAPSED_BEFORE, before)
+        if self.table.delivery != "firehose":
+            return
+        log = self.lake.load(self.table.changes)
+        known = int(log.properties().get(naming.COLLAPSED_SEQUENCE) or 0)
+        files = self.lake.spark.sql(
+            f"SELECT max(sequence_number) FROM {self.lake.qualified(self.table.changes)}.entries "
+            f"WHERE status < 2 AND data_file.partition.{naming.INGESTED_AT}_day < DATE '{before}'"
+        )
+        self._set(naming.COLLAPSED_SEQUENCE, max(known, files.collect()[0][0] or 0))
+
+    def _set(self, name: str, value: object) -> None:
         self.lake.spark.sql(
             f"ALTER TABLE {self.lake.qualified(self.table.changes)} "
-            f"SET TBLPROPERTIES ('{naming.COLLAPSED_BEFORE}' = '{before}')"
+            f"SET TBLPROPERTIES ('{name}' = '{value}')"
         )
 
     def _applied_before(self) -> date:
@@ -77,7 +95,7 @@ class Collapse:
 
     def _rows(self, before: date) -> tuple[int, int]:
         """Count the collapsed rows and the rows that could be, from metadata only."""
-        done = self.lake.load(self.table.changes).properties().get(naming.COLLAPSED_BEFORE)
+        done = self.lake.load(self.table.changes).properties().get(naming.COLLAPSE_COMPLETE)
         done_before = date.fromisoformat(done) if done else date.min
         days = self.lake.spark.sql(
             f"SELECT partition.{naming.INGESTED_AT}_day AS day, sum(record_count) AS rows "

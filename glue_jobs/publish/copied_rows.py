@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, TimestampNTZType
+from pyspark.sql.types import BinaryType, DataType, DoubleType, FloatType, TimestampNTZType
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough, history_view
-from cdclake.jobs.apply.changelog_commits import commits_since
+from cdclake.jobs.apply.changelog_commits import commits_since, may_lack_deletes
 from cdclake.jobs.iceberg.commit_metadata import state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.publish.copy_stamp import KEY_COLUMN, CopyStamp, record_key
@@ -63,9 +63,12 @@ class StateSnapshot:
         """Return the rows of the keys that changed since; None if all rows must be written.
 
         That is after a truncate or a new snapshot of the source, which remove rows without an event
-        for each. A key without a row becomes a row with the operation `d`.
+        for each, or if a collapse has removed events since. A key without a row becomes a row with
+        the operation `d`.
         """
         if self.applied.floor != stamp.floor:
+            return None
+        if may_lack_deletes(self.lake, self.table, stamp.through):
             return None
         changes = self._changes_since(stamp)
         if not changes.where(F.col(naming.OP) == "t").isEmpty():
@@ -119,5 +122,9 @@ class StateSnapshot:
 
 
 def _text(name: str, kind: DataType) -> SparkColumn:
-    """Return a text that only this value has."""
-    return F.hex(name) if isinstance(kind, BinaryType) else F.col(name).cast("string")
+    """Return the text of this value in a key; values that are equal have the same."""
+    if isinstance(kind, BinaryType):
+        return F.hex(name)
+    if isinstance(kind, (FloatType, DoubleType)):
+        return (F.col(name) + F.lit(0.0).cast(kind)).cast("string")  # -0.0 becomes 0.0
+    return F.col(name).cast("string")

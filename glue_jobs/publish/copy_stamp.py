@@ -11,6 +11,7 @@ from cdclake.plan import Table
 
 KEY_COLUMN = "cdc_key"
 _WHOLE_NUMBERS = ("int", "bigint")
+_FLOATS = ("float", "double")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ def stamp_of(copy: HudiCopy, table: Table, applied: AppliedThrough, erasure: str
     through = applied.sequence if table.delivery == "firehose" else applied.ingested
     columns = {column.name: column.column_type.state for column in table.columns}
     columns["deletes"] = table.deletes
+    if any(key.column_type.state in _FLOATS for key in table.key_columns):
+        columns["zero"] = "unsigned"  # earlier copies may have the key -0.0 and are written again
     layout = copy.layout(record_key(table))
     return CopyStamp(through, applied.floor, columns_digest(columns), layout, erasure)
 

@@ -54,6 +54,14 @@ DERIVED = (
         ((_SQL, "isinstance(condition, exp.And)", "isinstance(condition, exp.Connector)"),),
     ),
     Mutation(
+        "a left join makes columns equal in every row", _QUERIES,
+        ((_SQL, "if joined in (None, new[0]):", "if True:"),),
+    ),
+    Mutation(
+        "a collapse hides deletes from a table that lags", (_TESTS, "-k", "has_collapsed"),
+        ((_SOURCE, "if may_lack_deletes(self.lake, self.table, since.through):", "if False:"),),
+    ),
+    Mutation(
         "a file has rows of two partitions", _FILES,
         ((_FILES[0].replace("tests/unit/jobs/test_", "glue_jobs/derived/"),
           "values != at or is_full", "is_full"),),

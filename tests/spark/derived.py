@@ -23,6 +23,13 @@ JOINED = """
     JOIN {city}_current AS c ON c.id = CAST(a.big AS BIGINT)
     LEFT JOIN {country}_current AS k ON k.id = CAST(c.big AS BIGINT)
 """
+# The ids are equal in rows with a country alone.
+HALF_EQUAL = """
+    SELECT a.id AS address_id, c.v AS city, k.v AS country
+    FROM {address}_current AS a
+    JOIN {city}_current AS c ON c.id = a.big
+    LEFT JOIN {country}_current AS k ON k.id = a.id AND k.id = a.big
+"""
 
 
 @dataclass

@@ -1,14 +1,21 @@
 """Old days of a log collapse, and the state that is rebuilt from it stays what it was."""
 
+import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrameWriterV2
 
 from cdclake.iceberg.schemas import changes_schema, state_schema
-from cdclake.jobs.apply.rebuilt_state import rebuild_state
+from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.jobs.maintenance.changelog_compaction import Collapse
+from cdclake.jobs.publish.copied_rows import StateSnapshot
+from cdclake.jobs.publish.copy_stamp import CopyStamp
+from cdclake.jobs.reader.catalog import parse_table
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark
@@ -20,11 +27,13 @@ MICROS = 1_000_000
 
 @pytest.fixture
 def ingest_at(monkeypatch):
-    def set_clock(moment: datetime) -> None:
-        nanos = int(moment.timestamp() * MICROS) * 1000
-        monkeypatch.setattr("cdclake.jobs.iceberg.commit_metadata.time.time_ns", lambda: nanos)
+    return partial(set_clock, monkeypatch)
 
-    return set_clock
+
+def set_clock(patched: pytest.MonkeyPatch, moment: datetime) -> None:
+    """Have what is ingested from now on be of that moment."""
+    nanos = int(moment.timestamp() * MICROS) * 1000
+    patched.setattr("cdclake.jobs.iceberg.commit_metadata.time.time_ns", lambda: nanos)
 
 
 def collapse(engine: Engine, *, days: int = 90, horizon: int = 14) -> None:
@@ -159,3 +168,66 @@ def test_what_a_dropped_column_held_last_stays(spark, ingest_at) -> None:
     assert held() == [(4, "1", "A"), (1, "3", "A"), (2, "3", None), *later]
     collapse(engine)
     assert held() == [(4, "1", "A"), (1, "5", "A"), (2, "5", None), (4, "6", None)]
+
+
+def collapsed_before(engine: Engine) -> date | None:
+    """The day before which `--as-of` is refused, as the reader finds it in the metadata file."""
+    name = engine.table.changes
+    location = engine.lake.load(name).operations().current().metadataFileLocation()
+    metadata = json.loads(Path(location.removeprefix("file:")).read_text())
+    return parse_table(name, location, metadata).collapsed_before
+
+
+@pytest.mark.parametrize("is_committed", [True, False], ids=["after", "before"])
+def test_killed_around_its_commit_the_collapse_is_refused_to_as_of_and_done_again(
+    spark, ingest_at, is_committed: bool
+) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    ingest_at(OLD)
+    engine.run(*(e("u", 10 + n, 10 + n, v=f"{n}") for n in range(6)))
+    ingest_at(NOW)
+    engine.run(e("u", 30, 30, v="new"))
+    overwrite = DataFrameWriterV2.overwrite
+
+    def killed(writer: DataFrameWriterV2, condition: Any) -> None:
+        if is_committed:
+            overwrite(writer, condition)
+        raise KeyboardInterrupt
+
+    assert collapsed_before(engine) is None
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(DataFrameWriterV2, "overwrite", killed)
+        collapse(engine)
+    assert len(events(engine)) == (2 if is_committed else 7)
+    refused = (NOW - timedelta(days=90)).date()
+    assert collapsed_before(engine) == refused, "earlier rows may be missing"
+    collapse(engine)
+    assert [row[2] for row in events(engine)] == ["5", "new"]
+    assert collapsed_before(engine) == refused
+
+
+def test_a_copy_without_what_has_collapsed_is_written_as_a_whole(spark, ingest_at) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    ingest_at(OLD)
+    engine.run(e("c", 10, 10, v="a"), e("c", 11, 11, id=2, v="b"))
+    late = copied(engine)
+    ingest_at(OLD + timedelta(days=1))
+    engine.run(e("d", 20, 20, id=2))
+    ingest_at(NOW)
+    engine.run(e("u", 30, 30, v="c"))
+    recent = copied(engine)
+    engine.run(e("u", 40, 40, v="d"))
+    source = StateSnapshot.open(engine.lake, engine.table)
+    assert source is not None and source.since(late) is not None
+    collapse(engine)
+    source = StateSnapshot.open(engine.lake, engine.table)
+    assert source is not None and source.since(late) is None, "the delete is no longer there"
+    assert source.since(recent) is not None
+
+
+def copied(engine: Engine) -> CopyStamp:
+    """The stamp of a copy of the state as it is."""
+    applied = applied_through(engine.lake, engine.table)
+    return CopyStamp(applied.ingested, applied.floor, "", "")

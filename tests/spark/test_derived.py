@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from cdclake.errors import InputError, TableError
 from cdclake.jobs.derived import refresh as refreshing
 from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.table_jobs.table_job import TableJob
-from tests.spark.derived import DerivedLake
+from tests.spark.derived import HALF_EQUAL, JOINED, DerivedLake
 from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
 from tests.spark.firehose_log import FirehoseLog
+from tests.spark.test_collapse import MICROS, NOW, OLD, collapse, set_clock
 from tests.spark.test_firehose_log import rows
 
 pytestmark = pytest.mark.spark
@@ -50,6 +52,21 @@ def expected(lake: DerivedLake) -> list[tuple[Any, ...]]:
         named = None if at is None else countries[at][0]
         rows.append((key, street, int(city), name, at, named, "test"))
     return sorted(rows, key=repr)
+
+
+def queried(lake: DerivedLake) -> list[tuple[Any, ...]]:
+    """The query's result by Spark, over what the last refresh has read."""
+    found = lake.spark.sql(lake.table.sql).collect()
+    return sorted((tuple(row) for row in found), key=repr)
+
+
+def test_columns_that_are_equal_in_matched_rows_alone_tell_no_row(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark, HALF_EQUAL))
+    lake.refresh()
+    lake.city.run(lake.city.event("u", 90, 90, id=1, v="Cusco", big="1"))
+    lake.refresh()
+    assert lake.rows() == queried(lake)
+    assert (4, "Cusco", None) in lake.rows()
 
 
 def test_the_first_refresh_writes_the_whole_result(spark: SparkSession) -> None:
@@ -226,16 +243,30 @@ def test_rows_move_between_partitions(spark: SparkSession) -> None:
     assert {row[0] for row in spread} >= {"Peru", "Uganda", None}
 
 
+def test_a_row_whose_delete_has_collapsed_leaves_the_table(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_clock(monkeypatch, OLD)
+    lake = filled(DerivedLake(spark))
+    lake.refresh()
+    set_clock(monkeypatch, OLD + timedelta(days=1))
+    lake.address.run(lake.address.event("d", 90, 90, id=2))
+    set_clock(monkeypatch, NOW)
+    lake.address.run(lake.address.event("u", 91, 91, id=1, v="new", big="1"))
+    collapse(lake.address)
+    assert 2 not in {row["id"] for row in lake.address.log()}
+    lake.refresh()
+    assert lake.rows() == expected(lake)
+    lake.address.run(lake.address.event("u", 92, 92, id=1, v="newer", big="1"))
+    assert lake.refresh() == 1
+
+
 HOUR = 3_600_000_000
 
 
-@pytest.mark.slow
-def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
-    spark: SparkSession,
-) -> None:
-    """Commits are counted, since rows of a later one may have been ingested earlier."""
-    log = FirehoseLog(spark, plan_of())
-    table, e = log.table, log.engine.event
+def refreshes(log: FirehoseLog) -> Callable[[], list[tuple[Any, ...]]]:
+    """Return what refreshes a derived table of the log's rows, and returns its rows."""
+    table = log.table
     derived = DerivedTable(
         name=f"derived_{table.name}",
         sql=f"SELECT id, v FROM {table.name}_current",
@@ -253,6 +284,40 @@ def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
         stored = log.engine.lake.read(derived.name).collect()
         return sorted(tuple(row) for row in stored)
 
+    return refreshed
+
+
+@pytest.mark.slow
+def test_a_row_whose_delete_by_firehose_has_collapsed_leaves_the_table(
+    spark: SparkSession,
+) -> None:
+    log = FirehoseLog(spark, plan_of())
+    e, refreshed = log.engine.event, refreshes(log)
+    first, other, gone, new = rows(
+        log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"),
+        e("d", 20, 20, id=2, before={"id": 2, "v": None, "big": None}), e("u", 30, 30, v="c"),
+    )  # fmt: skip
+    for row in (other, gone):
+        row["cdc_ingested_at"] = int(OLD.timestamp() * MICROS)
+    for row in (first, new):
+        row["cdc_ingested_at"] = int(NOW.timestamp() * MICROS)
+    log.commit([first, other])
+    assert refreshed() == [(1, "a"), (2, "b")]
+    log.commit([gone])
+    log.commit([new])
+    log.apply(epoch=1)
+    collapse(log.engine)
+    assert {row["id"] for row in log.engine.log()} == {1}
+    assert refreshed() == [(1, "c")]
+
+
+@pytest.mark.slow
+def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
+    spark: SparkSession,
+) -> None:
+    """Commits are counted, since rows of a later one may have been ingested earlier."""
+    log = FirehoseLog(spark, plan_of())
+    e, refreshed = log.engine.event, refreshes(log)
     first, second, late = rows(
         log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"), e("u", 20, 20, v="c"),
     )  # fmt: skip
@@ -270,10 +335,15 @@ def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
-def test_random_changes_end_as_the_whole_result(spark: SparkSession, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("sql", "seed"),
+    [*((JOINED, seed) for seed in range(20)), *((HALF_EQUAL, seed) for seed in range(20, 25))],
+    ids=[*map(str, range(25))],
+)
+def test_random_changes_end_as_the_whole_result(spark: SparkSession, sql: str, seed: int) -> None:
     chance, lsn = random.Random(seed), 1000
-    lake = filled(DerivedLake(spark))
+    lake = filled(DerivedLake(spark, sql))
+    wanted = expected if sql == JOINED else queried
     lake.refresh()
     for _ in range(4):
         for engine in (lake.address, lake.city, lake.country):
@@ -281,7 +351,7 @@ def test_random_changes_end_as_the_whole_result(spark: SparkSession, seed: int) 
                 lsn += 1
                 change_one(engine, chance, lsn)
         lake.refresh()
-        assert lake.rows() == expected(lake), f"seed {seed}"
+        assert lake.rows() == wanted(lake), f"seed {seed}"
     assert lake.snapshots()
 
 

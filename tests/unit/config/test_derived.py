@@ -66,6 +66,16 @@ def of(sql: str) -> dict[str, dict[str, str]]:
             {"city": {"city_id": "city_id"}, "country": {"country_id": "country_id"}},
         ),
         ("SELECT * FROM city_current WHERE city > 'a'", {"city": {"city_id": "city_id"}}),
+        (  # a row without a match in one left join has none in the next
+            "SELECT a.address_id, a.city_id FROM address_current a"
+            " LEFT JOIN city_current c ON a.city_id = c.city_id"
+            " LEFT JOIN country_current k ON k.country_id = c.city_id",
+            {
+                "address": {"address_id": "address_id"},
+                "city": {"city_id": "city_id"},
+                "country": {"country_id": "city_id"},
+            },
+        ),
     ],
 )
 def test_rows_can_be_told_by_the_keys_of_their_sources(
@@ -96,6 +106,16 @@ def test_rows_can_be_told_by_the_keys_of_their_sources(
         " ON k.country_id = c.country_id",
         "SELECT c.city_id, c.country_id, k.country FROM city_current c LEFT JOIN country_current k"
         " ON k.country_id = c.country_id OR k.country = c.city",
+        # Rows without a match have values that are not equal.
+        "SELECT a.address_id, a.city_id, k.country FROM address_current a"
+        " JOIN city_current c ON c.city_id = a.street LEFT JOIN country_current k"
+        " ON k.country_id = a.city_id AND k.country_id = a.street",
+        "SELECT a.address_id, k.country_id FROM address_current a"
+        " LEFT JOIN country_current k ON k.country_id = a.city_id"
+        " JOIN city_current c ON c.city_id = a.city_id",
+        "SELECT a.address_id, a.city_id, k.country_id FROM address_current a"
+        " JOIN city_current c ON c.city_id = a.street LEFT JOIN country_current k"
+        " ON k.country = 'x' AND a.street = a.city_id",
     ],
 )
 def test_of_other_queries_the_whole_result_is_written(sql: str) -> None:
