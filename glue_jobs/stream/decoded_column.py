@@ -49,8 +49,7 @@ class ColumnDecoder:
         may_be_unsent = kind.toastable and not self._is_key
         forms = unavailable_forms(kind, plan.placeholder) if may_be_unsent else ()
         self._placeholders = pa.array(forms, pa.string()) if forms else None
-        is_checked = plan.not_representable == "quarantine"
-        self._is_held = representable(kind) if is_checked else None
+        self._is_held = representable(kind) if plan.refuses_unheld(table, column) else None
 
     def decode(self, found: Sequence[Any]) -> DecodedColumn:
         """Decode the column's values in the events' rows."""
