@@ -34,11 +34,8 @@ def texts_of(column_type: ColumnType) -> TypeTexts:
     """Return the texts of a column of this type."""
     if column_type.array:
         return _array_texts(column_type.base)
-    if column_type.base in ("bit", "varbit"):
-        single = (*column_type.parameters, 1)[0] == 1
-        if column_type.base == "varbit" and not column_type.parameters:
-            single = False
-        return _BOOLEAN_BIT if single else _BITS
+    if column_type.is_bit_string:
+        return _BOOLEAN_BIT if column_type.bits == 1 else _BITS
     if column_type.state.startswith("decimal") and column_type.base == "numeric":
         precision, scale = column_type.state[8:-1].split(",")
         return _FRACTION if precision == scale else _DECIMAL
@@ -123,7 +120,11 @@ _FRACTION = TypeTexts(  # DuckDB omits the zero before the point
     seekable=True,
     unheld=_NOT_FINITE,
 )
-_BOOLEAN_BIT = TypeTexts("CASE {x}::text WHEN '1' THEN 'true' WHEN '0' THEN 'false' END", "{x}")
+_BOOLEAN_BIT = TypeTexts(  # an empty varbit(1) is NULL in the lake
+    "CASE {x}::text WHEN '1' THEN 'true' WHEN '0' THEN 'false' ELSE {x}::text END", "{x}"
+)
+# Without leading zeros, all values of a bit(n) differ. Those of a varbit may not, but the lake does
+# not have their length.
 _BITS = TypeTexts("ltrim({x}::text, '0')", _LAKE_BITS)
 
 _TYPES: Mapping[str, TypeTexts] = {

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
 from cdclake.jobs.apply.representable_values import representable
-from cdclake.jobs.stream.event_structs import keeps_text
 from cdclake.jobs.stream.value_proofs import is_real, kept_text
 from cdclake.plan import Column, Plan, Table
 
@@ -44,7 +43,7 @@ class ColumnDecoder:
         self.is_lost_when_unsent = not (self._is_key or column.is_nulled) and is_lost_when_unsent(
             kind
         )
-        self._kind, self._keeps_text = kind, keeps_text(column)
+        self._kind = kind
         self._whole = table.replica_identity == "full"
         may_be_unsent = kind.toastable and not self._is_key
         forms = unavailable_forms(kind, plan.placeholder) if may_be_unsent else ()
@@ -69,7 +68,7 @@ class ColumnDecoder:
         return DecodedColumn(values, unproved, unsent)
 
     def _values(self, found: Sequence[Any]) -> tuple[pa.Array, Flags | None]:
-        if self._keeps_text:
+        if self._kind.has_any_form:
             return self._texts(found)
         values = pa.array(found, _TYPES[self._kind.log])
         if self._kind.log != "float":
