@@ -61,11 +61,29 @@ def _or_raw(lake: str) -> str:
     return f"CASE WHEN {{x}} IS NOT NULL THEN coalesce(TRY({lake}), '!' || {{x}}) END"
 
 
-def _micros(send: str, x: str = "{x}") -> str:
+# PostgreSQL has later ones: the upper end of `TIMESTAMP_RANGE_US`, and of the whole years that the
+# decoders take as instants. Beyond 64 bits of microseconds, the sum in `_micros` would overflow.
+_HELD: Mapping[str, str] = {
+    "timestamp": "isfinite({x}) AND {x} <= '294247-01-09 17:46:40'",
+    "timestamptz": "isfinite({x}) AND {x} < '294247-01-01 00:00:00+00'",
+}
+
+
+def _micros(base: str) -> str:
     # Microseconds since 2000 are what PostgreSQL stores: exact, and cheaper than extract().
-    stored = f"('x' || encode({send}({x}), 'hex'))::bit(64)::bigint"
-    held = f"isfinite({x}) AND {x} < '294247-01-01'"  # later, the sum overflows bigint
-    return f"CASE WHEN {held} THEN ({stored} + 946684800000000)::text ELSE {x}::text END"
+    stored = f"('x' || encode({base}_send({{x}}), 'hex'))::bit(64)::bigint"
+    micros = f"({stored} + 946684800000000)::text"
+    return f"CASE WHEN {_HELD[base]} THEN {micros} ELSE {{x}}::text END"
+
+
+def _timestamps(base: str, show: Normal) -> TypeTexts:
+    return TypeTexts(
+        _micros(base),
+        "CAST(epoch_us({x}) AS VARCHAR)",
+        show=show,
+        seekable=True,
+        unheld=f"NOT ({_HELD[base]})",
+    )
 
 
 _DAYS = "CASE WHEN isfinite({x}) THEN ({x} - DATE '1970-01-01')::text ELSE {x}::text END"
@@ -150,20 +168,8 @@ _TYPES: Mapping[str, TypeTexts] = {
         seekable=True,
         unheld="NOT isfinite({x})",
     ),
-    "timestamp": TypeTexts(
-        _micros("timestamp_send"),
-        "CAST(epoch_us({x}) AS VARCHAR)",
-        show=normal.shown_timestamp,
-        seekable=True,
-        unheld="NOT isfinite({x})",
-    ),
-    "timestamptz": TypeTexts(
-        _micros("timestamptz_send"),
-        "CAST(epoch_us({x}) AS VARCHAR)",
-        show=normal.shown_instant,
-        seekable=True,
-        unheld="NOT isfinite({x})",
-    ),
+    "timestamp": _timestamps("timestamp", normal.shown_timestamp),
+    "timestamptz": _timestamps("timestamptz", normal.shown_instant),
     "time": TypeTexts(
         "replace(to_char({x}::interval, 'HH24:MI:SS.US'), '.000000', '')", "{x}", seekable=True
     ),
@@ -201,8 +207,8 @@ _ELEMENTS: Mapping[str, str] = {
     "numeric": f"to_json({_NUMBER.replace('{x}', 'v')})::text",
     "money": "to_json(v::numeric::text)::text",
     "date": _DAYS.replace("{x}", "v"),
-    "timestamp": _micros("timestamp_send", "v"),
-    "timestamptz": f"to_json({_micros('timestamptz_send', 'v')})::text",
+    "timestamp": _micros("timestamp").replace("{x}", "v"),
+    "timestamptz": f"to_json({_micros('timestamptz').replace('{x}', 'v')})::text",
     "time": "('x' || encode(time_send(v), 'hex'))::bit(64)::bigint::text",
     "timetz": f"to_json({_TIMETZ.replace('{x}', 'v')})::text",
     "interval": f"to_json({_INTERVAL.replace('{x}', 'v')})::text",

@@ -7,7 +7,10 @@ import base64
 import duckdb
 import pytest
 
-from cdclake.debezium.types import parse_type
+from cdclake.debezium.field_values import holds
+from cdclake.debezium.types import TIMESTAMP_RANGE_US, parse_type
+from cdclake.plan import Column, Plan, Table
+from cdclake.verify.columns import compared_columns
 from cdclake.verify.type_rules import texts_of
 
 
@@ -60,3 +63,51 @@ def test_a_varbit_is_compared_by_what_events_have_of_it() -> None:
 def test_a_single_bit_is_a_boolean(kind: str, bits: str, lake: str | None, same: bool) -> None:
     source, found = both(kind, bits, lake)
     assert (source == found) == same
+
+
+_SENT = "('x' || encode({}_send(\"t\"), 'hex'))::bit(64)::bigint"  # what PostgreSQL stores
+_LAST_US = TIMESTAMP_RANGE_US[1]
+_LAST_INSTANT_US = 9223371244799999999  # of the year 294246
+# Type, a finite value in microseconds, what the decoders have of it, and whether the lake holds it.
+ENDS = [
+    ("timestamp", 9223371244800000000, 9223371244800000000, True),  # 294247-01-01
+    ("timestamp", _LAST_US, _LAST_US, True),  # 294247-01-09 17:46:40
+    ("timestamp", _LAST_US + 1, _LAST_US + 1, False),
+    ("timestamptz", _LAST_INSTANT_US, "+294246-12-31T23:59:59.999999Z", True),
+    ("timestamptz", _LAST_INSTANT_US + 1, "+294247-01-01T00:00:00Z", False),
+]
+
+
+@pytest.mark.parametrize("policy", ["quarantine", "null"])
+@pytest.mark.parametrize(("kind", "micros", "in_event", "held"), ENDS)
+def test_the_last_timestamps_are_compared_as_the_lake_has_them(
+    kind: str, micros: int, in_event: object, held: bool, policy: str
+) -> None:
+    """The expression of the source, but for the function that DuckDB does not have."""
+    column = Column(source="t", name="t", type=kind)
+    check = holds(column.column_type)
+    assert check is not None
+    assert check(in_event) == held
+    table = Table(
+        schema="public", table="x", name="x", topic="s.public.x", key=("id",),
+        columns=(Column(source="id", name="id", type="bigint"), column),
+    )  # fmt: skip
+    plan = Plan(
+        name="s", source_database="d", lake_database="l", tables=(table,), not_representable=policy
+    )
+    compared = compared_columns(table, plan, {})[1]
+    stored = _SENT.format(kind)
+    assert stored in compared.source
+    source = compared.source.replace(stored, "(epoch_us(t) - 946684800000000)")
+    with duckdb.connect() as session:
+        session.execute("SET TimeZone = 'UTC'")
+        value = "make_timestamp(?)" if kind == "timestamp" else "make_timestamptz(?)"
+        session.execute(f"CREATE TABLE x AS SELECT {value} AS t", [micros])
+        [[found]] = session.execute(f"SELECT {source} FROM x").fetchall()
+        [[lake]] = session.execute(f"SELECT {compared.lake} FROM x").fetchall()
+    assert lake == str(micros)
+    if held:
+        assert found == lake
+    else:
+        assert (found is None) == (policy == "null")
+        assert found != lake
