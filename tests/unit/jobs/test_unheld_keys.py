@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -13,6 +14,8 @@ from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.plan import Plan, Table
 from tests.recorded.decoders import Kafka, fast_rows, firehose_row, slow_rows
 from tests.unit.jobs.test_decoders_agree import agree, plan_of, record
+
+Policy = Literal["quarantine", "null"]
 
 # Type of the second key column, a value that it holds, and values that it does not hold.
 KINDS = {
@@ -24,7 +27,7 @@ KINDS = {
 UNHELD = [(kind, text) for kind, (_, unheld) in KINDS.items() for text in unheld]
 
 
-def keyed(kind: str, policy: str, identity: str, deletes: str = "soft") -> tuple[Table, Plan]:
+def keyed(kind: str, policy: Policy, identity: str, deletes: str = "soft") -> tuple[Table, Plan]:
     table, plan = plan_of(("k", kind), ("v", kind), replica_identity=identity, deletes=deletes)
     table = replace(table, key=("id", "k"))
     return table, replace(plan, tables=(table,), not_representable=policy)
@@ -51,7 +54,7 @@ def refusal(sent: Kafka, table: Table, plan: Plan) -> str | None:
 @pytest.mark.parametrize("policy", ["quarantine", "null"])
 @pytest.mark.parametrize(("kind", "text"), UNHELD)
 def test_a_key_that_the_state_cannot_hold_is_refused(
-    kind: str, text: str, policy: str, identity: str
+    kind: str, text: str, policy: Policy, identity: str
 ) -> None:
     for deletes in ("soft", "hard"):
         table, plan = keyed(kind, policy, identity, deletes)
@@ -65,7 +68,7 @@ def test_a_key_that_the_state_cannot_hold_is_refused(
 @pytest.mark.parametrize("policy", ["quarantine", "null"])
 @pytest.mark.parametrize(("kind", "text"), UNHELD)
 def test_the_policy_decides_about_other_columns(
-    kind: str, text: str, policy: str, identity: str
+    kind: str, text: str, policy: Policy, identity: str
 ) -> None:
     table, plan = keyed(kind, policy, identity)
     refused = None
@@ -79,7 +82,7 @@ def test_the_policy_decides_about_other_columns(
 
 @pytest.mark.parametrize("op", ["c", "d"])
 @pytest.mark.parametrize("policy", ["quarantine", "null"])
-def test_the_details_name_the_key_column(op: str, policy: str) -> None:
+def test_the_details_name_the_key_column(op: str, policy: Policy) -> None:
     table, plan = keyed("timestamptz", policy, "default")
     key, value = event(op, '"infinity"', json.dumps(None))
     [detail] = RefusalDetails(table, plan).reasons(key, value)
