@@ -293,6 +293,13 @@ class Plan:
         names = ", ".join(table.name for table in self.all_tables)
         raise InputError(f"the {of} has no table {name!r}", f"choose one of {names}")
 
+    def refuses_unheld(self, table: Table, column: Column) -> bool:
+        """Check whether the policy refuses values of the column that the state cannot hold.
+
+        Otherwise they become NULL, which a key cannot be: no later event would find the row.
+        """
+        return self.not_representable == "quarantine" or column.name in table.key
+
     def definition_of(self, derived: DerivedTable) -> str:
         """Compute a digest of a derived table's query and of the columns that it may read."""
         tables = [table for table in self.all_tables if table.name in derived.sources]

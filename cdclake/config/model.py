@@ -144,7 +144,8 @@ class Policies(Section):
     not_representable: Annotated[Literal["quarantine", "null"], BeforeValidator(_check_null)] = (
         Field(
             default="quarantine",
-            description="For a value that its lake type cannot hold, such as NaN in a decimal.",
+            description="For a value that its lake type cannot hold, such as NaN in a decimal."
+            " Key columns are always quarantined.",
             json_schema_extra={"type": ["string", "null"], "enum": ["quarantine", "null", None]},
         )
     )

@@ -80,8 +80,7 @@ class LogRows:
     def __init__(self, table: Table, plan: Plan) -> None:
         self.table = table
         self._whole = table.replica_identity == "full"
-        strict = plan.not_representable == "quarantine"
-        self._fields = [_Field.of(c, table, plan.placeholder, strict) for c in table.columns]
+        self._fields = [_Field.of(column, table, plan) for column in table.columns]
         self._keys = [field for field in self._fields if field.is_key]
         self._deleted = self._keys
         if self._whole:  # with hard deletes only the changelog has a deleted row's last values
@@ -123,7 +122,7 @@ class LogRows:
         fields = self._deleted if op == "d" else self._fields
         # Under replica identity full the event of an update has the old row as well.
         lacks_old_row = self._whole and op == "u" and event.get("before") is None
-        return _read_fields(fields, image, row, self._whole, lacks_old_row)
+        return _read_fields(fields, image, row, self.table, lacks_old_row)
 
 
 def _refuse_marker(event: Event) -> None:
@@ -146,7 +145,7 @@ class _Field(NamedTuple):
     is_lost_when_unsent: bool
 
     @staticmethod
-    def of(column: Column, table: Table, placeholder: str, strict: bool) -> _Field:
+    def of(column: Column, table: Table, plan: Plan) -> _Field:
         kind, is_key = column.column_type, column.name in table.key
         may_be_unsent = kind.toastable and not is_key
         return _Field(
@@ -155,8 +154,8 @@ class _Field(NamedTuple):
             source=column.source,
             is_key=is_key,
             read=reader(kind),
-            unsent=frozenset(unavailable_forms(kind, placeholder) if may_be_unsent else ()),
-            holds=holds(kind) if strict else None,
+            unsent=frozenset(unavailable_forms(kind, plan.placeholder) if may_be_unsent else ()),
+            holds=holds(kind) if plan.refuses_unheld(table, column) else None,
             is_lost_when_unsent=not (is_key or column.is_nulled) and is_lost_when_unsent(kind),
         )
 
@@ -165,7 +164,7 @@ def _read_fields(
     fields: Sequence[_Field],
     image: Mapping[str, Any],
     row: dict[str, Any],
-    whole: bool,
+    table: Table,
     lacks_old_row: bool,
 ) -> list[str]:
     unavailable = []
@@ -185,12 +184,12 @@ def _read_fields(
             continue
         value = read(value)
         if value in unsent:
-            if whole:
+            if table.replica_identity == "full":
                 raise RefusedEvent(refusals.unsent_value(column))
             unavailable.append(name)
             continue
         if held is not None and not held(value):
-            raise RefusedEvent(refusals.not_representable(column))
+            raise RefusedEvent(refusals.not_representable(column, table))
         row[name] = value
     return unavailable
 

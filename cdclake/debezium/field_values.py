@@ -25,9 +25,6 @@ _SPELLED_NON_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
 REAL_DIGITS = 9  # maximum digits of a written real
 REAL_OFF = 0.9999998  # in units of the last digit: Java 17 is off by <= 0.9999997, non-reals by 1
 _REAL = Struct("f")
-_ANY_FORM = frozenset(
-    {"point", "vector", "bit"}
-)  # text in the changelog, although not JSON strings
 _ESCAPED = re.compile(r'["\\\x00-\x1f\U00010000-\U0010ffff]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _PLAIN_INSTANT = re.compile(  # nearly all instants; only days that exist in every month
@@ -55,7 +52,7 @@ def reader(column_type: ColumnType, *, non_finite: bool = False) -> Read:
     Numbers with a fraction must be passed as `Digits`. It refuses every form that Debezium does not
     write for the type, and unless `non_finite` the numbers that JSON cannot represent.
     """
-    if column_type.array or column_type.base in _ANY_FORM:
+    if column_type.has_any_form:
         return _storable_json
     read = _READERS[column_type.log]
     return _or_non_finite(read) if non_finite and column_type.log in ("float", "double") else read

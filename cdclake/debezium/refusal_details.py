@@ -91,11 +91,10 @@ class RefusalDetails:
                 yield RefusalDetail(refusals.unsent_value(column), column.name)
             return
         values[column.name] = value
-        held = holds(kind) if self._plan.not_representable == "quarantine" else None
+        held = holds(kind) if self._plan.refuses_unheld(self._table, column) else None
         if held is not None and not held(value):
-            yield RefusalDetail(
-                refusals.not_representable(column), column.name, _text(column, value)
-            )
+            reason = refusals.not_representable(column, self._table)
+            yield RefusalDetail(reason, column.name, _text(column, value))
 
 
 def _text(column: Column, value: Any) -> str:

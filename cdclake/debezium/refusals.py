@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cdclake.plan import Column
+from cdclake.plan import Column, Table
 
 UNREADABLE_VALUE = "UNREADABLE_VALUE: not JSON, or a field is not of its declared type"
 UNREADABLE_KEY = "UNREADABLE_KEY: not JSON, or a field is not of its declared type"
@@ -43,9 +43,10 @@ class RefusedEvent(ValueError):
     """Event that cannot be decoded; its text is the reason."""
 
 
-def not_representable(column: Column) -> str:
+def not_representable(column: Column, table: Table) -> str:
     """Return the reason for a value that the state's type cannot hold."""
-    return f"NOT_REPRESENTABLE: {column.column_type.state} cannot hold {column.name!r}"
+    part = "key column " if column.name in table.key else ""
+    return f"NOT_REPRESENTABLE: {column.column_type.state} cannot hold {part}{column.name!r}"
 
 
 def broken_rule(rule: str, column: Column, value: str) -> str:

@@ -43,8 +43,8 @@ class StreamRows:
 
     def __init__(self, table: Table, plan: Plan) -> None:
         self._whole = table.replica_identity == "full"
-        strict = plan.not_representable == "quarantine"
-        self._fields = [_Field.of(c, table, plan.placeholder, strict) for c in table.columns]
+        self._table = table
+        self._fields = [_Field.of(column, table, plan) for column in table.columns]
         self._keys = [field for field in self._fields if field.is_key]
         # With hard deletes only the changelog has a deleted row's last values.
         self._forgets = table.deletes == "hard"
@@ -88,12 +88,14 @@ class StreamRows:
         if problem is not None or op == "t":
             return problem
         keys = self._key_of(key)
+        if op == "d" and keys is not None:
+            image.values.update(keys)  # the only ones, unless the replica identity is full
         refusal = self._key_refusal(op, keys, after)
         lacks_old_row = self._whole and op == "u" and before is None
         refusal = refusal or self._value_refusal(op, image, lacks_old_row=lacks_old_row)
         if refusal is None and op != "d":  # a delete is never withheld
             refusal = self._rules.reason(image.values, image.unsent | image.unnamed)
-        self._fill(op, row, image, keys)
+        self._fill(row, image)
         return refusal
 
     def _key_of(self, key: bytes | None) -> Mapping[str, Any] | None:
@@ -141,15 +143,11 @@ class StreamRows:
             if value is None or field.holds is None or field.holds(value):
                 continue
             if field.is_key or not (op == "d" and self._forgets):
-                return refusals.not_representable(field.column)
+                return refusals.not_representable(field.column, self._table)
         return None
 
-    def _fill(
-        self, op: str, row: dict[str, Any], image: _Image, keys: Mapping[str, Any] | None
-    ) -> None:
+    def _fill(self, row: dict[str, Any], image: _Image) -> None:
         row.update(image.values)
-        if op == "d" and keys is not None:
-            row.update(keys)
         listed = [f.name for f in self._fields if f.name in image.unsent | image.unnamed]
         row[naming.UNAVAILABLE] = listed or None
 
@@ -167,7 +165,7 @@ class _Field(NamedTuple):
     is_lost_when_unsent: bool
 
     @staticmethod
-    def of(column: Column, table: Table, placeholder: str, strict: bool) -> _Field:
+    def of(column: Column, table: Table, plan: Plan) -> _Field:
         kind, is_key = column.column_type, column.name in table.key
         may_be_unsent = kind.toastable and not is_key
         return _Field(
@@ -176,8 +174,8 @@ class _Field(NamedTuple):
             source=column.source,
             is_key=is_key,
             read=reader(kind, non_finite=True),
-            unsent=frozenset(unavailable_forms(kind, placeholder) if may_be_unsent else ()),
-            holds=holds(kind) if strict else None,
+            unsent=frozenset(unavailable_forms(kind, plan.placeholder) if may_be_unsent else ()),
+            holds=holds(kind) if plan.refuses_unheld(table, column) else None,
             is_lost_when_unsent=not (is_key or column.is_nulled) and is_lost_when_unsent(kind),
         )
 

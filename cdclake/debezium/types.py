@@ -125,6 +125,8 @@ ARRAY_ELEMENTS = frozenset(
 )  # fmt: skip
 
 MAX_DECIMAL_PRECISION = 38
+_BIT_STRINGS = frozenset({"bit", "varbit"})
+_ANY_FORM = _BIT_STRINGS | {"point", "vector"}
 _MAX_BITS_INLINE = 128  # 24 bytes with their header: never stored out of line
 
 _SPELLING = re.compile(
@@ -181,9 +183,31 @@ class ColumnType:
         return self.array or (TYPES[self.base].toastable and not small)
 
     @property
+    def has_any_form(self) -> bool:
+        """Check whether the field may be other JSON than a string: the changelog has its text."""
+        return self.array or self.base in _ANY_FORM
+
+    @property
+    def bits(self) -> int | None:
+        """Return the maximum length of a bit string, whose events are booleans if it is 1."""
+        if self.base not in _BIT_STRINGS or self.array:
+            return None
+        unlimited = 1 if self.base == "bit" else None
+        return self.parameters[0] if self.parameters else unlimited
+
+    @property
+    def is_distinct(self) -> bool:
+        """Check whether distinct values are distinct in events, as those of a key must be."""
+        return self.base != "varbit"
+
+    @property
+    def is_bit_string(self) -> bool:
+        """Check whether the type is a bit string of any length."""
+        return self.base in _BIT_STRINGS
+
+    @property
     def _fits_pointer(self) -> bool:
-        bits = self.parameters or ((1,) if self.base == "bit" else ())
-        return self.base in ("bit", "varbit") and bool(bits) and bits[0] <= _MAX_BITS_INLINE
+        return self.bits is not None and self.bits <= _MAX_BITS_INLINE
 
 
 @lru_cache(maxsize=4096)
@@ -245,7 +269,7 @@ _EVENT_FORM: Mapping[str, str] = {
     "interval": "interval",
     "hstore": "json map",
     "bit": "bits",
-    "varbit": "bits",
+    "varbit": "bits of unknown length",
     "point": "point",
     "vector": "vector",
 }

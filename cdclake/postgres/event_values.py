@@ -64,9 +64,8 @@ def _hashed(value: str, column: Column, table: Table) -> str:
 def _form(column_type: ColumnType) -> str:
     if column_type.array:
         return _array(_ELEMENTS.get(column_type.base))
-    if column_type.base in ("bit", "varbit"):
-        declared = column_type.parameters or ((1,) if column_type.base == "bit" else (0,))
-        return _ONE_BIT if declared[0] == 1 else _BITS
+    if column_type.is_bit_string:
+        return _ONE_BIT if column_type.bits == 1 else _BITS
     return _FORMS.get(column_type.base, "{x}::text")
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent
-from cdclake.plan import Table
+from cdclake.plan import Column, Table
 from cdclake.postgres.catalog import Relation, SourceTable, UniqueIndex
 from cdclake.postgres.identity import (
     SPELLED,
@@ -41,6 +42,7 @@ def check_identity(
             return [_unidentified(declared, actual, relation.source, reason)]
     refusals = [
         *_check_chunks(declared),
+        *_check_distinct(declared),
         *_check_key(declared, wanted),
         *_check_list(declared, wanted),
         *_check_unsent(declared, wanted),
@@ -172,13 +174,23 @@ def _check_chunks(declared: Table) -> list[Refusal]:
     `hstore` has no operator `>`.
     """
     refused = [c for c in declared.key_columns if c.column_type.array or c.type == "hstore"]
+    return _refuse_key(declared, refused, "the connector could not read the table again in chunks")
+
+
+def _check_distinct(declared: Table) -> list[Refusal]:
+    """Refuse keys whose events do not distinguish all values."""
+    refused = [column for column in declared.key_columns if not column.column_type.is_distinct]
+    return _refuse_key(declared, refused, "without leading zeros, as in events, keys may collide")
+
+
+def _refuse_key(declared: Table, refused: Sequence[Column], reason: str) -> list[Refusal]:
     if not refused:
         return []
     shown = ", ".join(f"{column.source} ({column.column_type})" for column in refused)
     return [
         Refusal(
             declared.source,
-            f"its key has {shown}: the connector could not read the table again in chunks",
+            f"its key has {shown}: {reason}",
             f"under {declared.source} write `key:` with other unique columns, or remove it from"
             " `tables`",
         )

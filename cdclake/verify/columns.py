@@ -61,7 +61,7 @@ def _compared(
     is_duckdb = dialect.engine == "duckdb"
     lake = texts.lake if is_duckdb else engine_text(column.column_type, dialect)
     source = texts.source.replace("{x}", x)
-    if texts.unheld is not None and plan.not_representable == "null":
+    if texts.unheld is not None and not plan.refuses_unheld(table, column):
         source = f"CASE WHEN NOT ({texts.unheld.replace('{x}', x)}) THEN {source} END"
     return ComparedColumn(
         name=column.name,

@@ -68,8 +68,8 @@ def decoder(column_type: ColumnType, dialect: Dialect) -> Normal:
     if column_type.array:
         width = {"real": ">f", "double precision": ">d"}.get(base)
         return normal.as_it_is if width is None else _or_raw(lambda text: _floats(text, width))
-    if base in ("bit", "varbit"):
-        return normal.as_it_is if _is_single(column_type) else _or_raw(_bits)
+    if column_type.is_bit_string:
+        return normal.as_it_is if column_type.bits == 1 else _or_raw(_bits)
     if base == "vector":
         return _or_raw(lambda text: _floats(text, ">d"))
     if base == "point":
@@ -81,13 +81,6 @@ def decoder(column_type: ColumnType, dialect: Dialect) -> Normal:
 def _scale(column_type: ColumnType) -> int:
     kind, _, parameters = column_type.state.partition("(")
     return int(parameters.rstrip(")").split(",")[1]) if kind == "decimal" else 0
-
-
-def _is_single(column_type: ColumnType) -> bool:
-    parameters = column_type.parameters
-    if column_type.base == "varbit" and not parameters:
-        return False
-    return (*parameters, 1)[0] == 1
 
 
 def _or_raw(decode: Callable[[str], str]) -> Normal:

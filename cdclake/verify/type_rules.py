@@ -34,11 +34,8 @@ def texts_of(column_type: ColumnType) -> TypeTexts:
     """Return the texts of a column of this type."""
     if column_type.array:
         return _array_texts(column_type.base)
-    if column_type.base in ("bit", "varbit"):
-        single = (*column_type.parameters, 1)[0] == 1
-        if column_type.base == "varbit" and not column_type.parameters:
-            single = False
-        return _BOOLEAN_BIT if single else _BITS
+    if column_type.is_bit_string:
+        return _BOOLEAN_BIT if column_type.bits == 1 else _BITS
     if column_type.state.startswith("decimal") and column_type.base == "numeric":
         precision, scale = column_type.state[8:-1].split(",")
         return _FRACTION if precision == scale else _DECIMAL
@@ -64,11 +61,29 @@ def _or_raw(lake: str) -> str:
     return f"CASE WHEN {{x}} IS NOT NULL THEN coalesce(TRY({lake}), '!' || {{x}}) END"
 
 
-def _micros(send: str, x: str = "{x}") -> str:
+# PostgreSQL has later ones: the upper end of `TIMESTAMP_RANGE_US`, and of the whole years that the
+# decoders take as instants. Beyond 64 bits of microseconds, the sum in `_micros` would overflow.
+_HELD: Mapping[str, str] = {
+    "timestamp": "isfinite({x}) AND {x} <= '294247-01-09 17:46:40'",
+    "timestamptz": "isfinite({x}) AND {x} < '294247-01-01 00:00:00+00'",
+}
+
+
+def _micros(base: str) -> str:
     # Microseconds since 2000 are what PostgreSQL stores: exact, and cheaper than extract().
-    stored = f"('x' || encode({send}({x}), 'hex'))::bit(64)::bigint"
-    held = f"isfinite({x}) AND {x} < '294247-01-01'"  # later, the sum overflows bigint
-    return f"CASE WHEN {held} THEN ({stored} + 946684800000000)::text ELSE {x}::text END"
+    stored = f"('x' || encode({base}_send({{x}}), 'hex'))::bit(64)::bigint"
+    micros = f"({stored} + 946684800000000)::text"
+    return f"CASE WHEN {_HELD[base]} THEN {micros} ELSE {{x}}::text END"
+
+
+def _timestamps(base: str, show: Normal) -> TypeTexts:
+    return TypeTexts(
+        _micros(base),
+        "CAST(epoch_us({x}) AS VARCHAR)",
+        show=show,
+        seekable=True,
+        unheld=f"NOT ({_HELD[base]})",
+    )
 
 
 _DAYS = "CASE WHEN isfinite({x}) THEN ({x} - DATE '1970-01-01')::text ELSE {x}::text END"
@@ -123,7 +138,11 @@ _FRACTION = TypeTexts(  # DuckDB omits the zero before the point
     seekable=True,
     unheld=_NOT_FINITE,
 )
-_BOOLEAN_BIT = TypeTexts("CASE {x}::text WHEN '1' THEN 'true' WHEN '0' THEN 'false' END", "{x}")
+_BOOLEAN_BIT = TypeTexts(  # an empty varbit(1) is NULL in the lake
+    "CASE {x}::text WHEN '1' THEN 'true' WHEN '0' THEN 'false' ELSE {x}::text END", "{x}"
+)
+# Without leading zeros, all values of a bit(n) differ. Those of a varbit may not, but the lake does
+# not have their length.
 _BITS = TypeTexts("ltrim({x}::text, '0')", _LAKE_BITS)
 
 _TYPES: Mapping[str, TypeTexts] = {
@@ -149,20 +168,8 @@ _TYPES: Mapping[str, TypeTexts] = {
         seekable=True,
         unheld="NOT isfinite({x})",
     ),
-    "timestamp": TypeTexts(
-        _micros("timestamp_send"),
-        "CAST(epoch_us({x}) AS VARCHAR)",
-        show=normal.shown_timestamp,
-        seekable=True,
-        unheld="NOT isfinite({x})",
-    ),
-    "timestamptz": TypeTexts(
-        _micros("timestamptz_send"),
-        "CAST(epoch_us({x}) AS VARCHAR)",
-        show=normal.shown_instant,
-        seekable=True,
-        unheld="NOT isfinite({x})",
-    ),
+    "timestamp": _timestamps("timestamp", normal.shown_timestamp),
+    "timestamptz": _timestamps("timestamptz", normal.shown_instant),
     "time": TypeTexts(
         "replace(to_char({x}::interval, 'HH24:MI:SS.US'), '.000000', '')", "{x}", seekable=True
     ),
@@ -200,8 +207,8 @@ _ELEMENTS: Mapping[str, str] = {
     "numeric": f"to_json({_NUMBER.replace('{x}', 'v')})::text",
     "money": "to_json(v::numeric::text)::text",
     "date": _DAYS.replace("{x}", "v"),
-    "timestamp": _micros("timestamp_send", "v"),
-    "timestamptz": f"to_json({_micros('timestamptz_send', 'v')})::text",
+    "timestamp": _micros("timestamp").replace("{x}", "v"),
+    "timestamptz": f"to_json({_micros('timestamptz').replace('{x}', 'v')})::text",
     "time": "('x' || encode(time_send(v), 'hex'))::bit(64)::bigint::text",
     "timetz": f"to_json({_TIMETZ.replace('{x}', 'v')})::text",
     "interval": f"to_json({_INTERVAL.replace('{x}', 'v')})::text",

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
 from cdclake.jobs.apply.representable_values import representable
-from cdclake.jobs.stream.event_structs import keeps_text
 from cdclake.jobs.stream.value_proofs import is_real, kept_text
 from cdclake.plan import Column, Plan, Table
 
@@ -44,13 +43,12 @@ class ColumnDecoder:
         self.is_lost_when_unsent = not (self._is_key or column.is_nulled) and is_lost_when_unsent(
             kind
         )
-        self._kind, self._keeps_text = kind, keeps_text(column)
+        self._kind = kind
         self._whole = table.replica_identity == "full"
         may_be_unsent = kind.toastable and not self._is_key
         forms = unavailable_forms(kind, plan.placeholder) if may_be_unsent else ()
         self._placeholders = pa.array(forms, pa.string()) if forms else None
-        is_checked = plan.not_representable == "quarantine"
-        self._is_held = representable(kind) if is_checked else None
+        self._is_held = representable(kind) if plan.refuses_unheld(table, column) else None
 
     def decode(self, found: Sequence[Any]) -> DecodedColumn:
         """Decode the column's values in the events' rows."""
@@ -70,7 +68,7 @@ class ColumnDecoder:
         return DecodedColumn(values, unproved, unsent)
 
     def _values(self, found: Sequence[Any]) -> tuple[pa.Array, Flags | None]:
-        if self._keeps_text:
+        if self._kind.has_any_form:
             return self._texts(found)
         values = pa.array(found, _TYPES[self._kind.log])
         if self._kind.log != "float":

@@ -29,7 +29,6 @@ _TYPES: dict[str, Any] = {
 # With one of these fields, an event is a marker, or wrapped with its schema: it fails.
 _EXCEPTIONS = ("oversized", "refused", "payload")
 _REFUSED_IN_NAMES = re.compile(r'[\\"\x00-\x1f]')
-_ANY_FORM = frozenset({"point", "vector", "bit"})
 
 
 class EventSource(msgspec.Struct, gc=False):
@@ -39,11 +38,6 @@ class EventSource(msgspec.Struct, gc=False):
     txId: _BigInt | None
     ts_us: _BigInt | None
     sequence: str
-
-
-def keeps_text(column: Column) -> bool:
-    """Return whether the changelog has the field's JSON as text: arrays, points and vectors."""
-    return column.column_type.array or column.column_type.base in _ANY_FORM
 
 
 def field_name(index: int) -> str:
@@ -77,7 +71,10 @@ class EventStructs:
         self.decode_value: Callable[[bytes], Any] = msgspec.json.Decoder(event).decode
         self.decode_key: Callable[[bytes], Any] = msgspec.json.Decoder(key).decode
         self._places = [table.columns.index(column) for column in table.key_columns]
-        self._nothing = [msgspec.Raw(b"null") if keeps_text(c) else None for c in table.columns]
+        self._nothing = [
+            msgspec.Raw(b"null") if column.column_type.has_any_form else None
+            for column in table.columns
+        ]
 
     def row_of_key(self, key: Any) -> Any:
         """Return a row that has only the key's values, as that of a delete."""
@@ -91,9 +88,9 @@ def _struct(name: str, columns: Sequence[Column]) -> type[Any]:
     fields = [
         (
             field_name(index),
-            msgspec.Raw if keeps_text(column) else _TYPES[column.column_type.log] | None,
+            msgspec.Raw if kind.has_any_form else _TYPES[kind.log] | None,
         )
-        for index, column in enumerate(columns)
+        for index, kind in enumerate(column.column_type for column in columns)
     ]
     rename = {field_name(index): column.source for index, column in enumerate(columns)}
     return msgspec.defstruct(name, fields, gc=False, rename=rename)

@@ -50,16 +50,15 @@ def unrepresentable(table: Table, plan: Plan) -> list[Reason]:
     With hard deletes the last values of a deleted row are only stored in the changelog, which can
     hold any: refusing the delete would keep the row alive.
     """
-    if plan.not_representable != "quarantine":
-        return []
     forgotten = F.col(naming.OP) == "d" if table.deletes == "hard" else F.lit(False)
     return [
         (
             (F.lit(column.name in table.key) | ~forgotten) & _is_not_representable(column),
-            refusals.not_representable(column),
+            refusals.not_representable(column, table),
         )
         for column in table.columns
         if column.column_type.conversion is not Conversion.NONE
+        and plan.refuses_unheld(table, column)
     ]
 
 

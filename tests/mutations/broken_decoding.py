@@ -59,7 +59,7 @@ DECODING = (
     ),
     Mutation(
         "know a value that was not sent as text only", _cases("T6"),
-        ((_SLOW, "unavailable_forms(kind, placeholder)", "(placeholder,)"),
+        ((_SLOW, "unavailable_forms(kind, plan.placeholder)", "(plan.placeholder,)"),
          (_COLUMN, "unavailable_forms(kind, plan.placeholder)", "(plan.placeholder,)")),
     ),
     Mutation(
@@ -106,6 +106,10 @@ DECODING = (
     Mutation(
         "refuse a delete for values that nobody needs", DECODERS,
         ((_SLOW, 'if field.is_key or not (op == "d" and self._forgets):', "if True:"),),
+    ),
+    Mutation(
+        "a key becomes NULL", ("tests/unit/jobs/test_unheld_keys.py",),
+        (("cdclake/plan.py", ' or column.name in table.key', ""),),
     ),
     Mutation(
         "a NULL of a value that was not sent is taken for the value by the stream",

@@ -33,6 +33,12 @@ def check_key(document: Document, tables: Sequence[TableOutline]) -> Iterator[Pr
                     f"the key column {name!r} of {table.spelled!r} is masked",
                     "remove its `mask`, or choose another key: masked values may collide",
                 )
+            elif column.type is not None and not column.type.is_distinct:
+                yield document.problem(
+                    location,
+                    f"the key column {name!r} of {table.spelled!r} is a varbit",
+                    "choose another key: without leading zeros, as in events, values may collide",
+                )
             seen.add(name)
 
 

@@ -210,6 +210,10 @@ CASES = {
     "renamed from one name twice": (
         in_columns("      a: {type: text, renamed_from: [b, b]}"), 8, 23, "the earlier name 'b'", "remove",
     ),
+    "varbit in a key": (
+        replaced("order_id: bigint", "order_id: varbit(8)"),
+        6, 11, "the key column 'order_id' of 'public.orders' is a varbit", "choose another key",
+    ),
     "renamed key": (
         replaced("order_id: bigint", "order_id: {type: bigint, renamed_from: id}"),
         8, 46, "the key column 'order_id'", "another `name:`",
