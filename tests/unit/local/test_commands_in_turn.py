@@ -26,6 +26,7 @@ from cdclake.local.process import ports
 from cdclake.local.process.home import Home
 from cdclake.local.process.process_spec import Desired, Spec
 from cdclake.plan import Plan
+from cdclake.postgres.ownership import Owner
 from tests.unit.postgres.tables import actual, column, declared, plan
 
 OLD = LakeState(plan=plan().to_json(), epoch=1, paused=True)
@@ -158,11 +159,11 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sources that `down` has left; none of them is connected to."""
     found: list[str] = []
 
-    def remove_from_source(_: str, plan: Plan) -> list[str]:
+    def remove_from_source(_: str, plan: Plan, __: Owner) -> list[str]:
         found.append(plan.source_object)
         return [f"slot {plan.source_object}"]
 
-    monkeypatch.setattr(shutdown, "check_source", lambda *_, **__: None)
+    monkeypatch.setattr(shutdown, "check_owner_in", lambda *_, **__: None)
     monkeypatch.setattr(shutdown, "remove_from_source", remove_from_source)
     return found
 

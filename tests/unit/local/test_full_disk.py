@@ -124,11 +124,11 @@ def left(home: Home, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What `down` drops in the source of a running lake."""
     found: list[str] = []
 
-    def remove_from_source(_: str, __: Any) -> list[str]:
+    def remove_from_source(*_: Any) -> list[str]:
         found.append("slot")
         return ["slot"]
 
-    monkeypatch.setattr(shutdown, "check_source", lambda *_, **__: None)
+    monkeypatch.setattr(shutdown, "check_owner_in", lambda *_, **__: None)
     monkeypatch.setattr(shutdown, "remove_from_source", remove_from_source)
     home.remember("source_dsn", "postgresql://u:secret@127.0.0.1:1/shop")
     LakeState(plan=plan().to_json(), epoch=1, external=True).save(home)
