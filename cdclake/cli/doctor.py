@@ -15,6 +15,8 @@ from cdclake.errors import InputError
 
 if TYPE_CHECKING:
     from cdclake.check import Check
+    from cdclake.local.process.home import Home
+    from cdclake.plan import Plan
 
 
 _FixOption = Annotated[
@@ -101,9 +103,7 @@ def _here(
     file: Path | None, source: str | None, environment: str | None, *, fix: bool
 ) -> tuple[list[Check], list[str]]:
     from cdclake.config.resolve import load_plan
-    from cdclake.local.doctor import check_database, check_lake, check_machine, repair
-    from cdclake.local.lake.lake import LakeState
-    from cdclake.local.lake.source_owner import owner_of
+    from cdclake.local.doctor import check_lake, check_machine, repair
     from cdclake.local.process.home import Home
 
     home = Home.from_environment()
@@ -112,9 +112,17 @@ def _here(
     with step("check the machine"):
         checks = [*check_machine(home), *check_lake(home)]
     if source is not None:
-        with step("check the database"):
-            checks += check_database(source, plan, owner_of(home, LakeState.load(home)))
+        checks += _database(home, source, plan)
     return checks, fixed
+
+
+def _database(home: Home, source: str, plan: Plan | None) -> list[Check]:
+    from cdclake.local.doctor import check_database
+    from cdclake.local.lake.lake import LakeState
+    from cdclake.local.lake.source_owner import owner_of
+
+    with step("check the database"):
+        return check_database(source, plan, owner_of(home, LakeState.load(home)))
 
 
 def _aws(

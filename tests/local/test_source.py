@@ -195,6 +195,9 @@ def test_a_foreign_source_is_never_altered_and_every_problem_is_said(
         if part.strip()
     ]
     run(database, *statements)
+    with pytest.raises(InputError, match=r"public.parts: .* the table has no primary key"):
+        prepare_source(database, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
+    run(database, "ALTER TABLE parts ADD PRIMARY KEY (at)")
     prepare_source(database, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
 
 
