@@ -9,6 +9,10 @@ from cdclake.iceberg.latest_row import history_part
 from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.plan import Table
 
+_IS_READ = f"{naming.OP} = 'r' AND {naming.PHASE} = {SNAPSHOT_PHASE}"
+# A row of an incremental snapshot, as of a resync, has a previous commit.
+_IS_INITIAL = f"{_IS_READ} AND {naming.PREV_COMMIT_LSN} = 0"
+
 
 def committed_through(changes: str, micros: int, dialect: Dialect) -> str:
     """Return a SELECT of the changelog's events that had been committed at that time."""
@@ -37,7 +41,6 @@ def first_complete(table: Table, *, changes: str, dialect: Dialect) -> str:
     NULL if there was neither. Rows of a later snapshot, as of a resync, do not count.
     """
     key = ", ".join(dialect.name(name) for name in table.key)
-    is_read = f"{naming.OP} = 'r' AND {naming.PHASE} = {SNAPSHOT_PHASE}"
     first_of = f"min_by({{0}}, {naming.POSITION}) AS {{0}}"
     facts = (naming.OP, naming.PHASE, naming.COMMITTED_AT)
     # A resync follows transactions. A table that joined has been read by resyncs alone: its first
@@ -49,8 +52,8 @@ def first_complete(table: Table, *, changes: str, dialect: Dialect) -> str:
         f"firsts AS (SELECT {', '.join(map(first_of.format, facts))} FROM epoch GROUP BY {key})\n"
         "SELECT coalesce(\n"
         f"  (SELECT max({naming.COMMITTED_AT}) FROM epoch"
-        f" WHERE {is_read} AND {naming.PREV_COMMIT_LSN} = 0),\n"
-        f"  (SELECT max({naming.COMMITTED_AT}) FROM firsts WHERE {is_read}),\n"
+        f" WHERE {_IS_INITIAL}),\n"
+        f"  (SELECT max({naming.COMMITTED_AT}) FROM firsts WHERE {_IS_READ}),\n"
         f"  (SELECT min({naming.COMMITTED_AT}) FROM epoch WHERE {naming.PHASE} = {POLL_PHASE}))"
     )
 
@@ -63,17 +66,12 @@ def epoch_snapshots(changes: str, dialect: Dialect, floor: str) -> str:
     """
     first = f"(SELECT min({naming.EPOCH}) FROM {changes})"
     at = history_part(naming.POSITION)
-    # A row of an incremental snapshot has a previous commit.
-    is_read = (
-        f"{naming.OP} = 'r' AND {naming.PHASE} = {SNAPSHOT_PHASE}"
-        f" AND coalesce({naming.PREV_COMMIT_LSN}, 0) = 0"
-    )
     known = dialect.text(floor)
     times = f"min({naming.COMMITTED_AT}) AS began, max({naming.COMMITTED_AT}) AS ended"
     return (
         f"SELECT max({at}) AS floor, {times}\nFROM {changes}\n"
-        f"WHERE {is_read} AND {naming.EPOCH} > {first} GROUP BY {naming.EPOCH}\nUNION ALL "
+        f"WHERE {_IS_INITIAL} AND {naming.EPOCH} > {first} GROUP BY {naming.EPOCH}\nUNION ALL "
         f"SELECT {known}, min({naming.COMMITTED_AT}), min({naming.COMMITTED_AT})\n"
         f"FROM {changes} WHERE {naming.POSITION} >= {known}\n"
-        f"HAVING coalesce(max(CASE WHEN {is_read} THEN {at} END), '') < {known}"
+        f"HAVING coalesce(max(CASE WHEN {_IS_INITIAL} THEN {at} END), '') < {known}"
     )

@@ -117,7 +117,7 @@ class FailedObjects:
     ) -> str | None:
         """Do the same, but leave lines out, and delete the version that has them.
 
-        The others keep their numbers, by which the quarantine refers to them.
+        The others keep their numbers: the quarantine refers to them by these.
         """
         rest_key = self._keep(failed, rest)
         place = {"Bucket": self._bucket, "Key": failed.key}

@@ -62,8 +62,8 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
     """Create the temporary views `<t>_current`, `<t>_history` and `<t>_changes` of a table.
 
     The state is read before the changelog, so that the changelog contains at least the changes
-    that the state has applied. Raises InputError if the session's time zone is not UTC, in which
-    the views compute times.
+    that the state has applied. Raises InputError if the session's time zone is not UTC: the views
+    compute times in UTC.
     """
     zone = lake.spark.conf.get("spark.sql.session.timeZone")
     if zone != "UTC":

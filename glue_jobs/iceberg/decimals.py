@@ -20,7 +20,7 @@ def unscaled(number: Decimal, scale: int) -> int:
 
 
 def scaled(integer: int, scale: int) -> Decimal:
-    """Return the number of which `unscaled` is the integer.
+    """Return the number of an integer that `unscaled` has returned.
 
     >>> scaled(-12345678901234567890123456789012345678, 2)
     Decimal('-123456789012345678901234567890123456.78')

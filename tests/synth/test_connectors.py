@@ -166,7 +166,7 @@ def test_without_the_plugin_synth_names_the_command(tmp_path) -> None:
 def wide_file(
     tables: int, *, sinks: str = "  lake: {plugin: iceberg-sink, tables: [ALL]}\n"
 ) -> str:
-    """A file with as many tables, all of which each sink reads."""
+    """A file with as many tables; each sink reads all of them."""
     names = [f"public.table_with_a_long_name_{number:03}" for number in range(tables)]
     declared = "".join(f"  {name}:\n    key: [id]\n    columns: {{id: bigint}}\n" for name in names)
     listed = ", ".join(["public.orders", *names])

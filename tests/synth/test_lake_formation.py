@@ -80,7 +80,7 @@ def test_no_rule_is_broken(deploy: Deploy, name: str) -> None:
 
 
 def of_role(deployed: Synthesized, named: str) -> dict[str, list[Any]]:
-    """By resource the rights of the roles whose logical id has this part."""
+    """The rights of the roles whose logical id has this part, by resource."""
     return {
         json.dumps(each["Properties"]["Resource"]): each["Properties"]["Permissions"]
         for _, each in grants(deployed)

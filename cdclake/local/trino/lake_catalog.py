@@ -1,4 +1,4 @@
-"""The catalog by which Trino reads a local lake: its Glue, and its S3."""
+"""Trino's catalog of a local lake: its Glue, and its S3."""
 
 from __future__ import annotations
 

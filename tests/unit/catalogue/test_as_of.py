@@ -145,7 +145,7 @@ def complete_since(session: duckdb.DuckDBPyConnection, table: Table) -> int | No
 
 
 def swept(event: Event) -> bool:
-    """Whether the event is the sweep that a changelog which Firehose writes does not have."""
+    """Return True for a sweep; a changelog that Firehose writes has none."""
     return event.op == "t" and event.order[1:] == (0, 0, 0)
 
 

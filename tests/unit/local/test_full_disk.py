@@ -121,7 +121,7 @@ def test_a_process_whose_log_cannot_be_opened_fails_alone(
 
 @pytest.fixture
 def left(home: Home, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What `down` drops in the source of a running lake."""
+    """Objects that `down` drops in the source of a running lake."""
     found: list[str] = []
 
     def remove_from_source(*_: Any) -> list[str]:

@@ -1,0 +1,98 @@
+"""Polls of a replica, of a partitioned table, and of one that was altered."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from cdclake import naming
+from cdclake.errors import TableError
+from cdclake.postgres import bulk_read
+from tests.local.source_database import running_server
+from tests.local.standby import running_standby
+from tests.spark.polled_table import PolledTable
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def dsn() -> Iterator[str]:
+    with running_server() as server:
+        yield f"{server}/postgres"
+
+
+@pytest.mark.slow
+def test_a_replica_reads_again_what_was_written_within_the_overlap(spark, dsn):
+    polled = PolledTable(spark, dsn, {"deletes": "none"})
+    polled.run(f"INSERT INTO {polled.name} VALUES (1, 'a', 1, '2020-01-01'), (2, 'b', 2, now())")
+    with running_standby(dsn) as replica:
+        assert polled.poll(replica) == 2
+        with polled.transaction() as long, polled.transaction() as short:
+            for transaction, key, minutes in ((long, 3, 60), (short, 4, 5)):
+                transaction.execute(
+                    f"INSERT INTO {polled.name} VALUES ({key}, 'late', 0,"
+                    f" now() - interval '{minutes} minutes')"
+                )
+            polled.run(f"INSERT INTO {polled.name} VALUES (5, 'c', 0, now())")
+            await_replay(dsn, replica)
+            assert polled.poll(replica) == 1
+        await_replay(dsn, replica)
+        assert polled.poll(replica) == 1
+        assert [row[0] for row in polled.rows()] == [1, 2, 4, 5]  # 3 is older than the overlap
+        sweeping = replace(polled.table.poll, deletes="sweep")
+        polled.plan = replace(polled.plan, polled=(replace(polled.table, polling=sweeping),))
+        assert polled.poll(replica) == 1
+        assert polled.rows() == polled.source_rows()
+
+
+def await_replay(primary: str, replica: str) -> None:
+    """Wait until the replica has everything that the primary has written."""
+    with psycopg.connect(primary) as one, psycopg.connect(replica, autocommit=True) as other:
+        [[lsn]] = one.execute("SELECT pg_current_wal_lsn()").fetchall()
+        replayed = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
+        deadline = time.monotonic() + 30
+        while other.execute(replayed, [lsn]).fetchall() != [(True,)]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_table_that_was_altered_in_the_source_is_refused_with_what_to_write(spark, dsn):
+    polled = PolledTable(spark, dsn)
+    polled.run(f"ALTER TABLE {polled.name} ALTER amount TYPE text")
+    with pytest.raises(
+        TableError, match=r"is declared numeric\(6,2\), but has the type text"
+    ) as found:
+        polled.poll()
+    assert "write `amount: text`" in str(found.value)
+
+
+@pytest.mark.slow
+def test_a_partitioned_table_is_read_in_chunks_that_hold_rows_of_every_partition(
+    spark, dsn, monkeypatch
+):
+    monkeypatch.setattr(bulk_read, "_BLOCKS_PER_CHUNK", 1)
+    polled = PolledTable(spark, dsn, create=False)
+    parts = [
+        f"CREATE TABLE {polled.name}_{n} PARTITION OF {polled.name}"
+        f" FOR VALUES WITH (MODULUS 3, REMAINDER {n})"
+        for n in range(3)
+    ]
+    polled.run(
+        f"CREATE TABLE {polled.name} (id bigint PRIMARY KEY, v text, amount numeric(6,2),"
+        " at timestamptz NOT NULL DEFAULT now()) PARTITION BY HASH (id)",
+        *parts,
+        f"INSERT INTO {polled.name} (id, v) SELECT i, repeat('v', 300)"
+        " FROM generate_series(1, 600) i",
+    )
+    assert polled.poll() == 600
+    places = polled.lake.read(polled.table.changes).select(naming.POSITION).distinct().count()
+    assert places == 600
+    polled.run(
+        f"UPDATE {polled.name} SET v = 'new' WHERE id % 100 = 0",
+        f"DELETE FROM {polled.name} WHERE id = 1",
+    )
+    assert polled.poll() == 7
+    assert polled.rows() == polled.source_rows()
