@@ -95,7 +95,8 @@ def run(dsn: str, *statements: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(dsn, autocommit=True) as connection:
         for statement in statements:
             cursor = connection.execute(statement)
-        return cursor.fetchall() if cursor.description else []
+        # A SELECT without columns has a description, which is empty.
+        return cursor.fetchall() if cursor.description is not None else []
 
 
 def proposed(dsn: str, path: Path, edit: Callable[[str], str] = str) -> Plan:

@@ -15,6 +15,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import confirmed_lsn, connect, write_marker
 from cdclake.local.lake.source import prepare_source, remove_from_source, slot_wal
+from cdclake.plan import Plan
 from cdclake.postgres.source import read_publication
 from tests.local.source_database import OWNER, PASSWORD, proposed, role_dsn, run, uncommented
 
@@ -84,10 +85,8 @@ def test_no_writer_waits_while_a_reader_delays_the_change(database: str, tmp_pat
     assert slowest < 3.0  # without a limit they would wait for the reader's end
 
 
-@pytest.mark.parametrize("identity", ["FULL", "USING INDEX parts_key"])
-def test_partitions_made_later_take_updates_too(
-    database: str, tmp_path: Path, identity: str
-) -> None:
+def partitioned(database: str, folder: Path, identity: str) -> Plan:
+    """Create a partitioned table without a primary key; return the plan of its database."""
     run(
         database,
         "CREATE TABLE parts (id int NOT NULL, v text) PARTITION BY RANGE (id)",
@@ -96,7 +95,14 @@ def test_partitions_made_later_take_updates_too(
         f"ALTER TABLE parts REPLICA IDENTITY {identity}",
         f"ALTER TABLE parts_1 REPLICA IDENTITY {identity.replace('parts_key', 'parts_1_id_idx')}",
     )
-    plan = proposed(database, tmp_path / "p.yaml")
+    return proposed(database, folder / "p.yaml")
+
+
+@pytest.mark.parametrize("identity", ["FULL", "USING INDEX parts_key"])
+def test_partitions_made_later_take_updates_too(
+    database: str, tmp_path: Path, identity: str
+) -> None:
+    plan = partitioned(database, tmp_path, identity)
     assert (
         prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD).altered
         == ()
@@ -122,15 +128,7 @@ def test_partitions_made_later_take_updates_too(
 def test_a_users_partitioned_table_needs_a_primary_key(
     database: str, tmp_path: Path, identity: str
 ) -> None:
-    run(
-        database,
-        "CREATE TABLE parts (id int NOT NULL, v text) PARTITION BY RANGE (id)",
-        "CREATE UNIQUE INDEX parts_key ON parts (id)",
-        "CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (10)",
-        f"ALTER TABLE parts REPLICA IDENTITY {identity}",
-        f"ALTER TABLE parts_1 REPLICA IDENTITY {identity.replace('parts_key', 'parts_1_id_idx')}",
-    )
-    plan = proposed(database, tmp_path / "p.yaml")
+    plan = partitioned(database, tmp_path, identity)
     with pytest.raises(InputError, match="gives it the replica identity DEFAULT"):
         prepare_source(database, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
     run(database, "ALTER TABLE parts ADD PRIMARY KEY (id)")
