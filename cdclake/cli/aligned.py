@@ -10,10 +10,10 @@ from rich.cells import cell_len, set_cell_size
 UNKNOWN = "-"
 _GAP = "  "
 # A terminal would obey the control characters of a value.
-_CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
-_ESCAPED = {code: f"\\x{code:02x}" for code in _CONTROLS} | str.maketrans(
-    {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-)
+ESCAPED_CONTROLS = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
+}
+_ESCAPED = ESCAPED_CONTROLS | str.maketrans({"\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 def number(value: int | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -123,7 +122,7 @@ def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> Non
     given = GIVEN[name]
     folder = given.folder(data)
     watch = Stopwatch()
-    show = PlainLines(watch, say_progress if json_output else _flushed)
+    show = PlainLines(watch, say_progress if json_output else say)
     base = Home.from_environment().path
     with listening(None), ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
         answer = run_given(home, given, folder, watch, show, keep=keep)
@@ -149,13 +148,8 @@ def _show(watch: Stopwatch, as_json: bool, title: str) -> Show:
     console = Console()
     plain = as_json or "NO_COLOR" in os.environ or not console.is_terminal
     if plain or console.is_dumb_terminal or not console.encoding.startswith("utf"):
-        return PlainLines(watch, say_progress if as_json else _flushed)
+        return PlainLines(watch, say_progress if as_json else say)
     return LivePanel(watch, console, title)
-
-
-def _flushed(line: str) -> None:
-    say(line)
-    sys.stdout.flush()
 
 
 def _render(answer: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ heavy dependencies inside their functions, so that the command starts fast.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import traceback
@@ -158,6 +159,7 @@ def _top(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one verb and exit with its code; print failures as messages, never as tracebacks."""
+    _open_missing_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:
@@ -170,14 +172,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _usage_error(error, given, as_json)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED_EXIT_CODE
-    except BrokenPipeError:  # the reader of the output has closed it
-        sys.stderr.close()
-        code = 0
     except Exception as error:
         failure = _unexpected(error)
         emit_error(failure, as_json)
         code = failure.exit_code
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _open_missing_streams() -> None:
+    """Open the standard streams that the caller has closed, which are None in Python."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _usage_error(error: Any, given: Sequence[str], as_json: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.activity import listening
+from cdclake.cli.aligned import ESCAPED_CONTROLS
 from cdclake.cli.progress_display import ProgressDisplay
 from cdclake.errors import CdcError, InputError
 
@@ -18,8 +20,18 @@ SOURCE_DSN_KEY = "CDCLAKE_SOURCE_DSN"  # environment variable of `init` and `up`
 LOCAL_SOURCE = "local"  # instead of a DSN: the running lake's own
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
-
 _displays: list[ProgressDisplay] = []
+
+
+@contextmanager
+def ending_with_reader() -> Iterator[None]:
+    """End the command without an error if the reader, like `head`, has closed the output."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What is still buffered would raise again when the interpreter exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
 
 
 @contextmanager
@@ -137,7 +149,14 @@ def is_terminal() -> bool:
 
 
 def _write(text: str) -> None:
-    """Print a line; escape characters that the terminal's encoding lacks."""
+    """Print a line at once; escape what a terminal would obey and what its encoding lacks.
+
+    The command ends if the reader has closed the output.
+    """
     close_progress()
+    if sys.stdout.isatty():
+        text = text.translate(ESCAPED_CONTROLS)
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    with ending_with_reader():
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        sys.stdout.flush()

@@ -15,7 +15,7 @@ import typer
 
 from cdclake.activity import step
 from cdclake.cli.answer_formats import SHOWN, Format, footer, lines_of
-from cdclake.cli.output import JsonOption, emit, say, say_all
+from cdclake.cli.output import JsonOption, emit, ending_with_reader, say, say_all
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -155,14 +155,14 @@ def _text(query: str | None, file: Path | None, chosen: Format | None) -> str | 
         text = _read(lambda: file.read_text("utf-8"), str(file))
     elif query is not None:
         text = query
-    elif sys.stdin is not None and sys.stdin.isatty():
+    elif sys.stdin.isatty():
         if chosen in (Format.PARQUET, Format.JSON):
             raise InputError(f"--format {chosen} needs a query", "add one, or -f FILE")
         if not sys.stdout.isatty():
             raise InputError("there is no query", "add one, or -f FILE")
         return None
     else:
-        text = _read(sys.stdin.read, "standard input") if sys.stdin is not None else ""
+        text = _read(sys.stdin.read, "standard input")
     if not text.strip():
         raise InputError("there is no query", "add one, -f FILE, or pipe it in")
     return text
@@ -202,7 +202,7 @@ def _write_parquet(lake: _Engine, query: str) -> None:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "rows.parquet"
         lake.run(query, None, file)
-        with file.open("rb") as rows:
+        with file.open("rb") as rows, ending_with_reader():
             shutil.copyfileobj(rows, sys.stdout.buffer)
 
 

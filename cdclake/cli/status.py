@@ -117,7 +117,6 @@ def _watch(shown: _Shown, verbose: bool, as_json: bool) -> None:
                 say(json.dumps(failed_answer(answer, shown.failure(answer)), default=str))
             else:
                 say_all([*shown.lines(answer, verbose), ""])
-            sys.stdout.flush()
             time.sleep(_WATCH_INTERVAL_S)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import sys
 from contextlib import suppress
 from typing import Annotated
 
@@ -47,5 +46,4 @@ def ui(
     with serving as server, listening(None), suppress(KeyboardInterrupt):
         url = f"http://127.0.0.1:{server.server_port}/#token={token}"
         emit({"ok": True, "url": url}, json_output, lambda: say(f"the page is at {url}"))
-        sys.stdout.flush()  # a program may wait for the address
         server.serve_forever()

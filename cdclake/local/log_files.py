@@ -17,9 +17,9 @@ from cdclake.log_line import LogLine, merged_lines
 
 _POLL_S = 0.5
 _LOOKED_AT = 1000  # lines
-# As PostgreSQL, log4j and Python begin a line; all of them write UTC.
+# As PostgreSQL, log4j, Python and the supervisor begin a line; all of them write UTC.
 _TIME = re.compile(
-    r"\[?(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{3})\d*(?: UTC|Z|\+00:00)?\]? ?"
+    r"\[?(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{3})\d*)?(?: UTC|Z|\+00:00)?\]? ?"
 )
 
 
@@ -84,7 +84,7 @@ class _Tail:
             return self._of_json(text)
         match = _TIME.match(text)
         if match:
-            self._at = _moment(f"{match[1]}T{match[2]}.{match[3]}")
+            self._at = _written(match)
             text = text[match.end() :]
         return LogLine(self._at, self._component, text)
 
@@ -109,11 +109,15 @@ def _first_time(path: Path) -> datetime | None:
         for raw in islice(file, _LOOKED_AT):
             text = raw.decode("utf-8", "replace")
             if match := _TIME.match(text):
-                return _moment(f"{match[1]}T{match[2]}.{match[3]}")
+                return _written(match)
             if text.startswith("{"):
                 with suppress(ValueError, KeyError, TypeError):
                     return _moment(json.loads(text)["at"])
     return None
+
+
+def _written(match: re.Match[str]) -> datetime:
+    return _moment(f"{match[1]}T{match[2]}.{match[3] or '000'}")
 
 
 def _moment(text: str) -> datetime:

@@ -29,18 +29,18 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
     types = _types(connection, table)
     pairs = list(zip(table.key_columns, words, strict=True))
     given = ", ".join(
-        f"CAST(%s AS {types[column.source][0]}) AS {identifier(column.source)}"
+        f"{_cast(types[column.source][0])} AS {_in_query(identifier(column.source))}"
         for column, _ in pairs
     )
     # A cast to varchar(n) or numeric(p,s) cuts silently, and would find another row.
     exact = " AND ".join(
-        f"{identifier(column.source)} = CAST(%s AS {types[column.source][1]})"
+        f"{_in_query(identifier(column.source))} = {_cast(types[column.source][1])}"
         if types[column.source][0] != types[column.source][1]
         else "true"
         for column, _ in pairs
     )
     compared = [word for column, word in pairs if len(set(types[column.source])) > 1]
-    selected = ", ".join(log_value(column, table) for column, _ in pairs)
+    selected = ", ".join(_in_query(log_value(column, table)) for column, _ in pairs)
     query = f"SELECT {exact}, {selected} FROM (SELECT {given}) AS k"
     try:
         row = connection.execute(query, [*compared, *words]).fetchone()
@@ -62,10 +62,19 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
 
 def has_row(connection: Connection, key: RowKey, row_filter: str = "true") -> bool:
     """Return whether the source has the row, and the condition holds for it."""
-    columns = " AND ".join(f"{identifier(c.source)} = %s" for c in key.table.key_columns)
-    rows = f"{poll_queries.relation(key.table)} WHERE ({row_filter})".replace("%", "%%")
+    columns = " AND ".join(f"{_in_query(identifier(c.source))} = %s" for c in key.table.key_columns)
+    rows = _in_query(f"{poll_queries.relation(key.table)} WHERE ({row_filter})")
     query = f"SELECT 1 FROM {rows} AND {columns} LIMIT 1"
     return connection.execute(query, key.words).fetchone() is not None
+
+
+def _cast(kind: str) -> str:
+    return f"CAST(%s AS {_in_query(kind)})"
+
+
+def _in_query(text: str) -> str:
+    """Return the text for a query with parameters, where the driver reads `%` as a placeholder."""
+    return text.replace("%", "%%")
 
 
 def _types(connection: Connection, table: Table) -> dict[str, tuple[str, str]]:

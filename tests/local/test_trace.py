@@ -24,7 +24,7 @@ create table rows (id bigint primary key, v int, status text, n numeric(5,2), em
 insert into rows select i, 1, 'new', i, i || '@example.org', case when i = 8 then
   (select string_agg(md5(x::text), '') from generate_series(1, 400) x) end
   from generate_series(1, 12) i;
-create table coded (code varchar(5), amount numeric(5,2), primary key (code, amount));
+create table coded (code varchar(5), "amount%" numeric(5,2), primary key (code, "amount%"));
 insert into coded values ('abcde', 1.5);
 """ + "".join(
     f"create table {name} (id bigint primary key, v numeric(5,2),"
@@ -68,8 +68,8 @@ tables:
     columns: {id: bigint, v: integer, status: text, n: "numeric(5,2)", note: text,
       email: {type: text, mask: hash}}
   public.coded:
-    key: [code, amount]
-    columns: {code: varchar(5), amount: "numeric(5,2)"}
+    key: [code, amount%]
+    columns: {code: varchar(5), amount%: "numeric(5,2)"}
 """
 PLAIN_TABLE = """
   public.NAME:

@@ -45,8 +45,10 @@ class JobSchedule:
         """Take up these jobs; a new one is first due after its own schedule."""
         self.jobs = tuple(jobs)
         for job in jobs:
-            if job.name not in self._runs:
-                self._runs[job.name] = LastRun(since=_text(now))
+            run = self._runs.get(job.name, LastRun(since=_text(now)))
+            # A run that was noted while the clock was ahead would delay the next until then.
+            since = min(run.since, _text(now), key=datetime.fromisoformat)
+            self._runs[job.name] = replace(run, since=since)
         self._save()
 
     def due(self, now: datetime) -> ScheduledJob | None:

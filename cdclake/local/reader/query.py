@@ -164,7 +164,7 @@ def _run(
             "the query is not a single read-only statement",
             "use one SELECT (or WITH, DESCRIBE, SHOW, EXPLAIN); only jobs write the lake",
         )
-    text = statements[0].query.strip().rstrip(";")
+    text = _without_end(statements[0].query)
     if parquet is not None:
         return _write(session, text, parquet)
     if not _QUERY.match(text):  # EXPLAIN, DESCRIBE, SHOW: not all are allowed in parentheses
@@ -176,6 +176,16 @@ def _run(
     rows = _rows(result, None if limit is None else limit + 1)
     more = limit is not None and len(rows) > limit
     return Answer(columns, rows[:limit] if more else rows, more)
+
+
+def _without_end(statement: str) -> str:
+    """Return the statement without its semicolon, and without comments after that."""
+    text = statement.strip().encode()  # DuckDB counts bytes
+    for offset, _ in reversed(duckdb.tokenize(text.decode())):
+        if text[offset : offset + 1] != b";":
+            break
+        text = text[:offset]
+    return text.decode()
 
 
 def _write(session: duckdb.DuckDBPyConnection, text: str, file: Path) -> Answer:

@@ -72,6 +72,17 @@ def test_a_run_that_was_missed_while_the_lake_was_down_starts_once(home: Home) -
     assert _runs(report).startswith("running since 2026-01-04")
 
 
+def test_run_noted_while_the_clock_was_ahead_delays_nothing(home: Home) -> None:
+    often = job(home, "often", "rate(5 minutes)")
+    ahead = JobSchedule(home)
+    ahead.follow([often], NOON)
+    ahead.started("often", NOON + timedelta(days=1000))
+    again = JobSchedule(home)
+    again.follow([often], NOON)
+    assert again.due(NOON + 4 * MINUTE) is None
+    assert again.due(NOON + 5 * MINUTE) == often
+
+
 def test_a_job_that_a_dead_supervisor_ran_was_interrupted(home: Home) -> None:
     daily = job(home, "daily", "rate(1 day)")
     schedule = JobSchedule(home)

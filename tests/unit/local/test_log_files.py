@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -47,6 +47,13 @@ def test_lines_are_in_the_order_of_time_and_keep_their_continuation(home: Home) 
         ("postgres", "[7] x@y STATEMENT:  SELECT a"),
         ("postgres", "\tFROM t"),
     ]
+
+
+def test_times_without_fraction_are_read(home: Home) -> None:
+    home.log("supervisor").write_text("2026-11-26T06:00:01Z stream ended with 1; starting again\n")
+    [line] = log_lines(home, "supervisor", LONG, follow=False)
+    assert line.text == "stream ended with 1; starting again"
+    assert line.at == datetime(2026, 11, 26, 6, 0, 1, tzinfo=UTC)
 
 
 def test_one_component_and_what_is_new(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,11 @@ def test_nested_values_that_are_missing_stay_null() -> None:
     assert rows_of("SELECT {'at': NULL::DATE}, [NULL::DATE]") == [[{"at": None}, [None]]]
 
 
+def test_statement_may_end_with_a_semicolon_and_a_comment() -> None:
+    for end in (";", " ;; ", "; -- é; note", " /* a;b */ ; /* c */", " -- only; a comment"):
+        assert rows_of(f"SELECT 'é;' AS t{end}") == [["é;"]]
+
+
 def test_a_union_that_may_be_a_time_is_a_text() -> None:
     query = "SELECT union_value(t := TIMESTAMPTZ '2024-01-01 00:00:00+00') AS u"
     assert rows_of(query) == [["2024-01-01 00:00:00+00"]]

@@ -1,0 +1,65 @@
+"""Commands whose standard streams are closed, or read by a program that has ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdclake.cli import output
+
+COMMAND = f'exec "{sys.executable}" -m cdclake.cli.main'
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize("command", ["schema", "runbook", "--version --json"])
+def test_closed_pipe_ends_a_command_without_error(command: str, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        ["sh", "-c", f"{COMMAND} {command}"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=_environment(tmp_path),
+        check=False,
+    )
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [("snapshots t --json 2>&-", 3), ("sql <&-", 2), ("status >&-", 3)],
+)
+def test_closed_streams_keep_the_exit_code(arguments: str, code: int, tmp_path: Path) -> None:
+    ended = subprocess.run(
+        ["sh", "-c", f"{COMMAND} {arguments}"],
+        capture_output=True,
+        env=_environment(tmp_path),
+        check=False,
+    )
+    assert ended.returncode == code, ended
+
+
+def test_lines_are_written_at_once_and_escaped_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    controller, terminal = os.openpty()
+    with os.fdopen(terminal, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        output.say("a\x1b[2Jb\tc")
+        assert os.read(controller, 100) == b"a\\x1b[2Jb\tc\r\n"
+    os.close(controller)
+
+
+def test_files_keep_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    output.say("a\x1b[2Jb")
+    assert capsys.readouterr().out == "a\x1b[2Jb\n"
+
+
+def _environment(home: Path) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    return {**kept, "CDCLAKE_HOME": str(home / "lake"), "PYTHONPATH": str(PROJECT)}
