@@ -138,11 +138,12 @@ def _span(text: str) -> timedelta:
 
 def _listed(file: Path) -> list[list[str]]:
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         remedy = "name a file that you can read" if isinstance(error, OSError) else "save it so"
         raise InputError(f"cannot read {file}: {reading_failure(error)}", remedy) from None
-    return [line.split("\t") for line in text.splitlines() if line]
+    # A value may hold characters that Python's splitlines() takes for the end of a line.
+    return [line.split("\t") for line in text.removeprefix("\ufeff").split("\n") if line]
 
 
 def _confirm(table: str, keys: list[str], *, yes: bool) -> None:

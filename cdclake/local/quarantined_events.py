@@ -98,8 +98,8 @@ def quarantine_lines(answer: Mapping[str, Any]) -> Iterator[str]:
             yield f"   {column}{detail['reason']}{value}"
         if event["withheld"]:
             yield "   a rule withholds the row, as declared"
-        elif event["accepted_now"]:
-            yield f"   `cdclake replay --table {event['table']}` would accept it now"
+        else:
+            yield f"   remedy: {event['remedy']}"
 
 
 def _key(key: Mapping[str, Any]) -> str:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from cdclake.debezium.record_key import key_in, record_key
 from cdclake.errors import InputError
 from cdclake.plan import Table
+
+# Types whose values the changelog has in one spelling, and the function that returns it.
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("text", "varchar", "citext", "enum"), str),
+    **dict.fromkeys(("smallint", "integer", "bigint", "oid"), int),
+    "uuid": lambda word: str(UUID(word)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,7 @@ def check_words(table: Table, words: Sequence[str]) -> None:
 
 
 def key_by_text(table: Table, words: Sequence[str], *, is_deployed: bool = False) -> RowKey:
-    """Return the key without the source: only text and whole numbers have one spelling.
+    """Return the key without the source: text, whole numbers and UUIDs need no conversion by it.
 
     Raise InputError for a key of other types; of a deployment's lake, whose source is not asked, it
     names the query that shows the key's events.
@@ -53,7 +61,7 @@ def key_by_text(table: Table, words: Sequence[str], *, is_deployed: bool = False
     values: dict[str, Any] = {}
     for column, word in zip(table.key_columns, words, strict=True):
         kind = column.column_type
-        if kind.conversion.value != "none" or kind.log not in ("string", "int", "bigint"):
+        if kind.array or kind.base not in _READERS:
             why = "is not asked for a deployment" if is_deployed else "does not answer"
             raise InputError(
                 f"the source {why}, and only it converts a {column.type}, the type of the key"
@@ -63,7 +71,8 @@ def key_by_text(table: Table, words: Sequence[str], *, is_deployed: bool = False
                 else "start the source, and run the command again",
             )
         try:
-            values[column.name] = word if kind.log == "string" else int(word)
+            values[column.name] = _READERS[kind.base](word)
         except ValueError:
-            raise InputError(f"{word!r} is no {column.type}", "write a whole number") from None
+            spelling = "a UUID" if kind.base == "uuid" else "a whole number"
+            raise InputError(f"{word!r} is no {column.type}", f"write {spelling}") from None
     return RowKey(table, tuple(words), values)

@@ -132,7 +132,9 @@ class Home:
         return values[name]
 
     def remember(self, name: str, value: str) -> None:
-        """Store another secret; it must be a single line."""
+        """Store another secret; raise InputError if it has more than one line."""
+        if "\n" in value or "\r" in value:
+            raise InputError(f"{name} has a line break", "write it in one line")
         values = {**self._read_secrets(), name: value}
         write_atomically(
             self.secrets_file, "".join(f"{key}={kept}\n" for key, kept in values.items())
@@ -169,7 +171,7 @@ class Home:
     def _read_secrets(self) -> dict[str, str]:
         if not self.secrets_file.is_file():
             return {}
-        lines = self.secrets_file.read_text().splitlines()
+        lines = self.secrets_file.read_text().split("\n")
         parts = (line.partition("=") for line in lines)
         return {key: value for key, equals, value in parts if equals}
 

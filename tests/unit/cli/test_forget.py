@@ -17,6 +17,8 @@ def test_keys_of_a_file_are_divided_by_tabs(tmp_path: Path) -> None:
     file = tmp_path / "keys.txt"
     file.write_text("1\tfirst key\n\n2\tb\n")
     assert forget._listed(file) == [["1", "first key"], ["2", "b"]]
+    file.write_text("\ufeffa\u2028b\tc\r\nd\r\n", "utf-8", newline="")
+    assert forget._listed(file) == [["a\u2028b", "c"], ["d"]]
     file.write_bytes(b"\xff")
     with pytest.raises(InputError, match="cannot read"):
         forget._listed(file)

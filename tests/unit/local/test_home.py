@@ -103,6 +103,16 @@ def test_a_secret_can_be_forgotten(tmp_path: Path) -> None:
     assert home.secret("mask_salt") == kept and mode(home.secrets_file) == 0o600
 
 
+def test_a_secret_of_several_lines_is_refused(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.create()
+    with pytest.raises(InputError, match="source_dsn has a line break"):
+        home.remember("source_dsn", "host=h\npassword=hunter22")
+    assert "hunter22" not in home.secrets_file.read_text()
+    home.remember("source_dsn", "host=h password=a\u2028b=c")
+    assert home.secret("source_dsn") == "host=h password=a\u2028b=c"
+
+
 @pytest.mark.parametrize(
     "text",
     [

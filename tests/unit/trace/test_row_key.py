@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cdclake.errors import InputError
@@ -51,16 +53,29 @@ def test_a_key_of_numbers_and_text_needs_no_source() -> None:
         key_by_text(TABLE, ("1",))
 
 
-def test_a_key_that_only_the_source_converts_is_refused_without_it() -> None:
-    dated = Table(
+def keyed_by(kind: str) -> Table:
+    return Table(
         schema="public",
         table="days",
         name="days",
         topic="shop.public.days",
         key=("day",),
-        columns=(Column(source="day", name="day", type="date"),),
+        columns=(Column(source="day", name="day", type=kind),),
     )
-    with pytest.raises(InputError, match="only it converts a date"):
-        key_by_text(dated, ("2026-01-01",))
+
+
+def test_uuid_keys_have_the_spelling_of_the_changelog() -> None:
+    table = keyed_by("uuid")
+    written = "0E5BA60F-1B3C-4F4E-9D5A-0123456789AB"
+    assert key_by_text(table, (written,)).values == {"day": written.lower()}
+    with pytest.raises(InputError, match="'x' is no uuid"):
+        key_by_text(table, ("x",))
+
+
+@pytest.mark.parametrize("kind", ["date", "char(4)", "numeric", "inet", "text[]"])
+def test_a_key_that_only_the_source_converts_is_refused_without_it(kind: str) -> None:
+    table = keyed_by(kind)
+    with pytest.raises(InputError, match="only it converts a " + re.escape(kind)):
+        key_by_text(table, ("2026-01-01",))
     with pytest.raises(InputError, match="is not asked for a deployment"):
-        key_by_text(dated, ("2026-01-01",), is_deployed=True)
+        key_by_text(table, ("2026-01-01",), is_deployed=True)
