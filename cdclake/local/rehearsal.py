@@ -25,12 +25,18 @@ log = logging.getLogger("cdclake.rehearsal")
 
 STOPS, DIFFERS, REPORTED, GOES_ON = "stops", "differs", "reported", "goes on"
 _WAIT_S = 60.0
+# An UPDATE may give an identity that is GENERATED ALWAYS, or a generated column, only DEFAULT.
+_WRITABLE = """
+SELECT attname::text FROM pg_attribute
+WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped
+  AND attidentity <> 'a' AND attgenerated = '' ORDER BY attnum LIMIT 1
+"""
 
 
 def rehearse(home: Home, file: Path, schema: Path, migration: Path) -> dict[str, Any]:
     """Run the migration in a lake of `file` over the schema's tables; return what the lake did.
 
-    `home` is an empty lake home. One row of each table is updated, to the values that it has, after
+    `home` is an empty lake home. One row of each streamed table is updated, to the values that it has, after
     the migration: an event shows what the declaration alone does not. `ok` is False if a table
     stops or no longer equals the source.
 
@@ -46,7 +52,7 @@ def rehearse(home: Home, file: Path, schema: Path, migration: Path) -> dict[str,
     touched = {table.name: _touched(home, table) for table in plan.tables}
     equal, obstacle = _compared(home, plan)
     status = lake_status(home)
-    tables = [_outcome(line, touched[line["table"]], equal) for line in status["tables"]]
+    tables = [_outcome(line, touched.get(line["table"]), equal) for line in status["tables"]]
     return {
         "ok": all(table["outcome"] not in (STOPS, DIFFERS) for table in tables),
         "statements": done["statements"],
@@ -57,11 +63,16 @@ def rehearse(home: Home, file: Path, schema: Path, migration: Path) -> dict[str,
 
 def _touched(home: Home, table: Table) -> str | None:
     """Update one row to the values that it has; return why that was not possible."""
-    name, key = qualified(table.schema, table.table), identifier(table.key_columns[0].source)
-    update = f"UPDATE {name} SET {key} = {key} WHERE ctid = (SELECT ctid FROM {name} LIMIT 1)"
+    name = qualified(table.schema, table.table)
     dsn, _ = running_source(home)
     try:
         with psycopg.connect(dsn, autocommit=True) as session:
+            found = session.execute(_WRITABLE, (name,)).fetchone()
+            if found is None:
+                return "an UPDATE may set none of its columns: only its declaration was compared"
+            column = identifier(found[0])
+            row = f"(SELECT ctid FROM {name} LIMIT 1)"
+            update = f"UPDATE {name} SET {column} = {column} WHERE ctid = {row}"
             changed = session.execute(update.encode()).rowcount
     except psycopg.Error as error:
         return str(error).splitlines()[0]
@@ -72,7 +83,7 @@ def _compared(home: Home, plan: Plan) -> tuple[Mapping[str, bool], str | None]:
     """Return by table whether lake and source are equal, and what prevented a comparison."""
     equal: dict[str, bool] = {}
     obstacle = None
-    for table in plan.tables:
+    for table in plan.all_tables:
         try:
             report = verify_lake(open_lake(home), _WAIT_S, table.name)
         except CdcError as error:

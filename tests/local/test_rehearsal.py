@@ -16,6 +16,8 @@ CREATE TABLE grown (id int PRIMARY KEY);
 CREATE TABLE narrowed (id int PRIMARY KEY, note text);
 CREATE TABLE same (id int PRIMARY KEY);
 CREATE TABLE bare (id int PRIMARY KEY);
+CREATE TABLE generated (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, note text);
+CREATE TABLE polled (id int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
 COPY widened (id, n) FROM stdin;
 1\t10
 2\t20
@@ -23,12 +25,15 @@ COPY widened (id, n) FROM stdin;
 INSERT INTO grown VALUES (1);
 INSERT INTO narrowed VALUES (1, 'x');
 INSERT INTO same VALUES (1);
+INSERT INTO generated (note) VALUES ('x');
+INSERT INTO polled VALUES (1);
 """
 MIGRATION = """
 ALTER TABLE widened ALTER n TYPE bigint;
 UPDATE widened SET n = 3000000000 WHERE id = 1;
 ALTER TABLE grown ADD COLUMN added text DEFAULT 'd';
 ALTER TABLE narrowed DROP COLUMN note;
+ALTER TABLE generated ADD COLUMN more int NOT NULL DEFAULT 1;
 """
 PIPELINE = """\
 version: 1
@@ -40,6 +45,11 @@ tables:
   public.narrowed: {key: [id], columns: {id: int, note: text}}
   public.same: {key: [id], columns: {id: int}}
   public.bare: {key: [id], columns: {id: int}}
+  public.generated: {key: [id], columns: {id: int, note: text}}
+  public.polled:
+    capture: {poll: {by: at, every: rate(1 day)}}
+    key: [id]
+    columns: {id: int, at: timestamptz}
 connectors:  # a rehearsal starts none, so this plugin is not missed
   out: {plugin: nowhere.zip, class: io.example.Out, tables: [public.same]}
 """
@@ -55,7 +65,7 @@ def test_each_table_is_reported(tmp_path: Path) -> None:
         "rehearse", str(tmp_path / "shop.yaml"), *words,
         *("--migration", str(tmp_path / "migration.sql")), expect=None,
     )  # fmt: skip
-    assert report["statements"] == 4, report
+    assert report["statements"] == 5, report
     tables = {table["table"]: table for table in report["tables"]}
     outcomes = {name: table["outcome"] for name, table in tables.items()}
     assert (outcomes["same"], outcomes["grown"]) == ("goes on", "reported"), report
@@ -64,6 +74,8 @@ def test_each_table_is_reported(tmp_path: Path) -> None:
     assert outcomes["narrowed"] == "stops", tables["narrowed"]
     assert tables["narrowed"]["error"]
     assert "no rows" in tables["bare"]["untouched"]
+    assert tables["generated"]["untouched"] is None and tables["generated"]["equal"], report
+    assert tables["polled"]["untouched"] is None and tables["polled"]["equal"], report
     assert not report["ok"]
     assert not list((tmp_path / "home").glob("demo-*")), "the lake is removed"
     broken = tmp_path / "broken.sql"
