@@ -36,9 +36,9 @@ WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped
 def rehearse(home: Home, file: Path, schema: Path, migration: Path) -> dict[str, Any]:
     """Run the migration in a lake of `file` over the schema's tables; return what the lake did.
 
-    `home` is an empty lake home. One row of each streamed table is updated, to the values that it has, after
-    the migration: an event shows what the declaration alone does not. `ok` is False if a table
-    stops or no longer equals the source.
+    `home` is an empty lake home. One row of each streamed table is updated, to the values that it
+    has, after the migration: an event shows what the declaration alone does not. `ok` is False if a
+    table stops or no longer equals the source.
 
     Raises:
         InputError: if a SQL file cannot be read or a statement of it fails, with its line
