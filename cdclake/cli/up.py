@@ -117,13 +117,12 @@ def _kept_dsn(home: Any, dsn: str | None) -> str | None:
     """Return the source's DSN: the given one, or else the one that the lake already uses."""
     from cdclake.local.lake.lake import LakeState
     from cdclake.local.lake.refused_sources import refuse_another_source
-    from cdclake.local.lake.source_tls import refuse_key_password, secured
+    from cdclake.local.lake.source_tls import refuse_options, secured
 
     state = LakeState.load(home)
     if dsn is None and state.external:
         dsn = str(home.secret("source_dsn"))
+    if dsn is not None:
+        refuse_options(dsn)
     refuse_another_source(home, state, dsn)
-    if dsn is None:
-        return None
-    refuse_key_password(dsn)
-    return secured(dsn)
+    return None if dsn is None else secured(dsn)

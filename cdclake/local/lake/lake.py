@@ -242,7 +242,7 @@ def source_parts(dsn: str) -> dict[str, Any]:
     parts = conninfo_to_dict(dsn)
     user = parts.get("user") or "postgres"
     return {
-        "host": parts.get("host") or "localhost",
+        "host": parts.get("host") or parts.get("hostaddr") or "localhost",
         "port": int(parts.get("port") or 5432),
         "user": user,
         "password": parts.get("password"),

@@ -1,4 +1,4 @@
-"""Encryption of connections to the source, the same for psycopg and for the JDBC driver."""
+"""DSN of the source, with one address and one encryption for psycopg and the JDBC driver."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from cdclake.errors import InputError
 KEY_PASSWORD = "sslpassword"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _SYSTEM = "system"  # libpq's name of the operating system's authorities
+# Variables that libpq reads and the driver does not.
+_VARIABLES = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
 
 
 def secured(dsn: str) -> str:
-    """Return the DSN with the mode of encryption that holds for all connections to the source.
+    """Return the DSN with the address and the encryption of all connections to the source.
 
-    It is the one of the DSN or of the environment, otherwise `require` except on this machine. The
-    certificate's path becomes absolute, since other processes use it too. An invalid DSN is
-    returned unchanged: connecting reports it.
+    They are those of the DSN or of the environment; without a mode of encryption it is `require`
+    except on this machine. The certificate's path becomes absolute, since other processes use it
+    too. An invalid DSN is returned unchanged: connecting reports it.
     """
     try:
         parts = conninfo_to_dict(dsn)
@@ -30,7 +32,11 @@ def secured(dsn: str) -> str:
         return dsn
     mode = parts.get("sslmode") or os.environ.get("PGSSLMODE")
     authorities = parts.get("sslrootcert") or os.environ.get("PGSSLROOTCERT")
-    found: dict[str, str] = {}
+    found = {
+        name: os.environ[variable]
+        for name, variable in _VARIABLES.items()
+        if not parts.get(name) and os.environ.get(variable)
+    }
     if mode or not _is_local(parts):
         found["sslmode"] = str(mode or "require")
     if authorities:
@@ -39,11 +45,12 @@ def secured(dsn: str) -> str:
     return make_conninfo(dsn, **found) if found else dsn
 
 
-def refuse_key_password(dsn: str) -> None:
-    """Raise InputError if the DSN has the password of its key file.
+def refuse_options(dsn: str) -> None:
+    """Raise InputError if the DSN has the password of its key file, several hosts or a service.
 
     Processes get the password of the login by their environment or a secret. libpq reads that of
-    the key file only from the DSN, which is an argument.
+    the key file only from the DSN, which is an argument. The connector's driver has one host, and
+    reads no service file.
     """
     try:
         parts = conninfo_to_dict(dsn)
@@ -55,6 +62,17 @@ def refuse_key_password(dsn: str) -> None:
             " to other users of this machine",
             "write the key without a password into a file with mode 600 (`openssl pkey -in KEY"
             " -out FILE`), and run `cdclake up --source DSN` with it as `sslkey`",
+        )
+    if parts.get("service") or os.environ.get("PGSERVICE"):
+        raise InputError(
+            "the source is given by a libpq service, which the connector cannot read",
+            "write host, port, user and dbname into the DSN, and unset PGSERVICE",
+        )
+    hosts = str(conninfo_to_dict(secured(dsn)).get("host") or parts.get("hostaddr") or "")
+    if "," in hosts:
+        raise InputError(
+            f"the source's DSN has several hosts ({hosts})",
+            "name the primary, or an address that follows it",
         )
 
 

@@ -6,7 +6,9 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from cdclake.debezium.connector import SourceAddress, connector_config
-from cdclake.local.lake.source_tls import driver_tls, secured
+from cdclake.errors import InputError
+from cdclake.local.lake.lake import source_parts
+from cdclake.local.lake.source_tls import driver_tls, refuse_options, secured
 from cdclake.plan import Plan
 
 
@@ -34,6 +36,35 @@ def test_the_environment_and_relative_paths_hold_for_other_processes(monkeypatch
     monkeypatch.setenv("PGSSLMODE", "verify-ca")
     found = conninfo_to_dict(secured("postgresql://h/d?sslrootcert=ca.pem"))
     assert (found["sslmode"], found["sslrootcert"]) == ("verify-ca", str(tmp_path / "ca.pem"))
+
+
+def test_the_address_of_the_environment_is_that_of_the_driver(monkeypatch):
+    for name, value in (("PGHOST", "db.example.org"), ("PGPORT", "6432"), ("PGDATABASE", "shop")):
+        monkeypatch.setenv(name, value)
+    parts = source_parts(secured("user=u"))
+    assert (parts["host"], parts["port"], parts["dbname"]) == ("db.example.org", 6432, "shop")
+    parts = source_parts(secured("postgresql://u@127.0.0.1:5433/d"))
+    assert (parts["host"], parts["port"], parts["dbname"]) == ("127.0.0.1", 5433, "d")
+    monkeypatch.delenv("PGHOST")
+    assert source_parts(secured("hostaddr=10.0.0.5 user=u"))["host"] == "10.0.0.5"
+
+
+@pytest.mark.parametrize(
+    ("dsn", "variables", "message"),
+    [
+        ("postgresql://u@a,b/d", {}, "several hosts \\(a,b\\)"),
+        ("user=u", {"PGHOST": "a,b"}, "several hosts"),
+        ("hostaddr=10.0.0.5,10.0.0.6", {}, "several hosts"),
+        ("service=shop", {}, "libpq service"),
+        ("host=h", {"PGSERVICE": "shop"}, "libpq service"),
+        ("host=h sslpassword=x", {}, "sslpassword"),
+    ],
+)
+def test_addresses_that_the_driver_cannot_use_are_refused(monkeypatch, dsn, variables, message):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(InputError, match=message):
+        refuse_options(dsn)
 
 
 def test_an_invalid_dsn_is_left_to_the_connection():
