@@ -50,6 +50,7 @@ from cdclake.cli.snapshots import snapshots
 from cdclake.cli.source import source_sql
 from cdclake.cli.sql import sql
 from cdclake.cli.status import status
+from cdclake.cli.target import Target
 from cdclake.cli.trace import trace
 from cdclake.cli.ui import ui
 from cdclake.cli.up import up
@@ -173,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED_EXIT_CODE
     except Exception as error:
-        failure = _unexpected(error)
+        failure = _unexpected(error, is_local=Target.AWS.value not in given)
         emit_error(failure, as_json)
         code = failure.exit_code
     sys.exit(code if isinstance(code, int) else 0)
@@ -209,16 +210,21 @@ def _usage_message(message: str) -> str:
     return plain.partition(", unable to parse")[0]
 
 
-def _unexpected(error: Exception) -> CdcError:
+def _unexpected(error: Exception, *, is_local: bool) -> CdcError:
     """Return the error for a bug in cdclake; write its traceback to a file in the logs.
 
-    A module of an extra that is not installed is no bug.
+    A module of an extra that is not installed is no bug, nor is a dead component of a local lake.
     """
     if isinstance(error, ModuleNotFoundError) and (known := missing_extra(error)) is not None:
         return known
     from cdclake.local.process.home import Home
 
     home = Home.from_environment()
+    if is_local and home.observed_file.is_file():
+        from cdclake.local.lake.no_answer import dead_component
+
+        if (dead := dead_component(home, error)) is not None:
+            return dead
     text = home.without_secrets("".join(traceback.format_exception(error)))
     path = home.logs / f"cdclake-error-{time.strftime('%Y%m%dT%H%M%S')}.log"
     try:

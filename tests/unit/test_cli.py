@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from cdclake.cli import main as command
+from cdclake.cli.output import JsonOption
 from cdclake.errors import ComponentFailed, NotRunning
+from cdclake.local.process import supervisor_client
+from cdclake.local.process.process_spec import Observed, ProcessStatus
 from tests.unit.config.pipelines import VALID
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -182,6 +186,29 @@ def test_the_unexpected_is_a_line_and_a_file(run, monkeypatch, tmp_path):
     assert "RuntimeError" in log.read_text() and str(log) in err
     assert "hunter22" not in log.read_text() + err
     assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("words", "state", "component"),
+    [("", "failed", "aws"), ("", "running", "cli"), ("--target aws", "failed", "cli")],
+)
+def test_a_dead_component_is_named_when_a_client_gets_no_answer(
+    run, monkeypatch, tmp_path, words, state, component
+):
+    def breaks(target: str = "local", json_output: JsonOption = False) -> None:
+        raise EndpointConnectionError(endpoint_url="http://127.0.0.1:1")
+
+    monkeypatch.setattr(command, "VERBS", {"Start": (breaks,)})
+    status = ProcessStatus(name="aws", pid=1, state=state, port=1, log="aws.log")
+    observed = tmp_path / "home" / "run" / "observed.json"
+    observed.parent.mkdir(parents=True)
+    observed.write_text("{}")
+    seen = Observed(components=(status,), alive=True)
+    monkeypatch.setattr(supervisor_client, "observe", lambda _: seen)
+    code, out, _ = run("breaks", *words.split(), "--json")
+    error = json.loads(out)["error"]
+    assert (code, error["component"]) == (4, component)
+    assert (error["remedy"] == "run `cdclake up`") == (component == "aws")
 
 
 @pytest.mark.parametrize("name", [None, "CDCLAKE_SOURCE_DSN"])
