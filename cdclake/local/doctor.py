@@ -14,7 +14,7 @@ from cdclake.check import Check, failed, guarded, passed, skipped, warned
 from cdclake.errors import InputError
 from cdclake.extras import LOCAL, install_command, missing_modules
 from cdclake.jobs.runtime.source import connect
-from cdclake.local.components.installed import jar_folder, java
+from cdclake.local.components.installed import jar_folder, present_java
 from cdclake.local.lake.source import check_source
 from cdclake.local.process.home import Home, read_json
 from cdclake.local.process.ports import is_free
@@ -63,7 +63,7 @@ def repair(home: Home) -> list[str]:
 
 
 def _java(home: Home) -> Iterator[Check]:
-    program = java(home)
+    program = present_java(home)
     shown = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
     match = _JAVA.search(shown.stderr)
     version = int(match[1]) if match else 0

@@ -11,6 +11,7 @@ from cdclake.jar_cache import ensure_fetched
 from cdclake.local.components import class_archive, jaas
 from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home, write_atomically
+from cdclake.local.process.supervisor_client import supervisor_alive
 from cdclake.places import JARS, fetch_remedy
 
 OPTIONAL_JARS = ("hudi", "trino", "trino-iceberg")  # fetched by `make NAME-jars`
@@ -36,13 +37,18 @@ def java(lake: Home) -> str:
 
     Otherwise a shell with another PATH or JAVA_HOME would restart every Java component.
     """
-    kept = lake.java_file
-    if kept.is_file() and os.access(kept.read_text(), os.X_OK):
-        return kept.read_text()
-    found = os.path.realpath(_find_java())
+    found = present_java(lake)
     lake.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_atomically(kept, found)
+    write_atomically(lake.java_file, found)
     return found
+
+
+def present_java(lake: Home) -> str:
+    """Return the path of the running lake's `java`, or else of the shell's."""
+    kept = lake.java_file
+    if supervisor_alive(lake) and kept.is_file() and os.access(kept.read_text(), os.X_OK):
+        return kept.read_text()
+    return os.path.realpath(_find_java())
 
 
 def _find_java() -> str:

@@ -48,6 +48,17 @@ def test_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, sta
     assert bool(found.remedy) == (state != "ok")
 
 
+def test_another_java_is_found_after_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path / "home")
+    for version, state in (("11.0.2", "failed"), ("17.0.1", "ok")):
+        program(tmp_path / version, version)
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path / version))
+        assert check(home, "java").state == state
+    assert not home.path.exists()
+
+
 def test_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     found = check(Home(tmp_path / "home"), "java")

@@ -23,6 +23,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.mark.parametrize("part", [aws, kafka, postgres])
 def test_another_shell_restarts_nothing(home, tmp_path, monkeypatch, part):
+    monkeypatch.setattr(installed, "supervisor_alive", lambda _: True)
     before = part.component(home, 1).spec
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -33,9 +34,12 @@ def test_another_shell_restarts_nothing(home, tmp_path, monkeypatch, part):
     assert before.differences(Spec.from_json(json.loads(json.dumps(asdict(after))))) == ()
 
 
-def test_the_java_of_a_lake_is_chosen_once(home, tmp_path, monkeypatch):
+def test_the_java_of_a_running_lake_is_chosen_once(home, tmp_path, monkeypatch):
     chosen = installed.java(home)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(InputError, match="JAVA_HOME"):
+        installed.java(home)
+    monkeypatch.setattr(installed, "supervisor_alive", lambda _: True)
     assert installed.java(home) == chosen
     home.java_file.write_text(str(tmp_path / "gone"))
     with pytest.raises(InputError, match="JAVA_HOME"):
