@@ -22,7 +22,8 @@ _TRIGGERS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _END_OF_ROWS = "\\."
-# Quoted texts, dollar quotes, comments: in them a semicolon ends nothing.
+# Quoted texts, dollar quotes, comments: in them a semicolon ends nothing. Nor does it, as in psql,
+# within parentheses (commands of a rule) and within the body of a function, BEGIN ATOMIC ... END.
 _TOKEN = re.compile(
     r"""
     (?P<string>[eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | "(?:[^"]|"")*")
@@ -30,10 +31,13 @@ _TOKEN = re.compile(
     | (?P<line>--[^\n]*)
     | (?P<block>/\*)
     | (?P<end>;)
+    | (?P<parenthesis>[()])
+    | (?P<word>\b(?i:begin\s+atomic|case|end)\b)
     | (?P<open>['"])
     """,
     re.VERBOSE | re.DOTALL,
 )
+_SHOWN = ("end", "parenthesis", "word")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +104,28 @@ def split_script(text: str, name: str) -> Iterator[SqlStatement]:
 
 def _statement_end(text: str, at: int, name: str) -> int:
     """Return the position after the statement's semicolon, or the end of the text."""
+    parentheses = blocks = 0
     while match := _TOKEN.search(text, at):
-        if match["end"]:
+        if match["end"] and not parentheses and not blocks:
             return match.end()
+        if match["parenthesis"]:
+            parentheses = max(0, parentheses + (1 if match[0] == "(" else -1))
+        if match["word"]:
+            blocks = _blocks_after(match[0].lower(), blocks)
         if match["open"]:
             line = text.count("\n", 0, match.start()) + 1
             raise InputError(f"{name}:{line}: the quote is never closed", "close it")
         at = _comment_end(text, match.end()) if match["block"] else match.end()
     return len(text)
+
+
+def _blocks_after(word: str, blocks: int) -> int:
+    """Return the open blocks: BEGIN ATOMIC opens one, and in it END ends a CASE too."""
+    if word.startswith("begin"):
+        return blocks + 1
+    if not blocks:
+        return 0
+    return blocks + (1 if word == "case" else -1)
 
 
 def _comment_end(text: str, at: int) -> int:
@@ -132,7 +150,8 @@ def _refuse_psql(piece: str, name: str, line: int) -> None:
 def _without_quotes(piece: str) -> str:
     """Return the text with the content of quotes and comments blanked, but its lines kept."""
     return _TOKEN.sub(
-        lambda match: re.sub(r"[^\n]", " ", match[0]) if not match["end"] else match[0], piece
+        lambda match: match[0] if match.lastgroup in _SHOWN else re.sub(r"[^\n]", " ", match[0]),
+        piece,
     )
 
 

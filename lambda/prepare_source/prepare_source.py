@@ -21,11 +21,11 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import boto3
 import psycopg
@@ -153,7 +153,8 @@ def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
     found = boto3.client("s3").get_object(Bucket=bucket, Key=key)
     text = found["Body"].read().decode("utf-8")
     try:
-        with connected("ADMIN_SECRET") as session:
+        # The file's names are found as by psql.
+        with connected("ADMIN_SECRET", settings=()) as session:
             done = run_script(
                 session,
                 split_script(text, event["name"]),
@@ -229,7 +230,9 @@ class ControlObjects:
 
 
 @contextmanager
-def connected(login: str) -> Iterator[psycopg.Connection[Any]]:
+def connected(
+    login: str, settings: Sequence[LiteralString] = SESSION_SETTINGS
+) -> Iterator[psycopg.Connection[Any]]:
     """Yield a session with the login in this variable's secret; verify certificate and host."""
     user = secret(os.environ[login])
     with psycopg.connect(
@@ -244,7 +247,7 @@ def connected(login: str) -> Iterator[psycopg.Connection[Any]]:
         connect_timeout=_CONNECT_TIMEOUT_S,
         application_name="cdclake",
     ) as connection:
-        for setting in SESSION_SETTINGS:
+        for setting in settings:
             connection.execute(setting)
         yield connection
 

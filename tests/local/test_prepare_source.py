@@ -336,6 +336,18 @@ def test_pagila_is_loaded_by_the_function(deployed, monkeypatch):
     assert told["pagila-data.sql"]["copied_rows"] > 40_000
 
 
+def test_names_without_a_schema_are_those_of_public(deployed, monkeypatch):
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+    monkeypatch.setenv("BUCKET", "state")
+    run(deployed.dsn, f"GRANT CREATE ON SCHEMA public TO {ADMIN}")
+    body = b"CREATE TYPE mood AS ENUM ('calm'); CREATE TABLE moods (id int PRIMARY KEY, felt mood);"
+    s3.put_object(Bucket="state", Key=f"{naming.SOURCE_SQL_PREFIX}/s", Body=body)
+    told = deployed.module.run_sql({"key": "s", "name": "s.sql", "keep_owners": False}, CONTEXT)
+    assert "error" not in told
+    assert run(deployed.dsn, "SELECT to_regclass('public.moods') IS NOT NULL") == [(True,)]
+
+
 def test_a_statement_that_fails_is_named_with_its_line(deployed, monkeypatch):
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})

@@ -51,6 +51,22 @@ def test_a_dump_is_split_into_its_statements() -> None:
     assert (found[5].sql, found[5].rows) == ("COPY public.empty FROM stdin", "")
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE FUNCTION f(a int) RETURNS int BEGIN ATOMIC\n SELECT 1;\n"
+        " SELECT CASE WHEN a > 0 THEN 1 END;\nEND",
+        "CREATE PROCEDURE p()\nBEGIN  ATOMIC\nEND",
+        "CREATE RULE r AS ON INSERT TO t DO ALSO (DELETE FROM u; INSERT INTO v VALUES (1))",
+        "SELECT $A$;$a$;$A$",
+        "BEGIN",
+        "END",
+    ],
+)
+def test_semicolons_within_a_statement_end_nothing(statement: str) -> None:
+    assert texts(f"SELECT 0;\n{statement};\nSELECT 2;") == ["SELECT 0", statement, "SELECT 2"]
+
+
 def test_comments_and_blank_statements_are_none() -> None:
     assert texts("-- only\n;;\n/* this */ ;") == []
     assert texts("") == []
