@@ -153,7 +153,7 @@ def _figures(table: Table, progress: Progress) -> dict[str, Any]:
         "freshness_s": None if fresh is None else round(max(0.0, fresh), 1),
         **dict.fromkeys(("freshness_p50_s", "freshness_p95_s")),  # read from the changelog's rows
         "state_age_s": round(now - behind, 1) if behind else 0.0,
-        "quarantined": place.quarantined,
+        "quarantined": place.quarantined + place.withheld,  # with the withheld ones, as locally
         "withheld": place.withheld,
         "state": _state(place.life),
         "last_error": place.last_error,
