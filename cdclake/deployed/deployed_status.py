@@ -14,8 +14,6 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import itemgetter
-from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import boto3
@@ -117,9 +115,8 @@ def _connector(prefix: str, component: str, name: str) -> dict[str, Any]:
 def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:
     plan, verified = lake.plan, read_verified(lake.control)
     names = [name for table in plan.all_tables for name in (table.name, table.changes)]
-    catalog = lake.reader(spill=Path(gettempdir())).catalog
     with ThreadPoolExecutor(_THREADS) as pool:
-        read = dict(zip(names, pool.map(partial(_loaded, catalog), names), strict=True))
+        read = dict(zip(names, pool.map(partial(_loaded, lake.catalog), names), strict=True))
     return [
         {
             **_figures(table, progress),

@@ -123,7 +123,7 @@ def publish(name: str, value: float, namespace: str = metrics.NAMESPACE) -> None
     )
 
 
-def test_a_lake_that_runs_is_healthy(run, deployed):
+def test_a_lake_that_runs_is_healthy(run, deployed, without_read):
     boto3.client("glue").start_job_run(JobName=f"{PREFIX}-stream_changes")
     progress = Progress()
     progress.table("orders").quarantined = 3
