@@ -103,7 +103,7 @@ JOBS_DESCRIBED = {
         "Compares every row of the source with `<t>_current`, after waiting for all written changes"
         " to arrive; a run that finds a difference fails. It runs on the driver only, in PostgreSQL"
         " and DuckDB, with packages that Glue installs from the deployment's own bucket.",
-        "Started manually only.",
+        "Started manually, and by `schedules.verify` if the file sets it.",
         {
             "--tables": "orders",
             "--wait": "600",

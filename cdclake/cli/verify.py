@@ -86,9 +86,10 @@ def verify(
     chosen: list[str] = [] if table is None else [table]
     if target is Target.AWS:
         arguments = _job_arguments(wait, sample, deep, reader)
-        report = _verify_on_aws(chosen, arguments, file, environment)
         if reader is ReaderEngine.ATHENA:
-            report = _with_athena(report, table, sample, file, environment)
+            report = _verify_in_athena(table, sample, arguments, file, environment)
+        else:
+            report = _verify_on_aws(chosen, arguments, file, environment)
     else:
         check_local(file, environment)
         if reader is ReaderEngine.TRINO:
@@ -191,15 +192,17 @@ def _succeeded(report: Report, component: str) -> Report:
     return report
 
 
-def _with_athena(
-    report: Report,
+def _verify_in_athena(
     table: str | None,
     sample: int | None,
+    arguments: dict[str, str],
     file: Path | None,
     environment: str | None,
 ) -> Report:
+    # Imports DuckDB: without the extra the command ends before it starts the job.
     from cdclake.deployed.athena_engine import compare_athena, with_answers
     from cdclake.deployed.deployed_lake import DeployedLake
 
+    report = _verify_on_aws([] if table is None else [table], arguments, file, environment)
     lake = DeployedLake(deployed_file(file), environment)
     return with_answers(report, compare_athena(lake, table, sample))

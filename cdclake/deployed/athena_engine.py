@@ -14,6 +14,7 @@ from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import TRINO, Dialect
 from cdclake.iceberg.incomplete_rows import incomplete_rows_in
+from cdclake.jobs.verify.view_rows import compare_engines
 from cdclake.naming import current_name
 from cdclake.plan import Table
 
@@ -60,8 +61,6 @@ class AthenaEngine:
 
 def compare_athena(lake: DeployedLake, table: str | None, sample: int | None) -> dict[str, Any]:
     """Compare Athena's `_current` of the tables with DuckDB's; return a report of `verify`."""
-    from cdclake.jobs.verify.view_rows import compare_engines
-
     plan = lake.plan
     if "athena" not in plan.readers:
         raise InputError(

@@ -14,6 +14,7 @@ from cdclake.config.deployment import Deployment, load_deployment
 from cdclake.deployed.aws_calls import explained
 from cdclake.iceberg.widening import with_widened
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.reader.catalog import Catalog
 from cdclake.plan import Plan
 from cdclake.source_notes import read_widened
 
@@ -51,6 +52,11 @@ class DeployedLake:
         """Plan with the types that the source has widened since it was deployed."""
         with explained(self.name, "read the control objects of"):
             return with_widened(self.deployment.plan, read_widened(self.control))
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Catalog of the deployment's tables; unlike a reader it needs no extra."""
+        return Catalog(self._glue, boto3.client("s3"), self.plan.lake_database)
 
     def reader(self, spill: Path) -> Reader:
         """Return a DuckDB reader of the tables, which spills into this folder."""

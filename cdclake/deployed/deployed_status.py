@@ -14,8 +14,6 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import itemgetter
-from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 import boto3
@@ -117,9 +115,8 @@ def _connector(prefix: str, component: str, name: str) -> dict[str, Any]:
 def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:
     plan, verified = lake.plan, read_verified(lake.control)
     names = [name for table in plan.all_tables for name in (table.name, table.changes)]
-    catalog = lake.reader(spill=Path(gettempdir())).catalog
     with ThreadPoolExecutor(_THREADS) as pool:
-        read = dict(zip(names, pool.map(partial(_loaded, catalog), names), strict=True))
+        read = dict(zip(names, pool.map(partial(_loaded, lake.catalog), names), strict=True))
     return [
         {
             **_figures(table, progress),
@@ -153,7 +150,7 @@ def _figures(table: Table, progress: Progress) -> dict[str, Any]:
         "freshness_s": None if fresh is None else round(max(0.0, fresh), 1),
         **dict.fromkeys(("freshness_p50_s", "freshness_p95_s")),  # read from the changelog's rows
         "state_age_s": round(now - behind, 1) if behind else 0.0,
-        "quarantined": place.quarantined,
+        "quarantined": place.quarantined + place.withheld,  # with the withheld ones, as locally
         "withheld": place.withheld,
         "state": _state(place.life),
         "last_error": place.last_error,

@@ -14,6 +14,7 @@ from tests.installed.wheel import Installed, build_wheel, install
 from tests.source_tree import PROJECT
 
 MOST_MB = 80
+_DEPLOYED = ("--target", "aws", "--file", "pipelines/shop-lake.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,8 @@ def test_a_users_stacks_package_is_not_ours(core: Installed, project: Path) -> N
     [
         (["up", "pipelines/shop-lake.yaml"], "local"),
         (["status"], "local"),
-        (["sql", "SELECT 1", "--target", "aws", "--file", "pipelines/shop-lake.yaml"], "read"),
+        (["sql", "SELECT 1", *_DEPLOYED], "read"),
+        (["verify", "--reader", "athena", *_DEPLOYED], "read"),
         (["cost", "pipelines/shop-lake.yaml"], "cdk"),
     ],
 )

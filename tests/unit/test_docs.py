@@ -208,3 +208,10 @@ def test_planted_commands_are_found(tmp_path: Path, planted: str) -> None:
     fine = "cdclake sql 'SELECT 1 - 2' --at 1\naws glue get-job --job-name x --query Job\n"
     page.write_text(f"1. Type\n   ```sh\n   {fine}\n   ```\n\n```sh\n{planted}\n```\n")
     assert len(refused_lines(page)) == 1
+
+
+def test_every_missed_target_has_its_reason() -> None:
+    measured = (DOCS / "benchmarks.md").read_text().split("\n## ")[1:]
+    missed = {section.partition(":")[0] for section in measured if "**no**" in section}
+    reasons = (DOCS / "performance.md").read_text().split("## Missed targets")[1].split("\n## ")[0]
+    assert missed and set(re.findall(r"^- \*\*(\w+)", reasons, re.M)) == missed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import boto3
 
@@ -30,8 +31,8 @@ def test_jobs_of_a_failed_zone_move_to_another_subnet() -> None:
     assert re.search(r"^aws glue update-connection --name \S+-jobs ", page, re.M)
 
 
-# Rights that are named otherwise than what they allow: ListObjectsV2, and naming a role.
-_NO_OPERATIONS = {("iam", "PassRole"), ("s3", "ListBucket")}
+# Rights that are named otherwise than what they allow: ListObjectsV2, Invoke, and naming a role.
+_NO_OPERATIONS = {("iam", "PassRole"), ("lambda", "InvokeFunction"), ("s3", "ListBucket")}
 
 
 def test_rights_of_a_person_are_operations_of_their_service() -> None:
@@ -43,6 +44,48 @@ def test_rights_of_a_person_are_operations_of_their_service() -> None:
         if (service, action) not in _NO_OPERATIONS:
             model = session.client(service).meta.service_model
             assert action in model.operation_names, f"{service}:{action}"
+
+
+# Not for operating: `doctor`, `plan` and Athena. `status` also has the rights to query.
+_OTHER_RIGHTS = {
+    *("athena", "athena_engine", "athena_query", "deployed_forecast", "deployed_trace"),
+    *("connector_probe", "login_password", "parameter_check", "preflight", "probe", "stack_lookup"),
+}
+_CONTROL_OBJECTS = ("cdclake/control_reader.py", "glue_jobs/control/store.py")
+_RIGHTS = {  # where they are named otherwise than the operation, or S3 needs others as well
+    "lambda:Invoke": {"lambda:InvokeFunction"},
+    "s3:HeadObject": {"s3:GetObject", "s3:ListBucket", "kms:Decrypt"},
+    "s3:GetObject": {"s3:GetObject", "s3:ListBucket", "kms:Decrypt"},  # 404 instead of 403
+    "s3:ListObjectsV2": {"s3:ListBucket"},
+    "s3:PutObject": {"s3:PutObject", "kms:GenerateDataKey"},
+}
+
+
+def test_rights_to_operate_are_the_calls_of_the_commands() -> None:
+    page = PAGES["first-deployment"].split("To operate:")[1].split("To query:")[0]
+    modules = [
+        *(p for p in (PROJECT / "cdclake/deployed").glob("*.py") if p.stem not in _OTHER_RIGHTS),
+        *(PROJECT / name for name in _CONTROL_OBJECTS),
+    ]
+    calls = set[str]().union(*map(_calls, modules))
+    needed = set[str]().union(*(_RIGHTS.get(call, {call}) for call in calls))
+    assert {*re.findall(r"`([a-z0-9]+:[A-Za-z]+)`", page)} == needed
+
+
+def _calls(module: Path) -> set[str]:
+    """Return the operations of AWS that a module's text calls."""
+    text = module.read_text()
+    services = re.findall(r'boto3\.client\("([\w-]+)"', text) + ["s3"] * ("_s3" in text)
+    services += ["glue"] * ("_glue" in text)
+    names = re.findall(r"\.(\w+)\(", text) + re.findall(r'get_paginator\("(\w+)"\)', text)
+    session = boto3.Session(region_name="eu-west-1")
+    operations = {each: session.client(each).meta.method_to_api_mapping for each in services}
+    return {
+        f"{service}:{methods[name]}"
+        for service, methods in operations.items()
+        for name in names
+        if name in methods
+    }
 
 
 def test_settings_of_kafkas_tools_are_those_of_the_jobs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 
@@ -33,6 +34,21 @@ def test_each_id_is_a_scenario_or_is_listed() -> None:
     assert len(ALL) == 115
     scenarios = {case.id.partition("-")[0] for case in cases()}
     assert ALL - scenarios - set(listed_cases()) == set()
+
+
+def test_the_page_separates_cases_with_tests_from_those_without() -> None:
+    page = (PROJECT / "docs/catalogue.md").read_text()
+    shown, _, not_covered = page.partition("## Not covered")
+    tested = {case for case, listed in listed_cases().items() if isinstance(listed, list)}
+    assert tested - _ids(shown) == set()
+    assert _ids(not_covered) & tested == set()
+    assert set(listed_cases()) - tested - _ids(not_covered) == {"F10"}  # a deliberate difference
+
+
+def _ids(text: str) -> set[str]:
+    """Return the ids that a text has, with those of its ranges."""
+    found = re.findall(r"\b([A-Z])(\d{1,2})(?:-\1(\d{1,2}))?\b", text)
+    return {f"{a}{n}" for a, low, high in found for n in range(int(low), int(high or low) + 1)}
 
 
 def test_listed_tests_exist() -> None:

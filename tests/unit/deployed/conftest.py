@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -11,6 +12,7 @@ import pytest
 from moto import mock_aws
 from moto.moto_api import state_manager
 
+from cdclake.extras import MODULES
 from tests.recorded_requests.functions import check_call
 
 if TYPE_CHECKING:
@@ -49,6 +51,14 @@ def redrive_deployed(aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.unit.deployed.redriving import set_up
 
     set_up(monkeypatch)
+
+
+@pytest.fixture
+def without_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without the extra `read`: a command that imports DuckDB's reader fails."""
+    for package in MODULES["read"]:
+        monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, "cdclake.jobs.reader.duck", raising=False)
 
 
 @pytest.fixture

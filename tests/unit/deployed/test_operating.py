@@ -21,6 +21,8 @@ from cdclake.control_objects import PAUSE, PROGRESS, VERIFIED
 from cdclake.errors import InputError
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Stopped
+from cdclake.prometheus_text import samples
+from cdclake.ui.overview import Overview
 from tests.unit.config.pipelines import VALID
 
 PREFIX = "shop-dev"
@@ -121,7 +123,7 @@ def publish(name: str, value: float, namespace: str = metrics.NAMESPACE) -> None
     )
 
 
-def test_a_lake_that_runs_is_healthy(run, deployed):
+def test_a_lake_that_runs_is_healthy(run, deployed, without_read):
     boto3.client("glue").start_job_run(JobName=f"{PREFIX}-stream_changes")
     progress = Progress()
     progress.table("orders").quarantined = 3
@@ -142,6 +144,21 @@ def test_a_lake_that_runs_is_healthy(run, deployed):
     _, text = run("status", json_output=False)
     shown = "orders streaming 100 300 - - 3 equal at 2026-11-26"
     assert shown in " ".join(text.split())
+
+
+def test_refused_events_show_next_to_withheld_ones(run, deployed):
+    boto3.client("glue").start_job_run(JobName=f"{PREFIX}-stream_changes")
+    progress = Progress()
+    orders = progress.table("orders")
+    orders.quarantined, orders.withheld = 5, 10
+    put(PROGRESS, progress.to_stored())
+    status = json.loads(run("status")[1])
+    [table] = status["tables"]
+    assert (table["quarantined"], table["withheld"]) == (15, 10)
+    assert "quarantine" in Overview(lambda: status, {}).answer()["tables"][0]["marks"]
+    figures = [s.value for s in samples(status) if "quarantined" in s.name or "withheld" in s.name]
+    assert figures == [15, 10]
+    assert "15 (10 withheld by rules)" in run("status", json_output=False)[1]
 
 
 def test_a_stopped_table_and_an_alarm_need_attention(run, deployed):
