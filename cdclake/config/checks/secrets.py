@@ -17,6 +17,8 @@ _SECRET_REFERENCE = re.compile(r"(_?(arn|name|id))$|^secret$", re.IGNORECASE)
 # Not a reference to a secret, `${...}`, which settings of `connectors:` may have there.
 _URL_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:(?!\$\{)[^@\s]+@")
 _DSN_WITH_PASSWORD = re.compile(r"\bpassword\s*=\s*(?![\"']?\$\{)\S", re.IGNORECASE)
+_SQL_STRING = re.compile(r"'(?:[^']|'')*'")
+_SQL_FIELDS = (("query",), ("sql",))
 
 
 def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -27,7 +29,10 @@ def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterato
         if isinstance(key, str) and _is_free_form(location) and _is_secret(key):
             message = f"the key {key!r} looks like that of a password"
             yield document.key_problem(location, message, NO_PASSWORDS)
-        if isinstance(value, str) and not _is_setting(location) and carries_password(value):
+        if not isinstance(value, str) or _is_setting(location):
+            continue
+        texts = _SQL_STRING.findall(value) if _is_sql(location) else [value]
+        if any(map(carries_password, texts)):
             yield document.problem(location, "this value contains a password", NO_PASSWORDS)
 
 
@@ -39,6 +44,11 @@ def _is_setting(location: Location) -> bool:
     """Check whether this is a connector's setting, which `check_connectors` checks."""
     location = _in_section(location)
     return (*location[:1], *location[2:3]) == ("connectors", "settings")
+
+
+def _is_sql(location: Location) -> bool:
+    """Check whether this is SQL, where a column may be compared and only a text may be a DSN."""
+    return location[-1:] in _SQL_FIELDS
 
 
 def _in_section(location: Location) -> Location:
