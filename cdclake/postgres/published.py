@@ -54,5 +54,12 @@ def published_columns(declared: Table, actual: SourceTable) -> tuple[str, ...] |
     return None if is_whole else tuple(n for n in plain if n in flowing)
 
 
+def polled_columns(declared: Table, actual: SourceTable) -> tuple[str, ...] | None:
+    """Return the columns that polls of the table read, generated ones included; None if all."""
+    flowing = _flowing(declared, actual)
+    names = tuple(column.name for column in actual.columns)
+    return None if flowing.issuperset(names) else tuple(n for n in names if n in flowing)
+
+
 def _flowing(declared: Table, actual: SourceTable) -> set[str]:
     return {column.source for column in as_named_now(declared, actual.by_name).columns}
