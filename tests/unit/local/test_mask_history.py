@@ -82,7 +82,7 @@ def test_a_mask_that_hides_more_is_refused_also_after_the_column_was_gone(
     ],
 )
 def test_polls_store_clear_text_too(plans: list[Plan]) -> None:
-    with pytest.raises(InputError, match="public.t: column 'mail' is now masked"):
+    with pytest.raises(InputError, match=r"public[.]t: column 'mail' is now masked"):
         taken_up(*plans)
 
 
