@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from cdclake import naming
-from cdclake.debezium.types import ColumnType
+from cdclake.debezium.types import ColumnType, event_form
 from cdclake.iceberg.ddl import qualified
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import TableSchema
@@ -36,7 +36,8 @@ def can_become(old: ColumnType, new: ColumnType) -> bool:
 
 def _same_family(old: ColumnType, new: ColumnType) -> bool:
     if old.base == new.base:
-        return old.conversion is new.conversion and old.base != "char"
+        same = (old.conversion, event_form(old)) == (new.conversion, event_form(new))
+        return same and old.base != "char"
     return any(old.base in family and new.base in family for family in _FAMILIES)
 
 

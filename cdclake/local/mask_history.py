@@ -1,7 +1,7 @@
 """History of each column's masks, so that a later mask is refused if clearer text is stored.
 
-A mask applies to events that the connector still has to send. What the lake stored before it stays
-in tables, snapshots, quarantine and topics, next to the masked values of the same rows.
+A mask applies to values that the connector or a poll still has to send. What the lake stored before
+it stays in tables, snapshots, quarantine and topics, next to the masked values of the same rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def add_to_history(
 
 
 def _add(history: dict[str, dict[str, list[str]]], plan: Plan) -> None:
-    for table in plan.tables:
+    for table in plan.all_tables:
         columns = history.setdefault(table.source, {})
         for column in table.columns:
             for name in column.names:
@@ -49,7 +49,7 @@ def _refuse_stored_text(history: History, plan: Plan, lake: str) -> None:
     problems = [
         f"{table.source}: column {column.source!r} is now masked with `{_spelled(column)}`, but the"
         f" lake has stored it {_described(earlier)}"
-        for table in plan.tables
+        for table in plan.all_tables
         for column in table.columns
         for earlier in _exposed(column, history.get(table.source, {}))
     ]

@@ -220,15 +220,9 @@ def _check_list(declared: Table, wanted: SourceTable) -> list[Refusal]:
     if listed is None:
         return []
     left_out = [c.name for c in wanted.columns if not c.generated and c.name not in listed]
-    shown = ", ".join(identifier(name) for name in left_out)
     for relation in _all(wanted):
         if whole_row(relation):
-            message = (
-                f"replica identity FULL logs every column, but {shown} must not leave the"
-                " source: once published, every UPDATE would fail"
-            )
-            remedy = f"declare {shown} too, or under {wanted.source} write"
-            return [Refusal(wanted.source, message, f"{remedy} `replica_identity: default`")]
+            return [_refuse_omitted(declared, left_out)]
         missing = sorted(identity_columns(relation) - set(listed))
         if missing:
             message = (
@@ -238,6 +232,22 @@ def _check_list(declared: Table, wanted: SourceTable) -> list[Refusal]:
             lines = ", ".join(f"`{name}: {wanted.by_name[name].type}`" for name in missing)
             return [Refusal(wanted.source, message, f"declare {lines}")]
     return []
+
+
+def _refuse_omitted(declared: Table, left_out: Sequence[str]) -> Refusal:
+    """Refuse columns that do not flow, with identity FULL; one with an earlier name never can."""
+    earlier = {name for column in declared.columns for name in column.renamed_from}
+    taken = [identifier(name) for name in left_out if name in earlier]
+    others = [identifier(name) for name in left_out if name not in earlier]
+    ways = [f"declare {', '.join(others)} too"] if others else []
+    if taken:
+        ways.append(f"rename {', '.join(taken)} in the source: `renamed_from` lists that name")
+    return Refusal(
+        declared.source,
+        f"replica identity FULL logs every column, but {', '.join(map(identifier, left_out))} must"
+        " not leave the source: once published, every UPDATE would fail",
+        f"{', and '.join(ways)}, or under {declared.source} write `replica_identity: default`",
+    )
 
 
 def _check_unsent(declared: Table, wanted: SourceTable) -> list[Refusal]:

@@ -15,7 +15,7 @@ from cdclake.naming import HEARTBEAT_TABLE, SIGNAL_TABLE, SOURCE_SCHEMA
 from cdclake.plan import Plan, Table
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.ownership import mark_statement
-from cdclake.postgres.published import published_columns
+from cdclake.postgres.published import polled_columns, published_columns
 from cdclake.postgres.quoting import identifier, identifiers, literal, qualified
 from cdclake.postgres.statement import Statement
 
@@ -101,14 +101,13 @@ def polled_lists(plan: Plan, tables: Mapping[TableId, SourceTable]) -> dict[Tabl
     """
     lists: dict[TableId, ColumnList] = {}
     for table in plan.polled:
-        name = (table.schema, table.table)
         if table.is_query:
-            lists |= dict.fromkeys(table.poll.reads)
-        elif tables[name].kind in KINDS_OF_TABLES:
-            lists[name] = published_columns(table, tables[name])
-        else:
-            lists[name] = None
-    return lists
+            continue
+        name = (table.schema, table.table)
+        is_table = tables[name].kind in KINDS_OF_TABLES
+        lists[name] = polled_columns(table, tables[name]) if is_table else None
+    queries = (table.poll for table in plan.polled if table.is_query)
+    return lists | dict.fromkeys(relation for poll in queries for relation in poll.reads)
 
 
 def _sight_of_transactions(plan: Plan) -> list[Statement]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cdclake.plan import Column, Table
 from cdclake.postgres.catalog import SourceTable
+from cdclake.postgres.identity import declared_identity, whole_row
 
 
 def name_now(column: Column, names: Collection[str]) -> str | None:
@@ -46,12 +47,26 @@ def published_columns(declared: Table, actual: SourceTable) -> tuple[str, ...] |
     column or change its type without changing the list first. Generated columns need none, they are
     never streamed. The connector takes a renamed column under its earlier names, too: without a
     list, a new column of such a name would leave the database undeclared. PostgreSQL keeps the list
-    by number, so a listed column may be renamed.
+    by number, so a listed column may be renamed. With replica identity full, PostgreSQL allows no
+    list: a rename makes none there.
     """
     flowing = _flowing(declared, actual)
     plain = [column.name for column in actual.columns if not column.generated]
-    is_whole = flowing.issuperset(plain) and not any(c.renamed_from for c in declared.columns)
+    is_whole = flowing.issuperset(plain) and not _lists_renamed(declared, actual)
     return None if is_whole else tuple(n for n in plain if n in flowing)
+
+
+def polled_columns(declared: Table, actual: SourceTable) -> tuple[str, ...] | None:
+    """Return the columns that polls of the table read, generated ones included; None if all."""
+    flowing = _flowing(declared, actual)
+    names = tuple(column.name for column in actual.columns)
+    return None if flowing.issuperset(names) else tuple(n for n in names if n in flowing)
+
+
+def _lists_renamed(declared: Table, actual: SourceTable) -> bool:
+    wanted = declared_identity(declared, actual)
+    is_full = any(map(whole_row, (wanted, *wanted.leaves)))
+    return not is_full and any(column.renamed_from for column in declared.columns)
 
 
 def _flowing(declared: Table, actual: SourceTable) -> set[str]:

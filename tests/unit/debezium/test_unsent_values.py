@@ -7,8 +7,9 @@ import pytest
 from cdclake.debezium.changelog_rows import LogRows, Place, read_event
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.jobs.stream.changelog_columns import REFUSAL
-from tests.recorded.decoders import fast_rows, slow_rows
+from tests.recorded.decoders import fast_rows, firehose_row, slow_rows
 from tests.recorded.recording import Recording
+from tests.unit.jobs.test_decoders_agree import agree, plan_of, record
 
 RECORDING = Recording.load("toast")
 UNPROTECTED = RECORDING.plan.table("public.unprotected")
@@ -47,3 +48,27 @@ def test_a_value_that_is_masked_with_null_is_never_unsent(column: str) -> None:
     ):
         [row] = found
         assert row is not None and (row[column], row[REFUSAL]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("before", "refusal"),
+    [(b'{"id":1,"name":"","small":null}', None), (b"null", "UNSENT_VALUE: 'small'")],
+)
+def test_a_row_before_without_values_proves_that_all_were_sent(
+    before: bytes, refusal: str | None
+) -> None:
+    """OversizedRecords empties the row before an update, so that the update fits into Kafka."""
+    columns = (("name", "text"), ("small", "smallint[]"))
+    table, plan = plan_of(*columns, replica_identity="full")
+    key, value = record(name='"x"', small="null")
+    assert value is not None
+    sent = (key, value.replace(b'"before":null', b'"before":' + before))
+    assert agree([sent], table, plan) == (refusal is not None)
+    [row] = slow_rows([sent], table, plan)
+    assert row is not None
+    assert (row["name"], row["small"]) == ("x", None)
+    found = firehose_row(sent, 0, table, plan)
+    if refusal is None:
+        assert row[REFUSAL] is None and isinstance(found, dict)
+    else:
+        assert row[REFUSAL].startswith(refusal) and str(found).startswith(refusal)

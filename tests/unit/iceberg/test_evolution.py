@@ -25,6 +25,8 @@ from cdclake.iceberg.schemas import TableSchema
         ("date", "timestamp", False),  # days and microseconds
         ("char(5)", "text", False),  # the blanks go, and no event says so
         ("char(5)", "char(8)", False),
+        ("varbit(8)", "varbit(16)", True),
+        ("varbit(1)", "varbit(8)", False),  # a boolean and bytes
         ("text", "text[]", False),
         ("int", "real", False),
         ("real", "double precision", False),  # a 0.1 tells of neither, and is another number

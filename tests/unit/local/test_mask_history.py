@@ -12,6 +12,7 @@ from cdclake.local.lake_forecast import forecast_up
 from cdclake.local.mask_history import add_to_history
 from cdclake.local.process.home import Home
 from cdclake.plan import Column, Plan, Table
+from cdclake.polling import Polling
 
 Masking = dict[str, object]
 CLEAR: Masking = {}
@@ -38,6 +39,13 @@ def plan(mask: Masking | None, name: str = "mail", *earlier: str) -> Plan:
     return Plan(name="x", source_database="d", lake_database="l", tables=(table,))
 
 
+def by_polls(plan: Plan) -> Plan:
+    """The same plan with its tables polled, not streamed."""
+    polling = Polling(by="id", every="rate(5 minutes)")
+    polled = tuple(replace(table, delivery="poll", polling=polling) for table in plan.tables)
+    return replace(plan, tables=(), polled=polled)
+
+
 def taken_up(*plans: Plan) -> None:
     """Each `up` in turn, on one lake."""
     history: dict[str, dict[str, list[str]]] = {}
@@ -62,6 +70,25 @@ def test_a_mask_that_hides_more_is_refused_also_after_the_column_was_gone(
     assert "public.t: column 'mail' is now masked" in refused.value.message
     for command in ("`cdclake down --purge`", "`cdclake up FILE`"):
         assert command in (refused.value.remedy or "")
+
+
+@pytest.mark.parametrize(
+    "plans",
+    [
+        [by_polls(plan(CLEAR)), by_polls(plan(HASH))],
+        [by_polls(plan(CLEAR)), plan(HASH)],
+        [plan(CLEAR), by_polls(plan(HASH))],
+        [by_polls(plan(CLEAR)), plan(GONE), by_polls(plan(GONE)), plan(CUT_4)],
+    ],
+)
+def test_polls_store_clear_text_too(plans: list[Plan]) -> None:
+    with pytest.raises(InputError, match=r"public[.]t: column 'mail' is now masked"):
+        taken_up(*plans)
+
+
+def test_a_table_that_is_polled_later_keeps_its_mask() -> None:
+    taken_up(plan(HASH), by_polls(plan(HASH)), plan(HASH))
+    taken_up(by_polls(plan(HASH)), by_polls(plan(CUT_4)))
 
 
 def test_the_message_names_the_mask_and_what_the_lake_holds() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from cdclake.plan import Column
 from cdclake.postgres.admission import check_table
-from cdclake.postgres.catalog import UniqueIndex
+from cdclake.postgres.catalog import SourceTable, UniqueIndex
 from cdclake.postgres.file_lines import renamed_line
 from cdclake.postgres.identity import alterations
 from cdclake.postgres.new_partitions import check_new_partitions
@@ -304,6 +304,35 @@ def test_columns_are_listed_where_one_was_renamed(present: str) -> None:
     source = actual(columns=(COLUMNS[0], column(present)))
     assert published_columns(RENAMED, source) == ("id", present)
     assert published_columns(declared(), actual()) is None
+
+
+@pytest.mark.parametrize("present", ["number", "nr"])
+@pytest.mark.parametrize(
+    ("wish", "source"),
+    [
+        ({}, actual(identity="f")),
+        (FULL, actual()),
+        ({}, actual(kind="p", leaves=(leaf(), leaf("orders_2", identity="f")))),
+    ],
+)
+def test_identity_full_allows_a_rename_and_no_list(
+    present: str, wish: Any, source: SourceTable
+) -> None:
+    table = replace(RENAMED, **wish)
+    source = replace(source, columns=(COLUMNS[0], column(present)))
+    assert check_table(table, source, role=ROLE, may_alter=True) == []
+    assert published_columns(table, source) is None
+
+
+def test_identity_full_and_a_column_with_an_earlier_name_are_refused() -> None:
+    source = actual(identity="f", columns=(COLUMNS[0], column("nr"), column("number", "text")))
+    refusal = only(check_table(RENAMED, source, role=ROLE))
+    assert '"number" must not leave the source' in refusal.message
+    assert 'rename "number" in the source' in refusal.remedy
+    assert "declare" not in refusal.remedy
+    more = replace(source, columns=(*source.columns, column("more")))
+    refusal = only(check_table(RENAMED, more, role=ROLE))
+    assert 'declare "more" too, and rename "number"' in refusal.remedy
 
 
 def test_for_a_column_that_is_gone_the_renaming_is_written_out() -> None:

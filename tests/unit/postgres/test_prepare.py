@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from cdclake.plan import Table
+from cdclake.polling import Polling
 from cdclake.postgres import teardown
 from cdclake.postgres.catalog import SourceTable
-from cdclake.postgres.prepare import PublicationState, prepare
+from cdclake.postgres.prepare import PublicationState, polled_lists, prepare
 from cdclake.postgres.quoting import identifier, literal, qualified
 from cdclake.postgres.scram import scram_verifier
 from tests.unit.postgres.tables import actual, column, declared, plan
@@ -85,6 +86,31 @@ def test_what_is_left_out_is_neither_published_nor_granted() -> None:
     assert 'GRANT SELECT ("id", "number", "ctid", "tableoid", "xmin") ON' in made
     assert '"public"."orders" ("id", "number") WITH' in made
     assert "secret" not in made
+
+
+def polled(table: Table) -> Table:
+    return replace(table, delivery="poll", polling=Polling(by="id", every="rate(5 minutes)"))
+
+
+def test_polls_may_read_every_declared_column_also_generated_ones() -> None:
+    """Polls select generated columns, which the stream does not have."""
+    total = column("total", generated=True)
+    table = polled(declared(("id", "integer"), ("total", "integer"), excluded=("number",)))
+    source = actual(columns=(*actual().columns, total))
+    lists = polled_lists(replace(plan(), tables=(), polled=(table,)), {source.id: source})
+    assert lists == {source.id: ("id", "total")}
+    every = polled(declared(("id", "integer"), ("number", "integer"), ("total", "integer")))
+    lists = polled_lists(replace(plan(), tables=(), polled=(every,)), {source.id: source})
+    assert lists == {source.id: None}
+
+
+def test_polls_of_a_query_read_all_columns_of_a_table_that_is_polled_too() -> None:
+    table = polled(declared(("id", "integer"), excluded=("number",)))
+    query = replace(table, table="q", name="q")
+    query = replace(query, polling=replace(query.poll, query="SELECT", reads=(actual().id,)))
+    for polls in ((table, query), (query, table)):
+        made = replace(plan(), tables=(), polled=polls)
+        assert polled_lists(made, {actual().id: actual()}) == {actual().id: None}
 
 
 def test_what_is_no_longer_declared_is_taken_back() -> None:

@@ -1,5 +1,7 @@
 package cdclake.connect;
 
+import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.connect.connector.ConnectRecord;
@@ -51,7 +53,7 @@ public final class OversizedRecords<R extends ConnectRecord<R>> implements Trans
         if (bytes <= limit || !(record.value() instanceof Struct event) || !isChange(event)) {
             return record;
         }
-        R smaller = withoutBefore(record, event);
+        R smaller = withEmptyBefore(record, event);
         if (smaller != null) {
             return smaller;
         }
@@ -60,16 +62,20 @@ public final class OversizedRecords<R extends ConnectRecord<R>> implements Trans
         return replaced(record, marker, marker.value(bytes));
     }
 
-    /** Returns an update without the row before it, which nothing reads; null if still too large. */
-    private R withoutBefore(R record, Struct event) {
-        if (!"u".equals(event.get("op")) || event.get("before") == null) {
+    /**
+     * Returns an update with the row before it, but without that row's values; null if still too
+     * large.
+     *
+     * <p>The decoders read none of its values in an update. That it is there tells them that the
+     * source sent all values of the row after it.
+     */
+    private R withEmptyBefore(R record, Struct event) {
+        if (!"u".equals(event.get("op")) || !(event.get("before") instanceof Struct before)) {
             return null;
         }
         Struct copied = new Struct(event.schema());
         for (Field field : event.schema().fields()) {
-            if (!field.name().equals("before")) {
-                copied.put(field, event.get(field));
-            }
+            copied.put(field, field.name().equals("before") ? emptied(before) : event.get(field));
         }
         return bytesOf(record, copied) > limit
                 ? null
@@ -82,6 +88,28 @@ public final class OversizedRecords<R extends ConnectRecord<R>> implements Trans
                         copied,
                         record.timestamp(),
                         record.headers());
+    }
+
+    /** Returns a row of the same schema, in which no value has more than a few bytes. */
+    private static Struct emptied(Struct row) {
+        Struct empty = new Struct(row.schema());
+        for (Field field : row.schema().fields()) {
+            empty.put(field, field.schema().isOptional() ? null : emptyValue(row.get(field)));
+        }
+        return empty;
+    }
+
+    private static Object emptyValue(Object value) {
+        if (value instanceof String) {
+            return "";
+        }
+        if (value instanceof byte[] || value instanceof ByteBuffer) {
+            return ByteBuffer.allocate(0);
+        }
+        if (value instanceof List) {
+            return List.of();
+        }
+        return value instanceof Map ? Map.of() : value;
     }
 
     private R replaced(R record, OversizedMarker marker, Struct value) {

@@ -140,14 +140,63 @@ class OversizedRecordsTest {
     }
 
     @Test
-    void anUpdateWhoseNewRowFitsOnlyLosesTheRowBeforeIt() {
+    void anUpdateWhoseNewRowFitsKeepsARowBeforeItWithoutItsValues() {
         Struct half = row("1", "x".repeat(LIMIT * 2 / 3));
-        SourceRecord record = record("1", "u", half, half);
-        Struct value = (Struct) transform.apply(record).value();
-        assertNull(value.get("before"));
+        SourceRecord smaller = transform.apply(record("1", "u", half, half));
+        Struct value = (Struct) smaller.value();
+        Struct before = value.getStruct("before");
+        assertEquals("", before.get("id")); // the schema does not allow null
+        assertNull(before.get("body"));
         assertEquals(half, value.get("after"));
         assertEquals("u", value.get("op"));
         assertEquals("3", value.get("cdc_epoch"));
+        assertTrue(written(smaller).length < LIMIT);
+    }
+
+    @Test
+    void aRowBeforeFitsTheSchemaWithoutItsValues() {
+        Schema numbers = SchemaBuilder.array(Schema.FLOAT64_SCHEMA).build();
+        Schema names = SchemaBuilder.map(Schema.STRING_SCHEMA, Schema.STRING_SCHEMA).build();
+        Schema row =
+                SchemaBuilder.struct()
+                        .optional()
+                        .field("count", Schema.INT64_SCHEMA)
+                        .field("data", Schema.BYTES_SCHEMA)
+                        .field("names", names)
+                        .field("numbers", numbers)
+                        .field("text", SchemaBuilder.string().optional().defaultValue("n").build())
+                        .build();
+        Schema envelope =
+                SchemaBuilder.struct()
+                        .field("before", row)
+                        .field("after", row)
+                        .field("source", SOURCE)
+                        .field("op", Schema.STRING_SCHEMA)
+                        .build();
+        Struct source =
+                new Struct(SOURCE).put("schema", "s").put("table", "t").put("lsn", 1L).put("sequence", "");
+        Struct large =
+                new Struct(row)
+                        .put("count", 7L)
+                        .put("data", new byte[LIMIT / 2])
+                        .put("names", Map.of("a", "b".repeat(LIMIT)))
+                        .put("numbers", Collections.nCopies(LIMIT, 0.5))
+                        .put("text", "x");
+        Struct small =
+                new Struct(row)
+                        .put("count", 8L)
+                        .put("data", new byte[0])
+                        .put("names", Map.of())
+                        .put("numbers", List.of())
+                        .put("text", "x");
+        Struct value =
+                new Struct(envelope).put("before", large).put("after", small).put("source", source).put("op", "u");
+        SourceRecord record = new SourceRecord(Map.of(), Map.of(), "t", KEY, key("1"), envelope, value);
+        Struct shortened = (Struct) transform.apply(record).value();
+        shortened.validate();
+        assertEquals("u", shortened.get("op"));
+        assertEquals(7L, shortened.getStruct("before").get("count"));
+        assertNull(shortened.getStruct("before").getWithoutDefault("text"));
     }
 
     @Test
