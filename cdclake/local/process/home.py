@@ -205,6 +205,18 @@ class Home:
         with self._locked(0) as is_held:
             yield is_held
 
+    def is_being_changed(self) -> bool:
+        """Return True if a command holds the lock."""
+        try:
+            with self._change_lock.open() as lock:
+                return is_locked(lock.fileno())
+        except FileNotFoundError:
+            return False
+
+    @property
+    def _change_lock(self) -> Path:
+        return self.run / "change.lock"
+
     @contextmanager
     def _locked(self, wait_s: float) -> Iterator[bool]:
         """Hold the lock; yield False if another command still holds it after `wait_s`."""
@@ -213,7 +225,7 @@ class Home:
             yield True
             return
         self.create()
-        with (self.run / "change.lock").open("w") as lock:
+        with self._change_lock.open("w") as lock:
             deadline = time.monotonic() + wait_s
             while not try_lock(lock.fileno()):
                 if time.monotonic() >= deadline:
