@@ -19,6 +19,8 @@ from cdclake.local.process.supervisor_client import Component
 NAME = "postgres"
 SUPERUSER = "postgres"
 DATABASE = "postgres"
+# The server has no TLS, and the shell may have PGSSLMODE and PGSSLROOTCERT for the user's database.
+NO_TLS = {"sslmode": "disable", "sslrootcert": ""}
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",  # a socket's path may not be longer than 107 bytes; homes are
@@ -87,6 +89,7 @@ def answers(home: Home, port: int) -> bool:
         password=home.secret("superuser_password"),
         dbname=DATABASE,
         connect_timeout=2,
+        **NO_TLS,
     ) as connection:
         return connection.execute("select not pg_is_in_recovery()").fetchone() == (True,)
 

@@ -231,8 +231,7 @@ def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:
     """Return the DSN of the source for a user that may prepare and compare it."""
     if endpoints.source is None:
         return secured(home.secret("source_dsn"))
-    source = asdict(endpoints.source)
-    return make_conninfo(**{**source, "dbname": state.database or source["dbname"]})
+    return endpoints.source.dsn(state.database)
 
 
 def without_password(dsn: str) -> tuple[str, str | None]:
