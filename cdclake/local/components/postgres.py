@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from cdclake.errors import ComponentFailed
 from cdclake.local.components import postgres_place
@@ -82,7 +83,7 @@ def component(home: Home, port: int) -> Component:
 
 def answers(home: Home, port: int) -> bool:
     """Return True if the superuser can log in and the server is not in recovery."""
-    with psycopg.connect(
+    dsn = make_conninfo(
         host="127.0.0.1",
         port=port,
         user=SUPERUSER,
@@ -90,7 +91,8 @@ def answers(home: Home, port: int) -> bool:
         dbname=DATABASE,
         connect_timeout=2,
         **NO_TLS,
-    ) as connection:
+    )
+    with psycopg.connect(dsn) as connection:
         return connection.execute("select not pg_is_in_recovery()").fetchone() == (True,)
 
 

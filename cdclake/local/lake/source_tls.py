@@ -29,7 +29,7 @@ def secured(dsn: str) -> str:
     except psycopg.ProgrammingError:
         return dsn
     mode = parts.get("sslmode") or os.environ.get("PGSSLMODE")
-    authorities = parts.get("sslrootcert") or os.environ.get("PGSSLROOTCERT")
+    authorities = parts.get("sslrootcert", os.environ.get("PGSSLROOTCERT"))
     found: dict[str, str] = {}
     if mode or not _is_local(parts):
         found["sslmode"] = str(mode or "require")

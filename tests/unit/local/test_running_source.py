@@ -13,6 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 from cdclake.errors import InputError, NotRunning
 from cdclake.local.components import postgres
 from cdclake.local.lake.lake import LakeState, running_source, without_password
+from cdclake.local.lake.source_tls import secured
 from cdclake.local.process import ports
 from cdclake.local.process.home import Home
 from cdclake.local.process.process_spec import Desired, Spec
@@ -68,7 +69,7 @@ def test_the_own_database_is_reached_without_tls_whatever_the_shell_says(
         monkeypatch.setenv(name, value)
     declare(home, postgres.NAME)
     dsn, _ = running_source(home)
-    connection = pq.PGconn.connect_start(f"{dsn} host=127.0.0.1 port=1".encode())
+    connection = pq.PGconn.connect_start(f"{secured(dsn)} host=127.0.0.1 port=1".encode())
     assert {o.keyword: o.val for o in connection.info}[b"sslmode"] == b"disable"
     assert b"sslmode" not in connection.error_message
     with pytest.raises(psycopg.OperationalError, match="refused"):
