@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from cdclake.debezium.record_limit import MAX_RECORD_BYTES
@@ -64,8 +65,13 @@ def _provider_settings(provider: str, parameters: Mapping[str, str]) -> dict[str
 
 
 def properties(settings: Mapping[str, object]) -> str:
-    """Return a Java properties file; only backslashes in the values need escapes."""
-    return "".join(f"{key}={str(v).replace(chr(92), chr(92) * 2)}\n" for key, v in settings.items())
+    """Return a Java properties file, with backslashes and non-ASCII characters escaped."""
+    return "".join(f"{key}={_escaped(str(value))}\n" for key, value in settings.items())
+
+
+def _escaped(value: str) -> str:
+    """Escape as JSON does: Java reads the file as Latin-1."""
+    return "".join(json.dumps(c)[1:-1] if c == "\\" or not c.isascii() else c for c in value)
 
 
 def password_of(secret: str) -> str:

@@ -7,8 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from psycopg.conninfo import make_conninfo
-
 from cdclake.config.resolve import load_plan
 from cdclake.debezium.avro_converter import plugin_profile
 from cdclake.iceberg.widening import still_widened
@@ -46,7 +44,7 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     database = state.database
     if plan is not None and plan.all_tables and endpoints.source is not None and not state.epoch:
         database = plan.source_database
-        create_database(make_conninfo(**asdict(endpoints.source)), database)
+        create_database(endpoints.source.dsn(), database)
     state = replace(state, external=dsn is not None, database=database)
     state.save(home)
     source = asdict(endpoints.source) if endpoints.source else source_parts(str(dsn))

@@ -19,7 +19,7 @@ from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.lake.source import check_owner_in, remove_from_source
 from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.spark_jobs import STREAM
-from cdclake.local.process.home import Home
+from cdclake.local.process.home import SERVER_CREDENTIALS, Home
 from cdclake.plan import Plan
 
 _SOURCE = "the source"
@@ -44,8 +44,11 @@ def purged_parts(home: Home, *, keep_slot: bool = False) -> list[dict[str, Any]]
         for name, what in _PURGED.items()
         if home.data(name).is_dir()
     ]
+    if home.clients.is_dir():
+        what = "credentials of the lake's servers, for your own clients"
+        parts.append({"what": what, "where": str(home.clients), "bytes": _size_of(home.clients)})
     if state != LakeState(database=state.database):
-        what = "record of the lake: its pipeline file, epoch, masks and declared plugins"
+        what = "record of the lake: its pipeline file, epoch, masks, plugins and scheduled runs"
         parts.append({"what": what, "where": str(home.path), "bytes": None})
     if "source_dsn" in home.secret_names():
         what = "stored login of the source"
@@ -144,13 +147,16 @@ def _leave_source(home: Home, state: LakeState, lake: LocalLake) -> list[str]:
 def _purge(home: Home, state: LakeState) -> None:
     """Remove topics, lake and checkpoints; the embedded database keeps the user's tables.
 
+    The next lake has other credentials, and no runs of this one's scheduled jobs.
+
     Raises:
         InputError: if a folder cannot be deleted or the record cannot be written; the lake then
             still has its record
     """
     try:
-        for folder in filter(Path.is_dir, map(home.data, _PURGED)):
+        for folder in filter(Path.is_dir, (*map(home.data, _PURGED), home.clients)):
             shutil.rmtree(folder)
+        home.forget_processes()
     except OSError as error:
         raise InputError(
             f"cannot delete {error.filename}: {error.strerror}",
@@ -159,7 +165,7 @@ def _purge(home: Home, state: LakeState) -> None:
     forget_plugins(home)
     try:
         LakeState(database=state.database).save(home)
-        home.forget("source_dsn")
+        home.forget("source_dsn", *SERVER_CREDENTIALS)
     except OSError as error:
         raise InputError(
             f"the lake's data is deleted, but the record of the lake is not: {error.strerror}",

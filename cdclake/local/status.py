@@ -23,6 +23,7 @@ from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.declared_connectors import connector_states, shown
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
+from cdclake.local.lake.lake_components import lake_components
 from cdclake.local.lake.newest_heartbeat import heartbeat_delays
 from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.offset_gap import Gap, find_gap
@@ -69,8 +70,8 @@ class _Facts:
 
 def lake_status(home: Home) -> dict[str, Any]:
     """Return the contract's object; figures that need a dead or starting component are null."""
-    components = stack.components(home)
     state = LakeState.load(home)
+    components = lake_components(home, state)
     if not state.plan or not components:
         answer: dict[str, Any] = {"components": components, "tables": [], "slot": None}
         return {**answer, **judged(answer)}
@@ -97,7 +98,7 @@ def lake_status(home: Home) -> dict[str, Any]:
 
 def with_components(home: Home, status: Mapping[str, Any]) -> dict[str, Any]:
     """Return an earlier status with the components as they are now; no component is asked."""
-    answer = {**status, "components": stack.components(home)}
+    answer = {**status, "components": lake_components(home, LakeState.load(home))}
     return {**answer, **judged(answer)}
 
 

@@ -11,7 +11,7 @@ from cdclake import naming
 from cdclake.debezium.worker import password_of, salt_of
 from cdclake.deployed_jobs import AT_KAFKA, AT_SOURCE
 from cdclake.local.lake.lake import LocalLake, source_parts
-from cdclake.local.lake.spark_jobs import KAFKA_OPTIONS, RunningJob, checkpoint_folder, start_job
+from cdclake.local.lake.spark_jobs import KAFKA_OPTIONS, RunningJob, checkpoint_uri, start_job
 from cdclake.stacks.bundles import AUTHORITIES
 from tests.local.running import DERIVED, SHOP, RunningLake, shop_lake_in
 from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
@@ -67,9 +67,7 @@ def local_arguments(lake: LocalLake, job: str) -> dict[str, str]:
         "--plan": lake.plan_uri,
         "--database": lake.plan.lake_database,
         "--checkpoint": (
-            s3_checkpoint(lake, job)
-            if job == naming.PROBE_JOB
-            else checkpoint_folder(lake).as_uri()
+            s3_checkpoint(lake, job) if job == naming.PROBE_JOB else checkpoint_uri(lake)
         ),
         "--metrics": given.get("--metrics", ""),
         "--mask_salt": naming.salt_secret(lake.plan.name),

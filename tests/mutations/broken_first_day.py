@@ -68,7 +68,7 @@ FIRST_DAY = (
     ),
     Mutation(
         "a login is never forgotten", _HOME,
-        (("cdclake/local/process/home.py", "self._read_secrets().items() if key != name}",
+        (("cdclake/local/process/home.py", "self._read_secrets().items() if key not in names}",
           "self._read_secrets().items()}"),),
     ),
     Mutation(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pyspark.sql import SparkSession
 
-from cdclake.local.lake.spark_jobs import checkpoint_folder
+from cdclake.local.lake.spark_jobs import checkpoint_uri
 from tests.recorded.recording import Record
 from tests.stored_lake.stored import StoredLake
 
@@ -20,7 +20,7 @@ def checkpoint_offsets(stored: StoredLake, spark: SparkSession, batch: int) -> O
     A stream that is stopped may have planned the next batch, or not have noted its last one.
     """
     streaming = spark._jvm.org.apache.spark.sql.execution.streaming  # type: ignore[union-attr]
-    folder = checkpoint_folder(stored.lake).as_uri()
+    folder = checkpoint_uri(stored.lake)
     planned = streaming.OffsetSeqLog(spark._jsparkSession, f"{folder}/offsets")
     noted = streaming.CommitLog(spark._jsparkSession, f"{folder}/commits")
     assert planned.getLatest().get()._1() in (batch, batch + 1)

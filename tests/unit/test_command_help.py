@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from cdclake.cli.main import commands, main
 from cdclake.config.resolve import load_plan
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.process.home import Home
+from cdclake.local.process.job_schedule import JobSchedule
 from tests.unit.config.pipelines import VALID
 from tests.unit.terminal import on_a_terminal
 
@@ -136,12 +138,14 @@ def test_purge_deletes_what_it_lists_and_nothing_else(lake, monkeypatch, capsys)
     monkeypatch.setenv("CDCLAKE_HOME", str(lake.path))
     (lake.data("postgres") / "base").mkdir(parents=True)
     (lake.data("kafka") / "topic-0").mkdir(parents=True)
+    lake.clients.mkdir()
     before = set(lake.data("aws").parent.iterdir())
     with pytest.raises(SystemExit) as ended:
         main(["down", "--purge", "--json"])
     assert ended.value.code == 0
     listed = {Path(part["where"]) for part in json.loads(capsys.readouterr().out)["deleted"]}
-    assert listed - {lake.path} == before - set(lake.data("aws").parent.iterdir())
+    assert lake.clients in listed and not lake.clients.exists()
+    assert listed - {lake.path, lake.clients} == before - set(lake.data("aws").parent.iterdir())
     assert lake.path in listed and LakeState.load(lake) == LakeState()
     assert (lake.data("postgres") / "base").is_dir()
 
@@ -157,6 +161,21 @@ def test_purge_keeps_the_record_of_a_lake_that_it_cannot_delete(lake, monkeypatc
     assert ended.value.code == 2
     assert "cannot delete" in json.loads(capsys.readouterr().out)["error"]["message"]
     assert LakeState.load(lake).epoch == 1
+
+
+def test_purge_forgets_credentials_and_runs_of_scheduled_jobs(lake, monkeypatch):
+    kept, renewed = "superuser_password", "kafka_password"
+    before = {name: lake.secret(name) for name in (kept, renewed)}
+    (lake.run / "logins.jaas").write_text(before[renewed])
+    (lake.run / "plugins").mkdir()
+    started = JobSchedule(lake)
+    started.started("verify_tables", datetime.now(UTC))
+    monkeypatch.setenv("CDCLAKE_HOME", str(lake.path))
+    with pytest.raises(SystemExit):
+        main(["down", "--purge", "--json"])
+    assert {each.name for each in lake.run.iterdir()} == {"change.lock"}
+    lake.create()  # as the next `up`
+    assert lake.secret(kept) == before[kept] and lake.secret(renewed) != before[renewed]
 
 
 def test_purge_does_not_ask_with_yes(lake):

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from cdclake.errors import ComponentFailed
 from cdclake.local.components import postgres_place
@@ -19,6 +20,8 @@ from cdclake.local.process.supervisor_client import Component
 NAME = "postgres"
 SUPERUSER = "postgres"
 DATABASE = "postgres"
+# The server has no TLS, and the shell may have PGSSLMODE and PGSSLROOTCERT for the user's database.
+NO_TLS = {"sslmode": "disable", "sslrootcert": ""}
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",  # a socket's path may not be longer than 107 bytes; homes are
@@ -80,14 +83,16 @@ def component(home: Home, port: int) -> Component:
 
 def answers(home: Home, port: int) -> bool:
     """Return True if the superuser can log in and the server is not in recovery."""
-    with psycopg.connect(
+    dsn = make_conninfo(
         host="127.0.0.1",
         port=port,
         user=SUPERUSER,
         password=home.secret("superuser_password"),
         dbname=DATABASE,
         connect_timeout=2,
-    ) as connection:
+        **NO_TLS,
+    )
+    with psycopg.connect(dsn) as connection:
         return connection.execute("select not pg_is_in_recovery()").fetchone() == (True,)
 
 

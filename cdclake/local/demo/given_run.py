@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
 from cdclake.config.resolve import load_plan
@@ -17,7 +16,7 @@ from cdclake.local.demo.proof import prove, verdict
 from cdclake.local.demo.show import Show, step
 from cdclake.local.demo.tasks import Stopwatch
 from cdclake.local.lake import stack
-from cdclake.local.lake.lake import LocalLake, open_lake
+from cdclake.local.lake.lake import LocalLake, open_lake, running_source
 from cdclake.local.process.home import Home
 from cdclake.local.reader.duck import lake_reader
 
@@ -31,8 +30,8 @@ def run_given(
     database.check(folder)
     plan = load_plan(database.pipeline)
     with step(show, "start the lake"):
-        started = lifecycle.up_bare(home, plan, None)
-    dsn = make_conninfo(**started["source"])
+        lifecycle.up_bare(home, plan, None)
+    dsn, _ = running_source(home)
     with step(show, f"load {database.name}") as said:
         said.append(f"{database.load(dsn, folder):,} rows")
     with step(show, "stream its tables"):

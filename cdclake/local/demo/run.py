@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg.conninfo import make_conninfo
-
 from cdclake import naming
 from cdclake.config.resolve import load_plan
 from cdclake.local import lifecycle
@@ -22,7 +20,7 @@ from cdclake.local.demo.show import Show, step
 from cdclake.local.demo.tasks import Stopwatch
 from cdclake.local.demo.writer import Writer, open_shop
 from cdclake.local.lake import stack
-from cdclake.local.lake.lake import open_lake
+from cdclake.local.lake.lake import open_lake, running_source
 from cdclake.local.lake.spark_jobs import CLASSES, STREAM
 from cdclake.local.process.home import Home
 from cdclake.places import RESOURCES
@@ -51,9 +49,9 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
     plan = load_plan(pipeline)
     shop = Shop(options.seed)
     with step(show, "start the lake"):
-        started = lifecycle.up_bare(home, plan, None)
+        lifecycle.up_bare(home, plan, None)
     with step(show, "open the shop") as said:
-        opening = open_shop(make_conninfo(**started["source"]), shop.opening())
+        opening = open_shop(running_source(home)[0], shop.opening())
         said.append(f"{opening.total:,} initial rows")
     with step(show, "stream its tables"):
         lifecycle.up(home, plan, str(pipeline), None)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import make_conninfo
 
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.lake.stack import Endpoints
@@ -30,8 +28,7 @@ def existing_database(endpoints: Endpoints, plan: Plan, before: LakeState) -> st
     """
     if endpoints.source is None or (before.epoch and before.database):
         return before.database
-    server = make_conninfo(**asdict(endpoints.source))
-    with psycopg.connect(server, autocommit=True) as connection:
+    with psycopg.connect(endpoints.source.dsn(), autocommit=True) as connection:
         return plan.source_database if _has_database(connection, plan.source_database) else ""
 
 

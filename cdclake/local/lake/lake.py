@@ -181,9 +181,15 @@ def describe_lake(home: Home, state: LakeState) -> LocalLake:
 def use_local_aws(endpoints: Endpoints) -> None:
     """Direct the AWS clients that this process creates from now on to this lake.
 
-    boto3's default session keeps the first keys that it has read, which may be another lake's.
+    Other AWS_* variables of the shell, such as a profile or the endpoint of one service, would take
+    precedence. boto3's default session keeps the first keys that it has read, which may be another
+    lake's.
     """
-    os.environ.update(aws_environment(endpoints))
+    local = aws_environment(endpoints)
+    for name in [name for name in os.environ if name.startswith("AWS_") and name not in local]:
+        del os.environ[name]
+    os.environ.update(local)
+    os.environ["no_proxy"] = local["NO_PROXY"]  # takes precedence over the upper-case name
     session = boto3.DEFAULT_SESSION
     found = session.get_credentials() if session else None
     if found is not None and found.access_key != endpoints.keys.user:
@@ -225,8 +231,7 @@ def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:
     """Return the DSN of the source for a user that may prepare and compare it."""
     if endpoints.source is None:
         return secured(home.secret("source_dsn"))
-    source = asdict(endpoints.source)
-    return make_conninfo(**{**source, "dbname": state.database or source["dbname"]})
+    return endpoints.source.dsn(state.database)
 
 
 def without_password(dsn: str) -> tuple[str, str | None]:

@@ -31,7 +31,7 @@ def secured(dsn: str) -> str:
     except psycopg.ProgrammingError:
         return dsn
     mode = parts.get("sslmode") or os.environ.get("PGSSLMODE")
-    authorities = parts.get("sslrootcert") or os.environ.get("PGSSLROOTCERT")
+    authorities = parts.get("sslrootcert", os.environ.get("PGSSLROOTCERT"))
     found = {
         name: os.environ[variable]
         for name, variable in _VARIABLES.items()

@@ -54,7 +54,7 @@ _ONE_COMPILER = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m")
 def stream_spec(lake: LocalLake) -> Spec:
     """Return the stream as a process for the supervisor."""
     arguments = {
-        "checkpoint": checkpoint_folder(lake).as_uri(),
+        "checkpoint": checkpoint_uri(lake),
         "brokers": lake.kafka.address,
         "kafka_options": json.dumps(KAFKA_OPTIONS),
         "mask_salt": naming.salt_secret(lake.plan.name),
@@ -205,7 +205,7 @@ def _local_conf(lake: LocalLake, job: str, memory: str, *, s3a: bool) -> dict[st
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraClassPath": _class_path(job, s3a=s3a),
-        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.driver.extraJavaOptions": shlex.join(options),  # Spark splits it as a shell does
         # The driver listens, on 127.0.0.1; a local master makes the secret itself.
         "spark.authenticate": "true",
         "spark.ui.enabled": "false",
@@ -251,3 +251,8 @@ def _class_path(job: str, *, s3a: bool) -> str:
 def checkpoint_folder(lake: LocalLake) -> Path:
     """Return the folder of the stream's checkpoint."""
     return lake.home.data("checkpoints") / lake.plan.name
+
+
+def checkpoint_uri(lake: LocalLake) -> str:
+    """Return the URI of the checkpoint, unescaped: Hadoop would take `%20` for part of a name."""
+    return f"file://{checkpoint_folder(lake)}"

@@ -11,8 +11,10 @@ import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from psycopg.conninfo import make_conninfo
 
 from cdclake.activity import step
 from cdclake.local.components import aws, connect, jaas, kafka, postgres, postgres_place
@@ -42,6 +44,11 @@ class LocalSource:
     user: str
     password: str
     dbname: str
+
+    def dsn(self, database: str = "") -> str:
+        """Return the DSN of a database, or of the default one."""
+        parts = {**asdict(self), "dbname": database or self.dbname}
+        return make_conninfo(**parts, **postgres.NO_TLS)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 import tempfile
 import threading
 import time
@@ -19,9 +20,12 @@ from typing import Any
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.places import user_project
 
+SERVER_CREDENTIALS = (
+    "aws_access_key_id", "aws_secret_access_key", "kafka_password", "connect_password",
+)  # fmt: skip
 SECRET_NAMES = (
     *("superuser_password", "replication_password", "mask_salt", "home_id"),
-    *("aws_access_key_id", "aws_secret_access_key", "kafka_password", "connect_password"),
+    *SERVER_CREDENTIALS,
 )
 SHORTEST_SECRET = 6  # replacing a shorter text would destroy the message
 # In a DSN as a URL or as words, and in keywords of a Python call.
@@ -90,6 +94,14 @@ class Home:
         """File that the supervisor locks for its lifetime; it contains its pid."""
         return self.run / "supervisor.lock"
 
+    def forget_processes(self) -> None:
+        """Delete the state of processes, but not the locks, which commands may wait for."""
+        for entry in self.run.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            elif entry not in (self._change_lock, self.supervisor_lock):
+                entry.unlink()
+
     def data(self, component: str) -> Path:
         """Return the component's data folder."""
         return self.path / "data" / component
@@ -156,9 +168,9 @@ class Home:
         """Return the names of the stored secrets."""
         return frozenset(self._read_secrets())
 
-    def forget(self, name: str) -> None:
-        """Delete a stored secret."""
-        kept = {key: value for key, value in self._read_secrets().items() if key != name}
+    def forget(self, *names: str) -> None:
+        """Delete stored secrets."""
+        kept = {key: value for key, value in self._read_secrets().items() if key not in names}
         write_atomically(self.secrets_file, "".join(f"{key}={v}\n" for key, v in kept.items()))
 
     def private_data(self, component: str) -> Path:
@@ -207,6 +219,18 @@ class Home:
         with self._locked(0) as is_held:
             yield is_held
 
+    def is_being_changed(self) -> bool:
+        """Return True if a command holds the lock."""
+        try:
+            with self._change_lock.open() as lock:
+                return is_locked(lock.fileno())
+        except FileNotFoundError:
+            return False
+
+    @property
+    def _change_lock(self) -> Path:
+        return self.run / "change.lock"
+
     @contextmanager
     def _locked(self, wait_s: float) -> Iterator[bool]:
         """Hold the lock; yield False if another command still holds it after `wait_s`."""
@@ -215,7 +239,7 @@ class Home:
             yield True
             return
         self.create()
-        with (self.run / "change.lock").open("w") as lock:
+        with self._change_lock.open("w") as lock:
             deadline = time.monotonic() + wait_s
             while not try_lock(lock.fileno()):
                 if time.monotonic() >= deadline:

@@ -33,11 +33,10 @@ def test_figures_are_measured_from_the_first_statement_on(
     for name in database.files:
         (tmp_path / name).write_text("")
     monkeypatch.setattr(type(database), "load", lambda *_: 5)
-    up = SimpleNamespace(
-        up_bare=lambda *_: {"source": {"host": "h"}}, up=lambda *_, **__: {}, ROWS="rows"
-    )
+    up = SimpleNamespace(up_bare=lambda *_: {}, up=lambda *_, **__: {}, ROWS="rows")
     monkeypatch.setattr(given_run, "lifecycle", up)
     monkeypatch.setattr(given_run, "open_lake", lambda _: None)
+    monkeypatch.setattr(given_run, "running_source", lambda _: ("host=h", False))
     monkeypatch.setattr("psycopg.connect", lambda *_, **__: nullcontext(session))
     proof = {"ok": True, "tables": [{"table": "actor"}]}
     monkeypatch.setattr(given_run, "prove", lambda _: proof)

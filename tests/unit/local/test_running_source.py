@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import psycopg
 import pytest
+from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict
 
 from cdclake.errors import InputError, NotRunning
 from cdclake.local.components import postgres
 from cdclake.local.lake.lake import LakeState, running_source, without_password
+from cdclake.local.lake.source_tls import secured
 from cdclake.local.process import ports
 from cdclake.local.process.home import Home
 from cdclake.local.process.process_spec import Desired, Spec
@@ -54,3 +57,20 @@ def test_a_lake_without_a_database_and_one_that_does_not_run_say_so(home: Home) 
     declare(home, "aws", "firehose")
     with pytest.raises(InputError, match="has no source database"):
         running_source(home)
+
+
+@pytest.mark.parametrize(
+    "shell", [{"PGSSLMODE": "require"}, {"PGSSLROOTCERT": "system"}, {"PGSSLMODE": "verify-full"}]
+)
+def test_the_own_database_is_reached_without_tls_whatever_the_shell_says(
+    home: Home, shell: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in shell.items():
+        monkeypatch.setenv(name, value)
+    declare(home, postgres.NAME)
+    dsn, _ = running_source(home)
+    connection = pq.PGconn.connect_start(f"{secured(dsn)} host=127.0.0.1 port=1".encode())
+    assert {o.keyword: o.val for o in connection.info}[b"sslmode"] == b"disable"
+    assert b"sslmode" not in connection.error_message
+    with pytest.raises(psycopg.OperationalError, match="refused"):
+        postgres.answers(home, 1)

@@ -1,0 +1,71 @@
+"""Health of a lake whose stream or Firehose no command has started."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdclake.config.resolve import load_plan
+from cdclake.local import status
+from cdclake.local.lake import lake as lake_module
+from cdclake.local.lake.lake import LakeState
+from cdclake.local.process import ports, supervisor_client
+from cdclake.local.process.home import Home, read_json, write_atomically
+from cdclake.local.process.process_spec import Desired, Observed, ProcessStatus, Spec
+from cdclake.plan import Plan
+from tests.unit.postgres.tables import plan
+
+PIPELINES = Path(__file__).parents[3] / "pipelines"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    """The home of a lake whose declared processes are all reported as running."""
+    found = Home(tmp_path / "home")
+    found.create()
+    ports.assign(found, set())
+
+    def observe(_: Home) -> Observed:
+        specs = Desired.from_json(read_json(found.desired_file)).specs
+        seen = tuple(ProcessStatus(s.name, 1, "running", None, s.log) for s in specs)
+        return Observed(1, 1, seen, alive=True)
+
+    monkeypatch.setattr(supervisor_client, "observe", observe)
+    monkeypatch.setattr(lake_module, "use_local_aws", lambda _: None)
+    return found
+
+
+def status_of(home: Home, found: Plan, *names: str, paused: bool = False) -> dict[str, Any]:
+    LakeState(plan=found.to_json(), epoch=1, paused=paused).save(home)
+    specs = tuple(Spec(name, ("true",), log=str(home.log(name))) for name in names)
+    write_atomically(home.desired_file, json.dumps(Desired().with_specs(specs).to_json()))
+    return status.lake_status(home)
+
+
+def test_a_lake_without_its_stream_is_down(home: Home) -> None:
+    found = status_of(home, plan(), "kafka", "connect")
+    assert (found["health"], found["down"], found["ok"]) == ("down", ["stream"], False)
+    assert found["attention"][0] == "down: stream; run `cdclake up`"
+    assert status.with_components(home, found)["down"] == ["stream"]
+
+
+def test_a_lake_without_its_firehose_is_down(home: Home) -> None:
+    only_puts = load_plan(PIPELINES / "puts.yaml")
+    assert not only_puts.tables
+    assert status_of(home, only_puts, "kafka")["down"] == ["firehose"]
+
+
+def test_a_lake_with_all_its_writers_or_paused_is_not_down(home: Home) -> None:
+    assert status_of(home, plan(), "kafka", "stream")["down"] == []
+    assert status_of(home, plan(), "kafka", paused=True)["down"] == []
+
+
+def test_a_writer_is_starting_while_a_command_changes_the_lake(home: Home) -> None:
+    with home.changing():
+        found = status_of(home, plan(), "kafka")
+    assert found["down"] == []
+    assert "starting: stream; wait, then run `cdclake status`" in found["attention"]
+    assert status_of(home, plan(), "kafka")["down"] == ["stream"]
