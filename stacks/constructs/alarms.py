@@ -124,7 +124,7 @@ def _of_new_columns(known: DeploymentMetrics) -> AlarmSpec:
     return AlarmSpec(
         name="new-columns",
         description="The source has columns that the pipeline file neither declares nor excludes."
-        " They stay in the database; under `new_columns: stop` their tables are stopped.",
+        " They do not reach Kafka; under `new_columns: stop` their tables are stopped.",
         metric=known.own(metrics.NEW_COLUMNS, "Maximum", period=HOUR),
         threshold=0,
     )
