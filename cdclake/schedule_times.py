@@ -10,12 +10,12 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from itertools import pairwise
 
 MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 _DAY_MINUTES = 24 * 60
 _UNITS = {"minute": 1, "hour": 60, "day": _DAY_MINUTES}
-_LONGEST_DAYS = 6  # a day less than the week that CloudWatch evaluates
 _AVERAGED_FROM, _AVERAGED_DAYS = date(2027, 1, 1), 4 * 365 + 1
 _RATE = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")
 
@@ -47,25 +47,22 @@ def runs_a_day(spelling: str) -> float:
     if rate is not None:
         return _DAY_MINUTES / rate
     cron = _Cron.parse(spelling)
-    days = sum(
-        cron.is_on(_AVERAGED_FROM + timedelta(days=offset)) for offset in range(_AVERAGED_DAYS)
-    )
-    return len(cron.minutes) * len(cron.hours) * days / _AVERAGED_DAYS
+    return len(cron.minutes) * len(cron.hours) * len(cron.days_on()) / _AVERAGED_DAYS
 
 
 def longest_days(spelling: str) -> int:
-    """Return the days, rounded up, between two runs of a valid schedule, at most a week.
+    """Return the most days, rounded up, between two runs of a valid schedule.
 
-    A week is the longest that CloudWatch evaluates; a cron schedule that names days is taken for
-    a weekly one.
+    Those of a cron schedule are between its days of the years 2027 to 2030.
 
-    >>> longest_days("rate(36 hours)"), longest_days("cron(0 5 * * ? *)")
-    (2, 1)
+    >>> longest_days("rate(36 hours)"), longest_days("cron(0 5 ? * MON-FRI *)")
+    (2, 3)
     """
     rate = rate_minutes(spelling)
     if rate is not None:
-        return min(-(-rate // _DAY_MINUTES), _LONGEST_DAYS)
-    return 1 if all(field in ("*", "?") for field in _fields(spelling)[2:]) else _LONGEST_DAYS
+        return -(-rate // _DAY_MINUTES)
+    days = [-1, *_Cron.parse(spelling).days_on(), _AVERAGED_DAYS]
+    return max(later - earlier for earlier, later in pairwise(days))
 
 
 def rate_minutes(spelling: str) -> int | None:
@@ -117,6 +114,14 @@ class _Cron:
                             return at
             day += timedelta(days=1)
         return None
+
+    def days_on(self) -> list[int]:
+        """Return the days with starts in the years 2027 to 2030, as numbers from the first day."""
+        return [
+            offset
+            for offset in range(_AVERAGED_DAYS)
+            if self.is_on(_AVERAGED_FROM + timedelta(days=offset))
+        ]
 
     def is_on(self, day: date) -> bool:
         """Check whether the schedule has starts on this day."""

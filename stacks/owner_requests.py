@@ -11,7 +11,8 @@ def source_request(existing: ExistingSource, groups: str) -> str:
     return (
         f"{existing.security_group} must admit {groups} on port {existing.port}; the server"
         " needs logical replication (rds.logical_replication = 1, effective after a restart),"
-        " TLS, and a WAL limit for inactive slots (max_slot_wal_keep_size)"
+        " TLS, and a WAL limit for inactive slots (max_slot_wal_keep_size,"
+        " unlimited by default)"
     )
 
 

@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.activity import step
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, given_source, say
+from cdclake.cli.output import (
+    SOURCE_DSN_KEY,
+    JsonOption,
+    emit,
+    given_source,
+    say,
+    say_all,
+    warning_lines,
+)
 from cdclake.errors import CdcError, InputError
 
 if TYPE_CHECKING:
     from cdclake.local.lake.declared_columns import DeclaredColumns
     from cdclake.plan import Plan
     from cdclake.postgres.proposal import Proposal
-    from cdclake.postgres.refusal import Refusal
 
 _UPDATE_HELP = (
     "Add the source's new columns to this pipeline file, and the new tables that match its"
@@ -73,6 +80,7 @@ def _write(output: Path, dsn: str, schemas: list[str] | None, json_output: bool)
     from cdclake.local.lake.introspect import server_problems, survey
     from cdclake.local.lake.source_tls import secured
     from cdclake.postgres.pipeline_text import render_pipeline
+    from cdclake.postgres.refusal import as_warnings
 
     dsn = secured(dsn)
     with step("read the database's tables"):
@@ -84,7 +92,7 @@ def _write(output: Path, dsn: str, schemas: list[str] | None, json_output: bool)
         raise InputError(
             f"cannot write {output}: {error.strerror}", "check its folder and your permissions"
         ) from None
-    summary = _summary(output, proposals) | {"warnings": _warnings(problems)}
+    summary = _summary(output, proposals) | {"warnings": as_warnings(problems)}
     emit(summary, json_output, lambda: _render(output, proposals, summary["warnings"]))
 
 
@@ -171,10 +179,6 @@ def _render_update(answer: dict[str, Any]) -> None:
     )
 
 
-def _warnings(problems: list[Refusal]) -> list[dict[str, str]]:
-    return [{"message": str(problem), "remedy": problem.remedy} for problem in problems]
-
-
 def _dsn(given: str | None) -> str:
     if not given:
         raise InputError(
@@ -218,6 +222,5 @@ def _render(output: Path, proposals: list[Proposal], warnings: list[dict[str, st
         say(f"  {proposal.source.source}: {proposal.reason}")
     if refused:
         say("The refused tables are comments in the file, with what admits each.")
-    for warning in warnings:
-        say(f"warning: {warning['message']}; {warning['remedy']}")
+    say_all(warning_lines(warnings))
     say(f"Review the file, then run: cdclake up {output}")

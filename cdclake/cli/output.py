@@ -87,6 +87,11 @@ def say_all(lines: Iterable[str]) -> None:
         _write(line)
 
 
+def warning_lines(warnings: Iterable[Mapping[str, str]]) -> Iterator[str]:
+    """Yield the `warnings` of an answer as lines."""
+    return (f"warning: {warning['message']}; {warning['remedy']}" for warning in warnings)
+
+
 def error_object(error: CdcError) -> dict[str, Any]:
     """Return the JSON object of an error; with `component` and `log_tail` if it has them."""
     shown = {"code": error.code, "message": error.message, "remedy": error.remedy}

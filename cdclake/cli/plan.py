@@ -10,7 +10,7 @@ import typer
 
 from cdclake.activity import step
 from cdclake.cli.aligned import counted, size
-from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say, say_all, warning_lines
 from cdclake.cli.target import Target
 from cdclake.column_changes import ADD, EARLIER_NAMES, EXCLUDE, REMOVE, RENAME, TYPE, UNDECLARE
 
@@ -115,8 +115,8 @@ def render(answer: dict[str, Any]) -> None:
         say(f"{reading} {reads['tables']} of {total}{_size(reads)}")
     elif not (changed or answer["infrastructure"] or answer["settings"]):
         say(f"nothing changes{' in what was compared' if answer['unknown'] else ''}")
-    for unknown in answer["unknown"]:
-        say(unknown)
+    say_all(answer["unknown"])
+    say_all(warning_lines(answer["warnings"]))
 
 
 def _columns(changes: Sequence[dict[str, Any]]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cdclake.cli.aligned import counted, number
+from cdclake.cli.output import warning_lines
 
 _MAX_LISTED = 10
 _OF_TABLES = ("joined", "left", "has other columns")
@@ -30,6 +31,7 @@ def up_lines(answer: Answer) -> Iterator[str]:
     yield from _changes(answer)
     if answer.get("paused"):
         yield "the lake is paused and stays so: `cdclake resume` starts the stream"
+    yield from warning_lines(answer.get("warnings", ()))
 
 
 def _changes(answer: Answer) -> Iterator[str]:

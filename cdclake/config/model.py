@@ -159,8 +159,8 @@ class Policies(Section):
     )
     new_columns: Literal["ignore", "declare", "stop"] = Field(
         default="ignore",
-        description="For a source column that the file neither declares nor excludes: leave it in"
-        " the database and report it; also write it into the file (`up` and `init --update`); or"
+        description="For a source column that the file neither declares nor excludes: keep it out"
+        " of Kafka and report it; also write it into the file (`up` and `init --update`); or"
         " stop its table until the file declares or excludes it.",
     )
     widened_columns: Literal["widen", "stop"] = Field(

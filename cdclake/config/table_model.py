@@ -65,7 +65,9 @@ class ColumnEntry(Section):
         examples=["bigint", "numeric(12,2)", "timestamptz", "text[]", "enum"],
     )
     exclude: bool = Field(
-        default=False, description="Never leaves the database: not part of the publication."
+        default=False,
+        description="Stays in the database: the next `up` or deployment keeps it out of the"
+        " publication.",
     )
     mask: Annotated[str, AfterValidator(_check_mask)] | None = Field(
         default=None,

@@ -18,7 +18,7 @@ from cdclake.local.components.installed import jar_folder, present_java
 from cdclake.local.lake.source import check_source
 from cdclake.local.process.home import Home, read_json
 from cdclake.local.process.ports import is_free
-from cdclake.local.stream_checks import check_stream
+from cdclake.local.stream_checks import check_stream, check_wal_limit
 from cdclake.places import IS_INSTALLED, JARS
 from cdclake.plan import Plan
 from cdclake.postgres.ownership import Owner
@@ -51,6 +51,8 @@ def check_database(dsn: str, plan: Plan | None, owner: Owner) -> list[Check]:
     Changes nothing. Each reason against it is one failed check.
     """
     found = guarded("source", lambda: _admission(dsn, plan, owner))
+    if plan is None or plan.tables:
+        found += guarded("wal", lambda: _wal_limit(dsn))
     return [*found, *guarded("clock", lambda: _clock(dsn))]
 
 
@@ -183,6 +185,11 @@ def _settings(dsn: str) -> Iterator[Check]:
         yield failed("source", str(refusal), refusal.remedy)
     if not refusals:
         yield passed("source", f"PostgreSQL {state.version // 10_000}, wal_level logical")
+
+
+def _wal_limit(dsn: str) -> Iterator[Check]:
+    with connect(dsn) as connection:
+        yield check_wal_limit(read_server(connection, "cdclake"))
 
 
 def _clock(dsn: str) -> Iterator[Check]:

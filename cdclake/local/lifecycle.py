@@ -18,7 +18,12 @@ from cdclake.local.lake.declared_columns import declare_new_columns
 from cdclake.local.lake.declared_connectors import ConnectorState, apply_connectors, shown
 from cdclake.local.lake.embedded_database import create_database, existing_database
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
-from cdclake.local.lake.source import check_owner_in, check_source, identity_of
+from cdclake.local.lake.source import (
+    check_owner_in,
+    check_source,
+    identity_of,
+    source_warnings,
+)
 from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
 from cdclake.local.lake.stack import Endpoints
@@ -33,6 +38,7 @@ from cdclake.local.table_answer import table_answer
 from cdclake.local.table_changes import table_changes
 from cdclake.plan import Plan, Table
 from cdclake.plan_diff import PlanDiff, compare
+from cdclake.postgres.refusal import as_warnings
 
 STARTED, ROWS = "started", "rows"  # what `up` may wait for
 
@@ -125,6 +131,7 @@ def _outcome(
         "changed": table_changes(lake, before, change),
         "paused": lake.state.paused,
         "relation_changes": checked.to_json(),
+        "warnings": as_warnings(source_warnings(lake.dsn, lake.plan)),
     }
 
 

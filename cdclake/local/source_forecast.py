@@ -12,7 +12,8 @@ from cdclake.local.lake.declared_tables import NewTables, find_new_tables
 from cdclake.plan import Plan
 from cdclake.plan_diff import PlanDiff
 from cdclake.plan_effects import READ, SourceFindings
-from cdclake.postgres.server import ServerState
+from cdclake.postgres.refusal import as_warnings
+from cdclake.postgres.server import ServerState, settings_warnings
 from cdclake.postgres.source import is_renamed, read_catalog, read_publication, read_server
 from cdclake.postgres.table_sizes import TableSize, read_sizes
 
@@ -51,6 +52,7 @@ class SourceForecast:
             ],
             "undeclared_tables": list(self.new.others),
             "unknown": [*answer["unknown"], *([] if self.was_asked else [NOT_ASKED])],
+            "warnings": as_warnings(settings_warnings(self.server) if self.server else []),
         }
 
 
@@ -83,7 +85,7 @@ def _asked(connection: Connection, plan: Plan) -> dict[str, Any]:
     new_columns = columns_to_declare(plan, actual)[0] if plan.new_columns == "declare" else {}
     return {
         "sizes": read_sizes(connection, plan.all_tables),
-        "server": read_server(connection, plan.source_object),
+        "server": read_server(connection, plan.source_object) if plan.tables else None,
         "renamed": frozenset(
             table.source
             for table in plan.tables

@@ -8,7 +8,7 @@ from cdclake.check import Check, failed, passed, warned
 from cdclake.jobs.runtime.source import connect
 from cdclake.plan import Plan
 from cdclake.postgres.prepare import PublicationState
-from cdclake.postgres.server import ServerState
+from cdclake.postgres.server import ServerState, settings_warnings
 from cdclake.postgres.source import read_publication, read_server
 
 _AGAIN = "run `cdclake up` again"
@@ -22,6 +22,7 @@ def check_stream(dsn: str, plan: Plan) -> Iterator[Check]:
         server = read_server(connection, plan.source_object)
         publication = read_publication(connection, plan.source_object)
     yield check_slot(server, plan.source_object)
+    yield check_wal_limit(server)
     yield check_publication(publication, plan)
 
 
@@ -36,6 +37,13 @@ def check_slot(server: ServerState, name: str) -> Check:
         told = f"nothing reads the slot {name}, which retains WAL"
         return warned("slot", told, f"see `cdclake status`, and {_AGAIN}")
     return passed("slot", f"{name} is read")
+
+
+def check_wal_limit(server: ServerState) -> Check:
+    """Check that a slot may retain a limited amount of WAL only."""
+    for warning in settings_warnings(server):
+        return warned("wal", str(warning), warning.remedy)
+    return passed("wal", f"a slot retains at most {server.slot_wal_mb} MB")
 
 
 def check_publication(publication: PublicationState, plan: Plan) -> Check:

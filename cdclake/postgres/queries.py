@@ -120,7 +120,8 @@ SELECT current_setting('server_version_num')::int, current_setting('wal_level'),
        s.slot_name IS NOT NULL, coalesce(s.active, false), coalesce(s.plugin::text, ''),
        coalesce(s.database::text, ''), coalesce(s.wal_status, ''),
        EXISTS (SELECT FROM pg_publication WHERE pubname = %s),
-       coalesce(shobj_description(r.oid, 'pg_authid'), '')
+       coalesce(shobj_description(r.oid, 'pg_authid'), ''),
+       (SELECT setting::int FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
 FROM pg_roles u
 LEFT JOIN pg_roles r ON r.rolname = %s
 LEFT JOIN pg_replication_slots s ON s.slot_name = %s

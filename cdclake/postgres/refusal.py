@@ -20,6 +20,11 @@ class Refusal:
         return f"{self.subject}: {self.message}"
 
 
+def as_warnings(refusals: Sequence[Refusal]) -> list[dict[str, str]]:
+    """Return the reasons as the `warnings` of a command's answer."""
+    return [{"message": str(refusal), "remedy": refusal.remedy} for refusal in refusals]
+
+
 def refused(refusals: Sequence[Refusal]) -> InputError:
     """Return all refusals as one error, so that one run shows everything to fix."""
     if len(refusals) == 1:

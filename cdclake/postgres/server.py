@@ -15,6 +15,7 @@ OLDEST, NEWEST = 15, 18
 # Since then a user with CREATEROLE and REPLICATION may grant both.
 _GIVES_REPLICATION = 160000
 HAS_FAILOVER_SLOTS = 170000
+_UNLIMITED = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class ServerState:
     slot_wal_status: str
     publication_exists: bool
     role_comment: str  # "": none
+    slot_wal_mb: int  # max_slot_wal_keep_size; -1: unlimited
 
     @staticmethod
     def from_row(row: Sequence[Any]) -> ServerState:
@@ -132,6 +134,22 @@ def check_settings(state: ServerState, *, senders: int = 1) -> list[Refusal]:
             message += f"; a bulk load needs {senders}"
         refusals.append(Refusal("server", message, _more("max_wal_senders", state.max_senders)))
     return refusals
+
+
+def settings_warnings(state: ServerState) -> list[Refusal]:
+    """Return the settings that endanger the server although a pipeline can stream from it."""
+    if state.slot_wal_mb != _UNLIMITED:
+        return []
+    message = (
+        "max_slot_wal_keep_size is -1 (unlimited): a slot that nothing reads retains WAL until the"
+        " disk is full and writes fail"
+    )
+    setting = (
+        "max_slot_wal_keep_size = 65536 (MB) in the parameter group"
+        if state.rds
+        else "ALTER SYSTEM SET max_slot_wal_keep_size = '64GB'; SELECT pg_reload_conf();"
+    )
+    return [Refusal("server", message, f"choose a size that fits the disk: {setting}")]
 
 
 def _more(setting: str, value: int) -> str:

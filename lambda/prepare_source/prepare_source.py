@@ -46,7 +46,13 @@ from cdclake.postgres.relation_check import (
 )
 from cdclake.postgres.relations import SourceState
 from cdclake.postgres.run_script import run_script
-from cdclake.postgres.source import SESSION_SETTINGS, leave_session, prepare_session
+from cdclake.postgres.server import settings_warnings
+from cdclake.postgres.source import (
+    SESSION_SETTINGS,
+    leave_session,
+    prepare_session,
+    read_server,
+)
 from cdclake.postgres.sql_script import split_script
 from cdclake.postgres.widened import find_widened
 from cdclake.source_notes import (
@@ -97,9 +103,12 @@ def do(request: str, prepared: str, stack: str) -> None:
     password = secret(os.environ["LOGIN_SECRET"])["password"]
     with connected("ADMIN_SECRET") as session:
         done = prepare_session(session, plan, embedded=False, owner=owner, role_password=password)
+        warnings = settings_warnings(read_server(session, plan.source_object))
     log.info("prepared %s of PostgreSQL %s", done.database, done.version)
     if done.slot_lost:
         log.error("the slot has lost its WAL: drop it and increase `aws: connect: epoch:`")
+    for warning in warnings:
+        log.warning("%s; %s", warning, warning.remedy)
 
 
 def owner_of(stack: str, *, has_prepared: bool) -> Owner:

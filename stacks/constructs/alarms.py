@@ -31,6 +31,7 @@ from cdclake.stream_keeping import (
 )
 
 _GIB = 1024**3
+_MAX_WINDOW_DAYS = 7  # of CloudWatch, for periods of an hour or more
 
 
 def watches(
@@ -124,7 +125,7 @@ def _of_new_columns(known: DeploymentMetrics) -> AlarmSpec:
     return AlarmSpec(
         name="new-columns",
         description="The source has columns that the pipeline file neither declares nor excludes."
-        " They stay in the database; under `new_columns: stop` their tables are stopped.",
+        " They do not reach Kafka; under `new_columns: stop` their tables are stopped.",
         metric=known.own(metrics.NEW_COLUMNS, "Maximum", period=HOUR),
         threshold=0,
     )
@@ -297,15 +298,18 @@ def _of_verification(deployment: Deployment, known: DeploymentMetrics) -> Iterat
         metric=known.failures(naming.VERIFY_JOB, a_day),
         threshold=0,
     )
-    days = longest_days(deployment.plan.schedules["verify"])
+    interval = longest_days(deployment.plan.schedules["verify"])
+    if interval > _MAX_WINDOW_DAYS:  # an alarm would be on between two runs
+        return
+    days = min(interval + 1, _MAX_WINDOW_DAYS)
     yield AlarmSpec(
         name="verify-overdue",
-        description=f"No comparison with the source has ended for {days + 1} days.",
+        description=f"No comparison with the source has ended for {days} days.",
         metric=known.own(
             metrics.VERIFIED_TABLES, "SampleCount", job=naming.VERIFY_JOB, period=a_day
         ),
         threshold=1,
         beyond=LESS,
-        periods=days + 1,
+        periods=days,
         missing=TreatMissingData.BREACHING,
     )

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -242,7 +243,8 @@ class ShopWriter:
 class Business:
     """Changes of the shop's tables on a thread of their own, for as long as the block lasts.
 
-    Between two rounds of two transactions `beside` may do something with the connection.
+    Between two rounds of two transactions `beside` may do something with the connection. The block
+    fails with the error that ended the changes, or if there was none at all.
     """
 
     def __init__(
@@ -255,16 +257,18 @@ class Business:
     ) -> None:
         self._lake, self._seed, self._pause_s, self._beside = lake, seed, pause_s, beside
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._pool = ThreadPoolExecutor(max_workers=1)
         self.rounds = 0
 
     def __enter__(self) -> "Business":
-        self._thread.start()
+        self._changes = self._pool.submit(self._run)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._closed.set()
-        self._thread.join()
+        self._pool.shutdown()
+        self._changes.result()
+        assert self.rounds, "nothing was changed"
 
     def _run(self) -> None:
         with self._lake.connect() as connection:

@@ -24,7 +24,8 @@ def test_a_source_with_its_tables(database: str, tmp_path: Path) -> None:
     run(database, "CREATE TABLE t (id int PRIMARY KEY)")
     plan = proposed(database, tmp_path / "p.yaml")
     checks = doctor.check_database(database, plan, OWNER)
-    assert [(check.name, check.state) for check in checks] == [("source", "ok"), ("clock", "ok")]
+    states = [(check.name, check.state) for check in checks]
+    assert states == [("source", "ok"), ("wal", "ok"), ("clock", "ok")]
     run(database, "ALTER TABLE t RENAME TO u")
     [source] = [
         check for check in doctor.check_database(database, plan, OWNER) if check.name == "source"
@@ -34,10 +35,12 @@ def test_a_source_with_its_tables(database: str, tmp_path: Path) -> None:
 
 def test_a_server_without_a_plan(database: str) -> None:
     assert found(database)["source"].detail.endswith("wal_level logical")
-    with running_server("wal_level=replica") as dsn:
-        source = found(f"{dsn}/postgres")["source"]
+    with running_server("wal_level=replica", "max_slot_wal_keep_size=-1") as dsn:
+        checks = found(f"{dsn}/postgres")
+    source, wal = checks["source"], checks["wal"]
     assert (source.state, "wal_level is replica" in source.detail) == ("failed", True)
     assert "wal_level = logical" in source.remedy
+    assert (wal.state, "unlimited" in wal.detail) == ("warning", True)
 
 
 def test_the_slot_and_the_publication_of_a_lake(database: str, tmp_path: Path) -> None:
@@ -49,11 +52,11 @@ def test_the_slot_and_the_publication_of_a_lake(database: str, tmp_path: Path) -
         assert all(bool(check.remedy) == (check.state != "ok") for check in found)
         return {check.name: check.state for check in found}
 
-    assert states() == {"slot": "failed", "publication": "failed"}
+    assert states() == {"slot": "failed", "wal": "ok", "publication": "failed"}
     prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
     name = plan.source_object
     run(database, f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
-    assert states() == {"slot": "warning", "publication": "ok"}
+    assert states() == {"slot": "warning", "wal": "ok", "publication": "ok"}
     run(database, f"ALTER PUBLICATION {name} DROP TABLE t")
     assert states()["publication"] == "failed"
     run(database, f"SELECT pg_drop_replication_slot('{name}')")

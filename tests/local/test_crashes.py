@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -17,17 +18,21 @@ def lake(tmp_path_factory):
         yield running
 
 
-def _write_for(lake: RunningLake, seed: int, stop: threading.Event) -> None:
+def _write_for(lake: RunningLake, seed: int, stop: threading.Event) -> int:
+    """Change the tables until the event; return the number of rounds."""
+    rounds = 0
     while not stop.is_set():
         try:
             with psycopg.connect(**lake.dsn, autocommit=True) as connection:
                 writer = ShopWriter(connection, seed)
                 while not stop.is_set():
                     writer.change(transactions=5)
+                    rounds += 1
                     time.sleep(0.3)
         except psycopg.OperationalError:
             seed += 1  # the database itself was killed: go on when it is back
             time.sleep(0.5)
+    return rounds
 
 
 @pytest.mark.parametrize(
@@ -37,18 +42,18 @@ def _write_for(lake: RunningLake, seed: int, stop: threading.Event) -> None:
 )
 def test_a_killed_component_is_healed(lake: RunningLake, seed: int, component: str) -> None:
     stop = threading.Event()
-    writer = threading.Thread(target=_write_for, args=(lake, seed * 100, stop))
-    writer.start()
-    try:
-        time.sleep(4)
-        lake.kill(component)
-        lake.eventually(lambda: _state(lake, component) != "running", seconds=10)
-        time.sleep(2)
-        lake.run("up", str(SHOP))
-        time.sleep(3)
-    finally:
-        stop.set()
-        writer.join()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        writes = pool.submit(_write_for, lake, seed * 100, stop)
+        try:
+            time.sleep(4)
+            lake.kill(component)
+            lake.eventually(lambda: _state(lake, component) != "running", seconds=10)
+            time.sleep(2)
+            lake.run("up", str(SHOP))
+            time.sleep(3)
+        finally:
+            stop.set()
+    assert writes.result() > 0
     lake.assert_equal()
     lake.assert_each_identity_once("customers", "customer_id")
     lake.assert_each_identity_once("orders", "order_id")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.local.repeated_work import repeated
 from tests.local.running import RunningLake, lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -64,21 +63,8 @@ def table_of(lake: RunningLake, name: str) -> dict[str, Any]:
 @contextmanager
 def updating(lake: RunningLake, statement: str) -> Iterator[None]:
     """Run the statement all the time, so that each chunk of a snapshot has a change of it."""
-    stopping = threading.Event()
-
-    def update() -> None:
-        with lake.connect() as connection:
-            while not stopping.is_set():
-                connection.execute(statement)
-                time.sleep(0.001)
-
-    thread = threading.Thread(target=update)
-    thread.start()
-    try:
+    with lake.connect() as connection, repeated(lambda: connection.execute(statement), 0.001):
         yield
-    finally:
-        stopping.set()
-        thread.join()
 
 
 def test_replayed_insert_fills_the_row_that_moved(lake: RunningLake) -> None:

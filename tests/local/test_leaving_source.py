@@ -31,7 +31,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     certificate, key = certified("127.0.0.1")
     authority = tmp_path_factory.mktemp("authority") / "ca.pem"
     authority.write_text(certificate)
-    with running_server() as server:
+    with running_server("max_slot_wal_keep_size=-1") as server:  # PostgreSQL's default
         speak_tls(f"{server}/postgres", certificate, key)
         run(f"{server}/postgres", "CREATE DATABASE leaving")
         dsn = f"{server}/leaving?sslmode=verify-full&sslrootcert={authority}"
@@ -77,10 +77,12 @@ def test_a_refused_table_leaves_nothing_running(
     lake.run("status", expect=3)
 
 
-def test_the_connector_verifies_the_source_as_the_dsn_says(
+def test_up_warns_of_unlimited_wal_and_the_connector_verifies_the_source(
     lake: RunningLake, source: str, file: str
 ) -> None:
-    lake.run("up", file, CDCLAKE_SOURCE_DSN=source)
+    (warning,) = lake.run("up", file, CDCLAKE_SOURCE_DSN=source)["warnings"]
+    assert "max_slot_wal_keep_size is -1 (unlimited)" in warning["message"]
+    assert "ALTER SYSTEM SET max_slot_wal_keep_size" in warning["remedy"]
     connect = lake.endpoints.connect
     url = f"{connect.url}/connectors/leaving-source/config"
     with DIRECT.open(urllib.request.Request(url, headers=connect.headers)) as answer:

@@ -22,7 +22,7 @@ OF_DELIVERY = {
 }  # fmt: skip
 OF_JOBS = {"schedules", "maintain-failed", "small-files"}
 # CloudWatch's quotas (its user guide, "CloudWatch service quotas").
-MOST_WIDGETS, MOST_METRICS_OF_AN_ALARM, LONGEST_WINDOW_S = 500, 10, 86_400
+MOST_WIDGETS, MOST_METRICS_OF_AN_ALARM, DAY_S = 500, 10, 86_400
 
 
 def alarms(deployed: Synthesized) -> dict[str, dict[str, Any]]:
@@ -169,16 +169,31 @@ def test_every_metric_of_ours_is_published_and_every_published_one_is_shown(crea
     assert shown | per_table | {"StreamGivenUp"} == known
 
 
-def test_alarms_keep_within_the_quotas(variants):
-    for name, alarm in alarms(variants["delivered"]).items():
-        if "Metrics" not in alarm:
-            continue
-        assert len(alarm["Metrics"]) <= MOST_METRICS_OF_AN_ALARM, name
-        periods = [
-            each["Period"] for each in (*stats(alarm), *alarm["Metrics"]) if "Period" in each
-        ]
-        assert max(periods) * alarm["EvaluationPeriods"] <= LONGEST_WINDOW_S, name
+@pytest.mark.parametrize("variant", ["delivered", "governed"])
+def test_alarms_keep_within_the_quotas(variants, variant):
+    """The window's is that of PutMetricAlarm: a week, or a day for periods below an hour."""
+    found = alarms(variants[variant])
+    assert ("verify-overdue" in found) == (variant == "governed")
+    for name, alarm in found.items():
         assert len(alarm["AlarmDescription"]) <= 1024
+        metrics_of = alarm.get("Metrics", [])
+        assert len(metrics_of) <= MOST_METRICS_OF_AN_ALARM, name
+        of_metrics = stats(alarm) if metrics_of else []
+        period = max(
+            each["Period"] for each in (alarm, *of_metrics, *metrics_of) if "Period" in each
+        )
+        longest = 7 * DAY_S if period >= 3600 else DAY_S
+        assert period * alarm["EvaluationPeriods"] <= longest, name
+
+
+@pytest.mark.parametrize(
+    ("schedule", "periods"),
+    [("rate(1 day)", 2), ("cron(0 5 ? * MON *)", 7), ("rate(8 days)", None)],
+)
+def test_a_comparison_is_overdue_after_its_interval_and_at_most_a_week(deploy, schedule, periods):
+    found = alarms(deploy(PIPELINE + f"schedules: {{verify: {schedule!r}}}\n"))
+    assert "verify-failed" in found
+    assert found.get("verify-overdue", {}).get("EvaluationPeriods") == periods
 
 
 def test_the_dashboard_is_the_datas_way_and_shows_every_alarm(variants):

@@ -9,6 +9,7 @@ import pytest
 
 from cdclake.cli.plan import render
 from cdclake.config.resolve import load_plan
+from cdclake.local.source_forecast import SourceForecast
 from cdclake.plan import Plan
 from cdclake.plan_diff import compare
 from cdclake.plan_effects import (
@@ -25,6 +26,7 @@ from cdclake.plan_effects import (
     infrastructure_effects,
     table_effects,
 )
+from tests.unit.postgres.tables import server
 
 FILE = """\
 version: 1
@@ -152,7 +154,7 @@ NOTE_FOR_STATUS = ("status: text", "note: text")
 )
 def test_each_changed_column_is_named(plan, capsys, changes, shown):
     found = forecast_of(plan(), plan(*changes))
-    render({**found, "compared_with": "old.yaml", "new_tables": [], "reads": READS})
+    render({**found, "compared_with": "old.yaml", "new_tables": [], "reads": READS, "warnings": []})
     assert shown in capsys.readouterr().out.replace(" (rows not known, size not known)", "")
 
 
@@ -199,3 +201,14 @@ def test_settings_are_named_by_their_keys(plan):
     assert changed_settings(plan(), after) == [
         {"key": "stream.trigger_seconds", "before": 10, "after": 60}
     ]
+
+
+def test_the_unlimited_wal_of_an_existing_source_is_a_warning(plan, capsys):
+    found = forecast(plan(), plan(), compare(plan(), plan()), SourceFindings())
+    answered = SourceForecast(was_asked=True, server=server(slot_wal_mb=-1)).completed(found)
+    render({**answered, "compared_with": "old.yaml"})
+    shown = capsys.readouterr().out
+    assert "nothing changes\n" in shown
+    assert "warning: server: max_slot_wal_keep_size is -1 (unlimited)" in shown
+    for limited in (SourceForecast(), SourceForecast(was_asked=True, server=server())):
+        assert limited.completed(found)["warnings"] == []

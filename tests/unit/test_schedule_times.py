@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cdclake.config.schedule import parse_schedule
-from cdclake.schedule_times import next_start, runs_a_day
+from cdclake.schedule_times import longest_days, next_start, runs_a_day
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)  # a Thursday
 
@@ -69,3 +69,22 @@ def test_a_start_is_after_the_given_time_to_the_second() -> None:
 )  # fmt: skip
 def test_how_often_a_schedule_starts_a_day(spelling: str, times: float) -> None:
     assert runs_a_day(spelling) == times
+
+
+@pytest.mark.parametrize(
+    ("spelling", "days"),
+    [
+        ("rate(15 minutes)", 1),
+        ("rate(36 hours)", 2),
+        ("rate(14 days)", 14),
+        ("cron(0 3,15 * * ? *)", 1),
+        ("cron(0 5 ? * MON-FRI *)", 3),
+        ("cron(0 5 ? * MON *)", 7),
+        ("cron(0 5 1 * ? *)", 31),
+        ("cron(0 5 1 1 ? *)", 366),
+        ("cron(0 5 * * ? 2026)", 4 * 365 + 2),
+    ],
+)
+def test_the_longest_interval_between_two_starts(spelling: str, days: int) -> None:
+    assert parse_schedule(spelling) == spelling
+    assert longest_days(spelling) == days

@@ -17,7 +17,7 @@ from cdclake.postgres.pipeline_text import pipeline_name
 from cdclake.postgres.proposal import Proposal, flowing_columns, needs_candidate
 from cdclake.postgres.propose import is_proposable, propose
 from cdclake.postgres.refusal import Refusal
-from cdclake.postgres.server import check_settings
+from cdclake.postgres.server import check_settings, settings_warnings
 from cdclake.postgres.source import read_catalog, read_server
 
 # Limits the load on the server: a guess does not justify a long query.
@@ -61,9 +61,10 @@ def _matches(table: SourceTable, patterns: Sequence[str]) -> bool:
 
 
 def server_problems(dsn: str) -> list[Refusal]:
-    """Return what must be set in the server before `up` can stream from it."""
+    """Return what must or should be set in the server before `up` streams from it."""
     with connect(dsn) as connection:
-        return check_settings(read_server(connection, source_object(connection.info.dbname)))
+        state = read_server(connection, source_object(connection.info.dbname))
+    return [*check_settings(state), *settings_warnings(state)]
 
 
 def _check_schemas(connection: Connection, schemas: Sequence[str]) -> None:

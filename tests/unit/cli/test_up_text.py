@@ -54,3 +54,12 @@ def test_many_tables_are_summed() -> None:
     tables = [{"table": f"t{n}", "source": f"s.t{n}"} for n in range(20)]
     lines = list(up_lines({**ANSWER, "tables": tables}))
     assert "tables    20; `cdclake status -v` lists them" in lines
+
+
+def test_warnings_of_the_source_follow_the_changes() -> None:
+    warning = {"message": "server: unlimited", "remedy": "limit it"}
+    lines = list(up_lines({**ANSWER, "warnings": [warning]}))
+    assert lines[-2:] == [
+        "nothing to do: everything runs",
+        "warning: server: unlimited; limit it",
+    ]

@@ -17,7 +17,7 @@ from cdclake.extras import LOCAL, install_command
 from cdclake.local import doctor
 from cdclake.local.lake import stack
 from cdclake.local.process.home import Home
-from cdclake.local.stream_checks import check_slot
+from cdclake.local.stream_checks import check_slot, check_wal_limit
 from cdclake.postgres.ownership import Owner
 from tests.unit.postgres.tables import server
 
@@ -131,6 +131,14 @@ def test_slot(slot: dict[str, Any], state: str) -> None:
     found = check_slot(server(**{"slot_exists": True, "slot_active": True, **slot}), "cdclake_shop")
     assert (found.state, bool(found.remedy)) == (state, state != "ok")
     assert "cdclake_shop" in found.detail
+
+
+def test_the_limit_of_a_slots_wal() -> None:
+    found = check_wal_limit(server(slot_wal_mb=65536))
+    assert (found.state, found.detail) == ("ok", "a slot retains at most 65536 MB")
+    found = check_wal_limit(server(slot_wal_mb=-1))
+    assert (found.state, "unlimited" in found.detail) == ("warning", True)
+    assert "max_slot_wal_keep_size" in found.remedy
 
 
 def test_a_source_that_does_not_answer(tmp_path: Path) -> None:

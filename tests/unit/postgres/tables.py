@@ -87,6 +87,7 @@ def server(**changes: Any) -> ServerState:
             "slot_wal_status": "",
             "publication_exists": False,
             "role_comment": "",
+            "slot_wal_mb": 4096,
             **changes,
         }
     )

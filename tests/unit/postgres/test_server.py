@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdclake.postgres.ownership import Owner
-from cdclake.postgres.server import check_server
+from cdclake.postgres.server import check_server, settings_warnings
 from tests.unit.postgres.tables import server
 
 OWN = {"slot_exists": True, "slot_plugin": "pgoutput", "slot_database": "shop"}
@@ -52,6 +52,18 @@ def test_what_is_missing_is_said_with_its_remedy(changes: Any, words: str, remed
     (refusal,) = check_server(server(**changes), "cdclake_shop", OWNER)
     assert words in refusal.message
     assert remedy in refusal.remedy
+
+
+def test_unlimited_wal_of_a_slot_is_a_warning_and_no_refusal() -> None:
+    state = server(slot_wal_mb=-1)
+    assert check_server(state, "cdclake_shop", OWNER) == []
+    (warning,) = settings_warnings(state)
+    assert "max_slot_wal_keep_size is -1 (unlimited)" in str(warning)
+    sql = "ALTER SYSTEM SET max_slot_wal_keep_size = '64GB'; SELECT pg_reload_conf();"
+    assert warning.remedy.endswith(sql)
+    (warning,) = settings_warnings(server(slot_wal_mb=-1, rds=True))
+    assert "parameter group" in warning.remedy and "ALTER SYSTEM" not in warning.remedy
+    assert settings_warnings(server(slot_wal_mb=65536)) == []
 
 
 def test_our_own_stream_is_no_stranger() -> None:
