@@ -329,6 +329,7 @@ class Aws(Section):
     )
     tags: dict[TagKey, TagValue] = Field(
         default_factory=dict,
+        examples=[{"team": "data"}],
         description="Tags of every resource, besides those of cdclake.",
     )
     permissions_boundary: str | None = Field(

@@ -21,7 +21,9 @@ class DerivedEntry(Section):
         " of the pipeline's tables.",
     )
     key: Annotated[list[LakeName], AfterValidator(check_distinct)] = Field(
-        min_length=1, description="Columns of the result that tell its rows apart."
+        min_length=1,
+        examples=[["order_id"]],
+        description="Columns of the result that tell its rows apart.",
     )
     partition_by: list[Transform] = Field(
         default_factory=list,

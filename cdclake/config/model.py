@@ -79,7 +79,11 @@ EnvironmentName = Annotated[str, AfterValidator(_check_environment_name)]
 class Lake(Section):
     """Iceberg tables of the pipeline."""
 
-    database: LakeName = Field(default="cdc_iceberg", description="Glue database of the tables.")
+    database: LakeName = Field(
+        default="cdc_iceberg",
+        examples=["cdc_iceberg"],
+        description="Glue database of the tables.",
+    )
     readers: Annotated[list[ReaderName], AfterValidator(check_distinct)] = Field(
         default_factory=lambda: list[ReaderName](DEFAULT_READERS),
         min_length=1,

@@ -20,7 +20,9 @@ class HudiEntry(Section):
         " merge-on-read, with the entries `_ro` and `_rt`.",
     )
     name: LakeName | None = Field(
-        default=None, description="Name in the lake; default: the table's with `_hudi`."
+        default=None,
+        examples=["orders_hudi"],
+        description="Name in the lake; default: the table's with `_hudi`.",
     )
     partition_by: str | None = Field(
         default=None,

@@ -175,7 +175,9 @@ class TableEntry(Section):
     """Source table, by its exact name, and its tables in the lake."""
 
     name: LakeName | None = Field(
-        default=None, description="Name in the lake; default: the source's name in lowercase."
+        default=None,
+        examples=["orders"],
+        description="Name in the lake; default: the source's name in lowercase.",
     )
     key: list[str] = Field(
         min_length=1,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from cdclake.config.document import Document, Location
 from cdclake.config.model import PipelineFile
@@ -20,11 +22,14 @@ NO_PASSWORDS = (
 _KINDS = {
     "int_type": ("a whole number", "write digits without quotes"),
     "string_type": ("text", "write it in quotes"),
+    "float_type": ("a number", "write digits without quotes"),
     "bool_type": ("true or false", "write `true` or `false` without quotes"),
     "list_type": ("a list", "write `[a, b]`, or one `- a` per line"),
     "dict_type": ("a mapping", "write `name: value` lines beneath it"),
     "model_type": ("a mapping", "write `name: value` lines beneath it"),
 }
+_UNION = "union"
+_PYDANTIC_TYPES = {"str": "string"}  # the others have the name that their errors have
 _KEY_REMEDY = (
     "declare `key: [...]`, the columns that identify a row; add `replica_identity: full` unless"
     " they are the primary key"
@@ -36,9 +41,27 @@ def structure_problems(document: Document) -> list[Problem]:
     try:
         PipelineFile.model_validate(document.values)
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        return [_explain(document, dict(entry)) for entry in found]
+        found = [dict(entry) for entry in error.errors(include_url=False)]
+        return [_explain(document, entry) for entry in _one_of_each_union(found)]
     return []
+
+
+def _one_of_each_union(errors: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the errors, of a value with several types one that names them all.
+
+    pydantic reports such a value once for each type, and appends the type to the location.
+    """
+    by_place: dict[Location, list[dict[str, Any]]] = {}
+    for error in errors:
+        place = tuple(error["loc"])
+        is_typed = error["type"] == f"{_PYDANTIC_TYPES.get(str(place[-1]), place[-1])}_type"
+        by_place.setdefault(place[:-1] if is_typed else place, []).append(error)
+    for place, found in by_place.items():
+        kinds = [_KINDS[error["type"]][0] for error in found if error["type"] in _KINDS]
+        if len(found) > 1 and len(kinds) == len(found):
+            yield {**found[0], "loc": place, "type": _UNION, "ctx": {"kinds": " or ".join(kinds)}}
+        else:
+            yield from found
 
 
 def _explain(document: Document, error: Mapping[str, Any]) -> Problem:
@@ -54,6 +77,9 @@ def _explain(document: Document, error: Mapping[str, Any]) -> Problem:
         return document.problem(location, *_missing(location, kind))
     subject = f"`{_subject(location)}`"
     value = _shown(error["input"])
+    if kind == _UNION:
+        message = f"{subject} must be {context['kinds']}, not {value}"
+        return document.problem(location, message, "write one value")
     if kind in _KINDS:
         what, remedy = _KINDS[kind]
         return document.problem(location, f"{subject} must be {what}, not {value}", remedy)
@@ -127,14 +153,15 @@ def _another_place(key: str) -> str:
 
 
 def _example_at(location: Location) -> str:
-    """Return the model's example for the value at this place, or for the list around it."""
+    """Return the model's example for the value at this place, or for what is around it."""
     here: Any = PipelineFile
     examples: list[Any] = []
     for part in location:
         if _is_model(here):
-            field = here.model_fields[str(part)]
+            field = _fields(here)[str(part)]
             examples, here = field.examples or [], _of_optional(field.annotation)
-    return str(examples[0])
+    [example, *_] = examples
+    return example if isinstance(example, str) else json.dumps(example)
 
 
 def _is_model(annotation: Any) -> bool:
@@ -157,7 +184,12 @@ def _fields_at(location: Location) -> list[str]:
     here: Any = PipelineFile
     for part in location:
         if _is_model(here):
-            here = _of_optional(here.model_fields[str(part)].annotation)
+            here = _of_optional(_fields(here)[str(part)].annotation)
         else:
             here = get_args(here)[-1]  # the values of a mapping by name
-    return list(here.model_fields) if _is_model(here) else []
+    return list(_fields(here)) if _is_model(here) else []
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the model's fields by their keys in the file."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}

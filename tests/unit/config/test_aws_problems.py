@@ -60,6 +60,9 @@ CASES = {
     "maintenance window": (
         top("aws: {source: {create: {maintenance_window: sunday}}}"), 2, 45, "maintenance_window", "sun:02:00",
     ),
+    "tag with a character that AWS refuses": (
+        top("aws: {tags: {owner: 'R&D'}}"), 2, 21, "`owner` cannot be 'R&D'", '{"team": "data"}',
+    ),
     "reserved tag": (top("aws: {tags: {'aws:x': y}}"), 2, 23, "reserved tag", "without the prefix"),
     "serverless cluster": (
         top("aws: {kafka: {existing: {cluster_arn: 'arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b2c3d-0a1b-4c5d-8e9f-0a1b2c3d4e5f-s1', bootstrap_brokers: 'b:9098', security_group: sg-0a}}}"),

@@ -3,8 +3,11 @@
 # ruff: noqa: E501  (the cases stand in rows)
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from cdclake.config.model import PipelineFile
 from cdclake.config.resolve import find_problems
 from cdclake.config.yaml_reader import parse_document
 from tests.unit.config.mistakes import assert_remedies, assert_reported
@@ -27,6 +30,18 @@ CASES = {
     "tag": (replaced("name: shop", "name: !!python/name:os.x s"), 2, 7, "YAML tag", "remove"),
     "merge key": (top("<<: {}"), 2, 1, "merge keys", "write the keys out"),
     "unknown key": (top("strem: {}"), 2, 1, "unknown key 'strem'", "did you mean 'stream'?"),
+    "name of the model's field": (
+        last("connectors: {out: {connector_class: x, plugin: p.zip, tables: []}}\n"), 11, 20,
+        "unknown key 'connector_class'", "use one of",
+    ),
+    "values of no type": (
+        in_table("    checks: [{in: {status: [[1]]}}]"), 6, 29,
+        "`status` must be text or a whole number or a number or true or false, not a list", "one value",
+    ),
+    "bound of no type": (
+        in_table("    checks: [{range: {total: {min: [1]}}}]"), 6, 31,
+        "`min` must be a whole number or a number or text, not a list", "one value",
+    ),
     "unknown key below": (in_table("    zzz: red"), 6, 5, "unknown key", "use one of name"),
     "key of a section": (
         top("history_days: 3"), 2, 1, "unknown key", "did you mean `lake.history_days`? move it under `lake:`",
@@ -261,6 +276,18 @@ CASES = {
 @pytest.mark.parametrize(("text", "line", "column", "message", "remedy"), CASES.values(), ids=CASES)
 def test_a_mistake_is_reported_where_it_is(text, line, column, message, remedy):
     assert_reported(text, line, column, message, remedy)
+
+
+def test_every_value_with_a_pattern_has_an_example():
+    schema = PipelineFile.model_json_schema()
+    models = {"": schema, **schema["$defs"]}
+    lacking = {
+        (model, key)
+        for model, content in models.items()
+        for key, value in content.get("properties", {}).items()
+        if '"pattern"' in json.dumps(value) and not value.get("examples")
+    }
+    assert lacking == {("", "name")}  # its remedy is in words
 
 
 @pytest.mark.parametrize("text", [case[0] for case in CASES.values()], ids=CASES)
