@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -60,6 +60,15 @@ class QueryFacts:
     columns: tuple[str, ...]
     sources: tuple[str, ...]
     source_keys: Mapping[str, Mapping[str, str]]
+    left_joined: frozenset[str]  # columns that a match of a LEFT JOIN changes
+
+    def source_keys_for(self, key: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return the source keys for a table with this key; empty if a match may change it.
+
+        A row without a match does not show the key of the row that becomes its match later. It is
+        found by its own key alone, which therefore has to stay the same.
+        """
+        return {} if self.left_joined & {*key} else self.source_keys
 
 
 def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
@@ -87,6 +96,7 @@ def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
         columns=columns,
         sources=tuple(dict.fromkeys(known[table.name].name for table in read)),
         source_keys=_source_keys(qualified, known),
+        left_joined=frozenset(_left_joined(qualified)),
     )
 
 
@@ -164,6 +174,14 @@ def _source_keys(query: exp.Query, known: Mapping[str, SourceColumns]) -> dict[s
             return {}
         found[source.name] = {column: str(name) for column, name in keys.items()}
     return found
+
+
+def _left_joined(query: exp.Query) -> Iterator[str]:
+    joins = query.args.get("joins") or []
+    tables = {join.alias_or_name for join in joins if join.side == "LEFT"}
+    for name, selected in zip(query.named_selects, query.selects, strict=True):
+        if any(column.table in tables for column in selected.find_all(exp.Column)):
+            yield name
 
 
 def _shown_columns(query: exp.Select) -> dict[tuple[str, str], str]:

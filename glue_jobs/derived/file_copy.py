@@ -94,8 +94,8 @@ def folder_values(
             if value is None or not _names_folder(value):
                 raise TableError(
                     table.name,
-                    f"{value!r} cannot name a folder of {name}: it is empty, reads as NULL, has blanks"
-                    " around it, or has a control character or one of , / = ? % \\",
+                    f"{value!r} cannot name a folder of {name}: it is empty, reads as NULL,"
+                    " has blanks around it, a control character, or one of , / = ? % \\",
                     f"have the query return another value, such as coalesce({name}, 'none')",
                 )
     return sorted(tuple(str(value) for value in values) for values in partitions)

@@ -67,7 +67,7 @@ class DerivedLake:
             partition_by=self.partition_by,
             schedule="rate(1 hour)",
             sources=facts.sources,
-            source_keys=facts.source_keys,
+            source_keys=facts.source_keys_for(self.key),
         )
 
     @property

@@ -24,6 +24,8 @@ from tests.spark.test_firehose_log import rows
 
 pytestmark = pytest.mark.spark
 
+STREETS = "SELECT a.id AS address_id, a.v AS street FROM {address}_current AS a"
+
 
 def filled(lake: DerivedLake) -> DerivedLake:
     """Two countries, three cities (one of no country), four addresses."""
@@ -220,6 +222,39 @@ def test_rows_of_one_key_stop_the_table_and_leave_it_as_it_was(spark: SparkSessi
     with pytest.raises(TableError, match=r"2 rows of the query have the same key \(city_id = 1\)"):
         lake.refresh()
     assert lake.rows() == expected(lake)
+
+
+def test_a_changed_row_with_the_key_of_another_stops_the_table(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark, STREETS, ("street",)))
+    lake.refresh()
+    before = lake.rows()
+    lake.address.run(lake.address.event("u", 90, 90, id=1, v="b", big="1"))
+    with pytest.raises(TableError, match=r"2 rows of the query have the same key \(street = 'b'\)"):
+        lake.refresh()
+    assert lake.rows() == before
+    lake.address.run(lake.address.event("u", 91, 91, id=2, v="a", big="1"))
+    lake.refresh()
+    assert lake.rows() == [(1, "b"), (2, "a"), (3, "c"), (4, "d")], "they have changed places"
+
+
+def test_the_match_of_a_left_join_comes_alone(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark))
+    lake.city.run(lake.city.event("u", 80, 80, id=3, v="Atlantis", big="7"))
+    lake.refresh()
+    lake.country.run(lake.country.event("c", 90, 90, id=7, v="Poseidonia"))
+    assert lake.refresh() == 1
+    assert lake.rows() == expected(lake)
+
+
+@pytest.mark.slow
+def test_the_match_of_a_left_join_changes_the_key(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark, JOINED.replace("'test'", "coalesce(k.v, 'none')")))
+    lake.key = ("address_id", "origin")
+    lake.city.run(lake.city.event("u", 80, 80, id=3, v="Atlantis", big="7"))
+    lake.refresh()
+    lake.country.run(lake.country.event("c", 90, 90, id=7, v="Poseidonia"))
+    lake.refresh()
+    assert lake.rows() == queried(lake)
 
 
 @pytest.mark.slow

@@ -85,6 +85,20 @@ def test_rows_can_be_told_by_the_keys_of_their_sources(
 
 
 @pytest.mark.parametrize(
+    ("key", "is_by_keys"),
+    [(("city_id",), True), (("city_id", "at"), True), (("city_id", "named"), False)],
+)
+def test_a_key_that_a_match_may_change_tells_no_row(key: tuple[str, ...], is_by_keys: bool) -> None:
+    facts = analyze(
+        "SELECT city_id, c.country_id AS at, coalesce(k.country, 'none') AS named"
+        " FROM city_current c LEFT JOIN country_current k ON k.country_id = c.country_id",
+        TABLES,
+    )
+    assert facts.source_keys_for(key) == (facts.source_keys if is_by_keys else {})
+    assert facts.source_keys.keys() == {"city", "country"}
+
+
+@pytest.mark.parametrize(
     "sql",
     [
         "SELECT city FROM city_current",
