@@ -27,7 +27,8 @@ from cdclake.jobs.iceberg.persistence import persisted
 _NO_FOLDER = frozenset(",/=?%\\")
 _NULLS = frozenset({"null", "__hive_default_partition__"})
 # Without zone and with microseconds, as Athena's JSON reader takes them.
-_JSON_OPTIONS = {"timestampFormat": "yyyy-MM-dd HH:mm:ss.SSSSSS", "ignoreNullFields": "false"}
+_TIME = "yyyy-MM-dd HH:mm:ss.SSSSSS"
+_JSON_OPTIONS = {"timestampFormat": _TIME, "timestampNTZFormat": _TIME, "ignoreNullFields": "false"}
 
 
 def write_files(lake: LakeTables, table: DerivedTable) -> int:

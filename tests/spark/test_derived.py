@@ -5,16 +5,22 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
+import boto3
+import duckdb
 import pytest
+from moto import mock_aws
 from pyspark.sql import SparkSession
 
-from cdclake.derived_table import DerivedTable
+from cdclake.derived_table import DerivedTable, FileFormat
 from cdclake.errors import InputError, TableError
 from cdclake.jobs.derived import refresh as refreshing
 from cdclake.jobs.derived.source_snapshot import open_source
+from cdclake.jobs.reader.file_tables import file_rows
 from cdclake.jobs.table_jobs.table_job import TableJob
 from tests.spark.derived import HALF_EQUAL, JOINED, DerivedLake
 from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
@@ -294,6 +300,39 @@ def test_a_row_whose_delete_has_collapsed_leaves_the_table(
     assert lake.rows() == expected(lake)
     lake.address.run(lake.address.event("u", 92, 92, id=1, v="newer", big="1"))
     assert lake.refresh() == 1
+
+
+EXACT = """
+    SELECT id, v, CAST(v AS TIMESTAMP_NTZ) AS local, CAST(v AS TIMESTAMP) AS instant,
+           unhex(big) AS raw, CAST(id AS DECIMAL(38, 18)) AS number, CAST(v AS DATE) AS day
+    FROM {address}_current
+"""
+
+
+@mock_aws
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_files_have_exact_values(
+    spark: SparkSession, kind: FileFormat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    glue = boto3.client("glue")
+    lake = DerivedLake(spark, EXACT, ("id",), format=kind)
+    glue.create_database(DatabaseInput={"Name": lake.address.lake.database})
+    e, text = lake.address.event, "2026-01-02 09:45:30.123456"
+    lake.address.run(
+        e("c", 10, 10, id=1, v=text, big="0102FF00"), e("c", 10, 11, id=2, v=None, big=""),
+        e("c", 10, 12, id=3, v="1969-12-31 00:00:00.000001", big=None),
+    )  # fmt: skip
+    assert lake.refresh() == 3
+    entry = glue.get_table(DatabaseName=lake.address.lake.database, Name=lake.table.name)["Table"]
+    select = file_rows(SimpleNamespace(list_objects_v2=lambda **_: {"KeyCount": 1}), entry)
+    shown = "id, local, substr(instant::varchar, 1, 26), raw, number, day"
+    at, early = datetime(2026, 1, 2, 9, 45, 30, 123456), datetime(1969, 12, 31, 0, 0, 0, 1)
+    assert duckdb.sql(f"SELECT {shown} FROM ({select}) ORDER BY id").fetchall() == [
+        (1, at, text, bytes.fromhex("0102FF00"), Decimal(1), at.date()),
+        (2, None, None, b"", Decimal(2), None),
+        (3, early, str(early), None, Decimal(3), early.date()),
+    ]
 
 
 HOUR = 3_600_000_000
