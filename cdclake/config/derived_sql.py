@@ -20,12 +20,23 @@ _DIALECT = "spark"
 _COLORS = re.compile(r"\x1b\[\d*m")
 # Their value depends on when or where the query runs: the same sources could give another result.
 _UNSTABLE = (
-    exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentUser,
-    exp.Localtimestamp, exp.Rand, exp.Randn, exp.SessionUser, exp.Shuffle, exp.Uuid,
+    exp.CurrentCatalog, exp.CurrentDatabase, exp.CurrentDate, exp.CurrentDatetime,
+    exp.CurrentSchema, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentTimezone, exp.CurrentUser,
+    exp.Localtimestamp, exp.Rand, exp.Randn, exp.Randstr, exp.SessionUser, exp.Shuffle,
+    exp.Uniform, exp.Uuid,
 )  # fmt: skip
 _UNSTABLE_NAMES = frozenset(
-    {"getdate", "input_file_name", "monotonically_increasing_id", "now", "spark_partition_id",
-     "user"}
+    {"getdate", "input_file_name", "java_method", "monotonically_increasing_id", "now", "reflect",
+     "spark_partition_id", "user", "version"}
+)  # fmt: skip
+# Texts that Spark replaces by a time where it needs one, also without a cast in the query. Source:
+# Spark's `SpecialDatetimeValues`; a zone may follow.
+_TIME_TEXT = re.compile(
+    r"\s*(?:now|today|tomorrow|yesterday)(?:\s+\S+|[^a-z\s]\S*)?\s*", re.IGNORECASE
+)
+_NEEDS_NO_TIME = (
+    exp.Array, exp.ArrayContains, exp.Case, exp.Coalesce, exp.Concat, exp.ConcatWs, exp.DPipe,
+    exp.If, exp.ILike, exp.Like,
 )  # fmt: skip
 # With one of these, a row of the result may depend on rows whose keys it does not show.
 _BEYOND_ROWS = (
@@ -84,11 +95,7 @@ def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
     read = [table for table in query.find_all(exp.Table) if table.name not in inner]
     for table in read:
         _check_relation(table, known)
-    for unstable in filter(is_unstable, query.find_all(exp.Func)):
-        raise Refused(
-            f"the query calls {unstable.sql(_DIALECT)}, whose value depends on when it runs",
-            "use a column of a table, for example `cdc_committed_at` of `<t>_history`",
-        )
+    _check_stable(query)
     qualified = _qualified(query, known)
     columns = tuple(qualified.named_selects)
     _check_names(columns, qualified)
@@ -98,6 +105,29 @@ def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
         source_keys=_source_keys(qualified, known),
         left_joined=frozenset(_left_joined(qualified)),
     )
+
+
+def _check_stable(query: exp.Query) -> None:
+    for unstable in filter(is_unstable, query.find_all(exp.Func)):
+        raise Refused(
+            f"the query calls {unstable.sql(_DIALECT)}, whose value depends on when it runs",
+            "use a column of a table, for example `cdc_committed_at` of `<t>_history`",
+        )
+    for text in filter(_may_be_time, query.find_all(exp.Literal)):
+        raise Refused(
+            f"Spark may take the text {text.sql(_DIALECT)} for the time when it runs",
+            "use a column of a table instead of a time; compare a text by LIKE",
+        )
+
+
+def _may_be_time(literal: exp.Literal) -> bool:
+    user = literal.parent
+    while isinstance(user, exp.Paren):
+        user = user.parent
+    if not isinstance(user, (exp.Func, exp.Binary, exp.Predicate)):
+        return False
+    is_text = literal.is_string and not isinstance(user, _NEEDS_NO_TIME)
+    return is_text and _TIME_TEXT.fullmatch(literal.name) is not None
 
 
 def is_unstable(function: exp.Func) -> bool:
