@@ -27,22 +27,24 @@ class AthenaStatements:
 def athena_statements(table: DerivedTable, database: str) -> AthenaStatements:
     """Return the statements; `BUCKET` in them is a bucket of the reader's own.
 
-    Athena takes partition columns of files last, so the statement moves them there. It quotes names
-    and texts as DuckDB does.
+    The created table has another name: that of the derived table is in the same database. Athena
+    takes partition columns of files last, so the statement moves them there. It quotes names and
+    texts as DuckDB does.
     """
     query = qualify_tables(
         sqlglot.parse_one(table.sql, dialect="spark"), db=exp.to_identifier(database, quoted=True)
     )
     rows = query.sql(dialect="athena")
+    made = f"{table.name}_ctas"
     place = DUCKDB.text(_PLACE.format(table.name))
     columns = [partition.parse_transform(each).column for each in table.partition_by]
     transforms = f", partitioning = {_array(table.partition_by)}" if columns else ""
-    name = f"{DUCKDB.name(database)}.{DUCKDB.name(table.name)}"
+    name = f"{DUCKDB.name(database)}.{DUCKDB.name(made)}"
     last = f", partitioned_by = {_array(columns)}" if columns else ""
     return AthenaStatements(
         table.name,
         f"CREATE TABLE {name}\nWITH (table_type = 'ICEBERG', is_external = false,"
-        f" location = {place}{transforms})\nAS {rows}",
+        f" location = {DUCKDB.text(_PLACE.format(made))}{transforms})\nAS {rows}",
         f"UNLOAD (SELECT {_ordered(query, columns)} FROM ({rows}) AS r)\nTO {place}\n"
         f"WITH (format = 'PARQUET', compression = 'GZIP'{last})",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -20,12 +20,23 @@ _DIALECT = "spark"
 _COLORS = re.compile(r"\x1b\[\d*m")
 # Their value depends on when or where the query runs: the same sources could give another result.
 _UNSTABLE = (
-    exp.CurrentDate, exp.CurrentDatetime, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentUser,
-    exp.Localtimestamp, exp.Rand, exp.Randn, exp.SessionUser, exp.Shuffle, exp.Uuid,
+    exp.CurrentCatalog, exp.CurrentDatabase, exp.CurrentDate, exp.CurrentDatetime,
+    exp.CurrentSchema, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentTimezone, exp.CurrentUser,
+    exp.Localtimestamp, exp.Rand, exp.Randn, exp.Randstr, exp.SessionUser, exp.Shuffle,
+    exp.Uniform, exp.Uuid,
 )  # fmt: skip
 _UNSTABLE_NAMES = frozenset(
-    {"getdate", "input_file_name", "monotonically_increasing_id", "now", "spark_partition_id",
-     "user"}
+    {"getdate", "input_file_name", "java_method", "monotonically_increasing_id", "now", "reflect",
+     "spark_partition_id", "user", "version"}
+)  # fmt: skip
+# Texts that Spark replaces by a time where it needs one, also without a cast in the query. Source:
+# Spark's `SpecialDatetimeValues`; a zone may follow.
+_TIME_TEXT = re.compile(
+    r"\s*(?:now|today|tomorrow|yesterday)(?:\s+\S+|[^a-z\s]\S*)?\s*", re.IGNORECASE
+)
+_NEEDS_NO_TIME = (
+    exp.Array, exp.ArrayContains, exp.Case, exp.Coalesce, exp.Concat, exp.ConcatWs, exp.DPipe,
+    exp.If, exp.ILike, exp.Like,
 )  # fmt: skip
 # With one of these, a row of the result may depend on rows whose keys it does not show.
 _BEYOND_ROWS = (
@@ -60,6 +71,15 @@ class QueryFacts:
     columns: tuple[str, ...]
     sources: tuple[str, ...]
     source_keys: Mapping[str, Mapping[str, str]]
+    left_joined: frozenset[str]  # columns that a match of a LEFT JOIN changes
+
+    def source_keys_for(self, key: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return the source keys for a table with this key; empty if a match may change it.
+
+        A row without a match does not show the key of the row that becomes its match later. It is
+        found by its own key alone, which therefore has to stay the same.
+        """
+        return {} if self.left_joined & {*key} else self.source_keys
 
 
 def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
@@ -75,11 +95,7 @@ def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
     read = [table for table in query.find_all(exp.Table) if table.name not in inner]
     for table in read:
         _check_relation(table, known)
-    for unstable in filter(is_unstable, query.find_all(exp.Func)):
-        raise Refused(
-            f"the query calls {unstable.sql(_DIALECT)}, whose value depends on when it runs",
-            "use a column of a table, for example `cdc_committed_at` of `<t>_history`",
-        )
+    _check_stable(query)
     qualified = _qualified(query, known)
     columns = tuple(qualified.named_selects)
     _check_names(columns, qualified)
@@ -87,7 +103,31 @@ def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
         columns=columns,
         sources=tuple(dict.fromkeys(known[table.name].name for table in read)),
         source_keys=_source_keys(qualified, known),
+        left_joined=frozenset(_left_joined(qualified)),
     )
+
+
+def _check_stable(query: exp.Query) -> None:
+    for unstable in filter(is_unstable, query.find_all(exp.Func)):
+        raise Refused(
+            f"the query calls {unstable.sql(_DIALECT)}, whose value depends on when it runs",
+            "use a column of a table, for example `cdc_committed_at` of `<t>_history`",
+        )
+    for text in filter(_may_be_time, query.find_all(exp.Literal)):
+        raise Refused(
+            f"Spark may take the text {text.sql(_DIALECT)} for the time when it runs",
+            "use a column of a table instead of a time; compare a text by LIKE",
+        )
+
+
+def _may_be_time(literal: exp.Literal) -> bool:
+    user = literal.parent
+    while isinstance(user, exp.Paren):
+        user = user.parent
+    if not isinstance(user, (exp.Func, exp.Binary, exp.Predicate)):
+        return False
+    is_text = literal.is_string and not isinstance(user, _NEEDS_NO_TIME)
+    return is_text and _TIME_TEXT.fullmatch(literal.name) is not None
 
 
 def is_unstable(function: exp.Func) -> bool:
@@ -164,6 +204,14 @@ def _source_keys(query: exp.Query, known: Mapping[str, SourceColumns]) -> dict[s
             return {}
         found[source.name] = {column: str(name) for column, name in keys.items()}
     return found
+
+
+def _left_joined(query: exp.Query) -> Iterator[str]:
+    joins = query.args.get("joins") or []
+    tables = {join.alias_or_name for join in joins if join.side == "LEFT"}
+    for name, selected in zip(query.named_selects, query.selects, strict=True):
+        if any(column.table in tables for column in selected.find_all(exp.Column)):
+            yield name
 
 
 def _shown_columns(query: exp.Select) -> dict[tuple[str, str], str]:

@@ -247,7 +247,7 @@ def _resolve_derived(name: str, entry: DerivedEntry, tables: Sequence[Table]) ->
         format=entry.format,
         schedule=entry.schedule,
         sources=facts.sources,
-        source_keys=facts.source_keys,
+        source_keys=facts.source_keys_for(entry.key),
     )
 
 

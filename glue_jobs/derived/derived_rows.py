@@ -35,7 +35,7 @@ def changed_rows(
 
     `changed` has the changed keys by source table. A row is concerned if a row that it was made
     of has changed, before the change (told by the stored row's columns) or after it (told by the
-    result's).
+    result's). Raises TableError if a row of the result has the same key as one of them, or none.
     """
     stored = lake.read(table.name)
     marks = {name: _renamed(keys, table.source_keys[name]) for name, keys in changed.items()}
@@ -50,8 +50,26 @@ def changed_rows(
             result = result.join(marked, [*keys.columns], "left")
         is_found = [f"{_FOUND}{number}" for number in range(len(marks) + 1)]
         with persisted(result.where(" OR ".join(is_found)).drop(*is_found)) as live:
+            check_keys(table, live)
+            _check_others(lake, table, live, before)
             gone = before.join(live, [*table.key], "left_anti")
             yield ChangedRows(live, gone)
+
+
+def _check_others(
+    lake: LakeTables, table: DerivedTable, live: DataFrame, before: DataFrame
+) -> None:
+    """Raise TableError if rows that no change concerns have a live row's key.
+
+    Only a stored row can be such a row, or the one that a match of a left join replaces. There is
+    rarely one: without, the query is not computed again.
+    """
+    key = [*table.key]
+    stored = lake.read(table.name).select(*key)
+    others = stored.join(live, key, "left_semi").join(before, key, "left_anti")
+    with persisted(others) as others:
+        if not others.isEmpty():
+            check_keys(table, lake.spark.sql(table.sql).join(others, key, "left_semi"))
 
 
 def _renamed(keys: DataFrame, names: Mapping[str, str]) -> DataFrame:

@@ -22,9 +22,13 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.persistence import persisted
 
-_NO_FOLDER = frozenset(",/%")
+# The catalog separates values by commas; readers split folders at `/` and `=`, decode `%`, and take
+# two texts for NULL; DuckDB also loses what follows `?` or a backslash.
+_NO_FOLDER = frozenset(",/=?%\\")
+_NULLS = frozenset({"null", "__hive_default_partition__"})
 # Without zone and with microseconds, as Athena's JSON reader takes them.
-_JSON_OPTIONS = {"timestampFormat": "yyyy-MM-dd HH:mm:ss.SSSSSS", "ignoreNullFields": "false"}
+_TIME = "yyyy-MM-dd HH:mm:ss.SSSSSS"
+_JSON_OPTIONS = {"timestampFormat": _TIME, "timestampNTZFormat": _TIME, "ignoreNullFields": "false"}
 
 
 def write_files(lake: LakeTables, table: DerivedTable) -> int:
@@ -88,11 +92,17 @@ def folder_values(
     """Sort the partitions' values; raise TableError for one that the catalog cannot list."""
     for values in partitions:
         for name, value in zip(table.partition_by, values, strict=True):
-            if value is None or value != value.strip() or not value or _NO_FOLDER & {*value}:
+            if value is None or not _names_folder(value):
                 raise TableError(
                     table.name,
-                    f"{value!r} cannot name a folder of {name}: it is empty, has blanks around it,"
-                    " or has a comma, a slash or a percent sign",
+                    f"{value!r} cannot name a folder of {name}: it is empty, reads as NULL,"
+                    " has blanks around it, a control character, or one of , / = ? % \\",
                     f"have the query return another value, such as coalesce({name}, 'none')",
                 )
     return sorted(tuple(str(value) for value in values) for values in partitions)
+
+
+def _names_folder(value: str) -> bool:
+    if not value or value != value.strip() or value.lower() in _NULLS:
+        return False
+    return not _NO_FOLDER & {*value} and min(value) >= " "

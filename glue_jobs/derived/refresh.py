@@ -89,7 +89,6 @@ def _write(
     if changed is None:
         return write_whole(lake, table)
     with changed_rows(lake, table, changed) as rows:
-        check_keys(table, rows.live)
         return _merge(lake, table, rows)
 
 

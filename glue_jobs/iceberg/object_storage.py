@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import io
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-from urllib.parse import ParseResult, urlencode, urlparse
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import boto3
 import pyarrow as pa
@@ -18,6 +19,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 _TAGS = "s3.write.tags."
+_LOCATION = re.compile(r"(?:([a-z0-9]+):)?(?://([^/]*))?(.*)", re.DOTALL)
 _ENCRYPTION = {"kms": "aws:kms", "dsse-kms": "aws:kms:dsse", "s3": "AES256"}
 _CLIENT = {
     "s3.endpoint": "endpoint_url",
@@ -26,6 +28,28 @@ _CLIENT = {
     "s3.session-token": "aws_session_token",
     "client.region": "region_name",
 }
+
+
+class _Place(NamedTuple):
+    """Parts of a location. A key is no URL: `?`, `#` and `;` are characters of it."""
+
+    scheme: str
+    bucket: str
+    path: str
+
+    @staticmethod
+    def of(location: str) -> _Place:
+        found = _LOCATION.fullmatch(location)
+        assert found is not None  # the last group matches any text
+        return _Place(*(part or "" for part in found.groups()))
+
+    @property
+    def is_local(self) -> bool:
+        return self.scheme in ("", "file")
+
+    @property
+    def object(self) -> dict[str, str]:
+        return {"Bucket": self.bucket, "Key": self.path.removeprefix("/")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,52 +70,52 @@ class ObjectStorage:
 
     def write(self, location: str, content: pa.Buffer) -> None:
         """Write a new file in one request."""
-        parsed = urlparse(location)
-        if parsed.scheme in ("", "file"):
-            path = Path(parsed.path)
+        place = _Place.of(location)
+        if place.is_local:
+            path = Path(place.path)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             return
-        self._s3().put_object(**_object(parsed), Body=content.to_pybytes(), **self.put)
+        self._s3().put_object(**place.object, Body=content.to_pybytes(), **self.put)
 
     def read(self, location: str) -> pa.Buffer:
         """Read a whole file."""
-        parsed = urlparse(location)
-        if parsed.scheme in ("", "file"):
-            return pa.py_buffer(Path(parsed.path).read_bytes())
+        place = _Place.of(location)
+        if place.is_local:
+            return pa.py_buffer(Path(place.path).read_bytes())
         with _found(location):
-            return pa.py_buffer(self._s3().get_object(**_object(parsed))["Body"].read())
+            return pa.py_buffer(self._s3().get_object(**place.object)["Body"].read())
 
     def open(self, location: str) -> pa.NativeFile:
         """Open a file to read parts of it."""
-        parsed = urlparse(location)
-        if parsed.scheme in ("", "file"):
-            if not Path(parsed.path).exists():
+        place = _Place.of(location)
+        if place.is_local:
+            if not Path(place.path).exists():
                 raise FileNotFoundError(errno.ENOENT, "no such file", location)
-            return pa.memory_map(parsed.path)
+            return pa.memory_map(place.path)
         with _found(location):
-            return pa.PythonFile(_S3File(self._s3(), **_object(parsed)), "r")
+            return pa.PythonFile(_S3File(self._s3(), **place.object), "r")
 
     def list(self, folder: str) -> list[str]:
         """Return the locations of all files below a folder; empty if there is none."""
-        parsed = urlparse(folder)
-        if parsed.scheme in ("", "file"):
-            return [str(path) for path in Path(parsed.path).rglob("*") if path.is_file()]
+        place = _Place.of(folder)
+        if place.is_local:
+            return [str(path) for path in Path(place.path).rglob("*") if path.is_file()]
         pages = (
             self._s3()
             .get_paginator("list_objects_v2")
-            .paginate(Bucket=parsed.netloc, Prefix=f"{parsed.path.strip('/')}/")
+            .paginate(Bucket=place.bucket, Prefix=f"{place.path.strip('/')}/")
         )
         found = (entry["Key"] for page in pages for entry in page.get("Contents", ()))
-        return [f"{parsed.scheme}://{parsed.netloc}/{key}" for key in found]
+        return [f"{place.scheme}://{place.bucket}/{key}" for key in found]
 
     def delete(self, location: str) -> None:
         """Delete a file; one that is not there is no error."""
-        parsed = urlparse(location)
-        if parsed.scheme in ("", "file"):
-            Path(parsed.path).unlink(missing_ok=True)
+        place = _Place.of(location)
+        if place.is_local:
+            Path(place.path).unlink(missing_ok=True)
             return
-        self._s3().delete_object(**_object(parsed))
+        self._s3().delete_object(**place.object)
 
     def _s3(self) -> Any:
         return _client(tuple(self.client.items()))
@@ -139,10 +163,6 @@ def _found(location: str) -> Iterator[None]:
         if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
             raise FileNotFoundError(errno.ENOENT, "no such object", location) from error
         raise
-
-
-def _object(location: ParseResult) -> dict[str, str]:
-    return {"Bucket": location.netloc, "Key": location.path.removeprefix("/")}
 
 
 @lru_cache(maxsize=4)

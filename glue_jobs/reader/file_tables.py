@@ -23,7 +23,8 @@ _TYPES = {
 def file_rows(s3: Any, entry: dict[str, Any]) -> str:
     """Return a SELECT of the rows in the entry's folder; of none if it has no files.
 
-    Partition columns are text. JSON is read with the entry's types: guessed ones would round.
+    Partition columns are text. JSON is read with the entry's types: guessed ones would round. It
+    has bytes as base64.
     """
     columns, keys = _columns(entry), _partition_keys(entry)
     folder = entry["StorageDescriptor"]["Location"]
@@ -35,14 +36,18 @@ def file_rows(s3: Any, entry: dict[str, Any]) -> str:
     if entry["Parameters"]["classification"] == "parquet":
         read = ", ".join(filter(None, [DUCKDB.text(f"{folder}/**/*.parquet"), options]))
         return f"SELECT * FROM read_parquet({read})"
-    types = ", ".join(f"{DUCKDB.name(n)}: '{file_type(kind)}'" for n, kind in columns.items())
+    coded = [DUCKDB.name(name) for name, kind in columns.items() if kind == "binary"]
+    texts = columns | {name: "string" for name, kind in columns.items() if kind == "binary"}
+    types = ", ".join(f"{DUCKDB.name(name)}: '{file_type(kind)}'" for name, kind in texts.items())
     given = [
         DUCKDB.text(f"{folder}/**/*.json.gz"),
         "format = 'newline_delimited'",
         f"columns = {{{types}}}",
         options,
     ]
-    return f"SELECT * FROM read_json({', '.join(filter(None, given))})"
+    decoded = ", ".join(f"from_base64({name}) AS {name}" for name in coded)
+    shown = f"* REPLACE ({decoded})" if coded else "*"
+    return f"SELECT {shown} FROM read_json({', '.join(filter(None, given))})"
 
 
 def no_file_rows(entry: dict[str, Any]) -> str:

@@ -37,6 +37,15 @@ DERIVED = (
         ((_ROWS, '.where("count > 1")', '.where("count > 9")'),),
     ),
     Mutation(
+        "a changed row replaces one that has its key", (_TESTS, "-k", "key_of_another"),
+        ((_ROWS, "if not others.isEmpty():", "if False:"),),
+    ),
+    Mutation(
+        "a match of a left join may change the key", _QUERIES,
+        ((_SQL, "return {} if self.left_joined & {*key} else self.source_keys",
+          "return self.source_keys"),),
+    ),
+    Mutation(
         "a changed query keeps the rows of the old one", (_TESTS, "-k", "changed_query"),
         ((_REFRESH, "return known if known.definition == definition else None", "return known"),),
     ),

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from cdclake.config.derived_sql import SourceColumns, analyze
-from cdclake.derived_table import DerivedTable
+from cdclake.derived_table import DerivedTable, FileFormat
 from cdclake.jobs.derived.refresh import refresh
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Plan
@@ -40,6 +40,7 @@ class DerivedLake:
     sql: str = JOINED
     key: tuple[str, ...] = ("address_id",)
     partition_by: tuple[str, ...] = ()
+    format: FileFormat = "iceberg"
     control: MemoryStore = field(default_factory=MemoryStore)
 
     def __post_init__(self) -> None:
@@ -65,9 +66,10 @@ class DerivedLake:
             sql=sql,
             key=self.key,
             partition_by=self.partition_by,
+            format=self.format,
             schedule="rate(1 hour)",
             sources=facts.sources,
-            source_keys=facts.source_keys,
+            source_keys=facts.source_keys_for(self.key),
         )
 
     @property

@@ -5,16 +5,22 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
+import boto3
+import duckdb
 import pytest
+from moto import mock_aws
 from pyspark.sql import SparkSession
 
-from cdclake.derived_table import DerivedTable
+from cdclake.derived_table import DerivedTable, FileFormat
 from cdclake.errors import InputError, TableError
 from cdclake.jobs.derived import refresh as refreshing
 from cdclake.jobs.derived.source_snapshot import open_source
+from cdclake.jobs.reader.file_tables import file_rows
 from cdclake.jobs.table_jobs.table_job import TableJob
 from tests.spark.derived import HALF_EQUAL, JOINED, DerivedLake
 from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
@@ -23,6 +29,8 @@ from tests.spark.test_collapse import MICROS, NOW, OLD, collapse, set_clock
 from tests.spark.test_firehose_log import rows
 
 pytestmark = pytest.mark.spark
+
+STREETS = "SELECT a.id AS address_id, a.v AS street FROM {address}_current AS a"
 
 
 def filled(lake: DerivedLake) -> DerivedLake:
@@ -222,6 +230,39 @@ def test_rows_of_one_key_stop_the_table_and_leave_it_as_it_was(spark: SparkSessi
     assert lake.rows() == expected(lake)
 
 
+def test_a_changed_row_with_the_key_of_another_stops_the_table(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark, STREETS, ("street",)))
+    lake.refresh()
+    before = lake.rows()
+    lake.address.run(lake.address.event("u", 90, 90, id=1, v="b", big="1"))
+    with pytest.raises(TableError, match=r"2 rows of the query have the same key \(street = 'b'\)"):
+        lake.refresh()
+    assert lake.rows() == before
+    lake.address.run(lake.address.event("u", 91, 91, id=2, v="a", big="1"))
+    lake.refresh()
+    assert lake.rows() == [(1, "b"), (2, "a"), (3, "c"), (4, "d")], "they have changed places"
+
+
+def test_the_match_of_a_left_join_comes_alone(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark))
+    lake.city.run(lake.city.event("u", 80, 80, id=3, v="Atlantis", big="7"))
+    lake.refresh()
+    lake.country.run(lake.country.event("c", 90, 90, id=7, v="Poseidonia"))
+    assert lake.refresh() == 1
+    assert lake.rows() == expected(lake)
+
+
+@pytest.mark.slow
+def test_the_match_of_a_left_join_changes_the_key(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark, JOINED.replace("'test'", "coalesce(k.v, 'none')")))
+    lake.key = ("address_id", "origin")
+    lake.city.run(lake.city.event("u", 80, 80, id=3, v="Atlantis", big="7"))
+    lake.refresh()
+    lake.country.run(lake.country.event("c", 90, 90, id=7, v="Poseidonia"))
+    lake.refresh()
+    assert lake.rows() == queried(lake)
+
+
 @pytest.mark.slow
 def test_a_key_of_null_stops_the_table(spark: SparkSession) -> None:
     lake = filled(DerivedLake(spark))
@@ -259,6 +300,39 @@ def test_a_row_whose_delete_has_collapsed_leaves_the_table(
     assert lake.rows() == expected(lake)
     lake.address.run(lake.address.event("u", 92, 92, id=1, v="newer", big="1"))
     assert lake.refresh() == 1
+
+
+EXACT = """
+    SELECT id, v, CAST(v AS TIMESTAMP_NTZ) AS local, CAST(v AS TIMESTAMP) AS instant,
+           unhex(big) AS raw, CAST(id AS DECIMAL(38, 18)) AS number, CAST(v AS DATE) AS day
+    FROM {address}_current
+"""
+
+
+@mock_aws
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_files_have_exact_values(
+    spark: SparkSession, kind: FileFormat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    glue = boto3.client("glue")
+    lake = DerivedLake(spark, EXACT, ("id",), format=kind)
+    glue.create_database(DatabaseInput={"Name": lake.address.lake.database})
+    e, text = lake.address.event, "2026-01-02 09:45:30.123456"
+    lake.address.run(
+        e("c", 10, 10, id=1, v=text, big="0102FF00"), e("c", 10, 11, id=2, v=None, big=""),
+        e("c", 10, 12, id=3, v="1969-12-31 00:00:00.000001", big=None),
+    )  # fmt: skip
+    assert lake.refresh() == 3
+    entry = glue.get_table(DatabaseName=lake.address.lake.database, Name=lake.table.name)["Table"]
+    select = file_rows(SimpleNamespace(list_objects_v2=lambda **_: {"KeyCount": 1}), entry)
+    shown = "id, local, substr(instant::varchar, 1, 26), raw, number, day"
+    at, early = datetime(2026, 1, 2, 9, 45, 30, 123456), datetime(1969, 12, 31, 0, 0, 0, 1)
+    assert duckdb.sql(f"SELECT {shown} FROM ({select}) ORDER BY id").fetchall() == [
+        (1, at, text, bytes.fromhex("0102FF00"), Decimal(1), at.date()),
+        (2, None, None, b"", Decimal(2), None),
+        (3, early, str(early), None, Decimal(3), early.date()),
+    ]
 
 
 HOUR = 3_600_000_000

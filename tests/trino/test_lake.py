@@ -195,13 +195,15 @@ def test_a_table_is_created_from_the_views(read: ReadLake) -> None:
     [derived] = [each for each in read.plan.derived if each.name == "order_lines"]
     text = athena_statements(derived, read.plan.lake_database).create_table_as
     text = text.replace("table_type = 'ICEBERG', is_external = false, ", "")
-    read.engine.rows(text.replace("BUCKET", BUCKET).replace("order_lines", "made_lines"))
+    read.engine.rows(text.replace("BUCKET", BUCKET))
     lines = (
         "SELECT i.order_id, i.line_no FROM order_items i JOIN orders o USING (order_id) ORDER BY 1"
     )
     with read.lake.connect() as source:
         expected = sorted(source.execute(lines.encode()).fetchall())
-    made = read.engine.rows(f'SELECT order_id, line_no FROM {CATALOG}."cdc_iceberg".made_lines')
+    made = read.engine.rows(
+        f'SELECT order_id, line_no FROM {CATALOG}."cdc_iceberg".order_lines_ctas'
+    )
     assert sorted(made) == expected
 
 

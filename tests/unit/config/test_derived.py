@@ -85,6 +85,20 @@ def test_rows_can_be_told_by_the_keys_of_their_sources(
 
 
 @pytest.mark.parametrize(
+    ("key", "is_by_keys"),
+    [(("city_id",), True), (("city_id", "at"), True), (("city_id", "named"), False)],
+)
+def test_a_key_that_a_match_may_change_tells_no_row(key: tuple[str, ...], is_by_keys: bool) -> None:
+    facts = analyze(
+        "SELECT city_id, c.country_id AS at, coalesce(k.country, 'none') AS named"
+        " FROM city_current c LEFT JOIN country_current k ON k.country_id = c.country_id",
+        TABLES,
+    )
+    assert facts.source_keys_for(key) == (facts.source_keys if is_by_keys else {})
+    assert facts.source_keys.keys() == {"city", "country"}
+
+
+@pytest.mark.parametrize(
     "sql",
     [
         "SELECT city FROM city_current",
@@ -138,6 +152,19 @@ def test_of_other_queries_the_whole_result_is_written(sql: str) -> None:
         ("SELECT city_id, current_timestamp() AS t FROM city_current", "when it runs"),
         ("SELECT city_id, rand() AS r FROM city_current", "when it runs"),
         ("SELECT city_id, now() AS r FROM city_current", "when it runs"),
+        ("SELECT city_id, current_timezone() AS r FROM city_current", "when it runs"),
+        ("SELECT city_id, current_database() AS r FROM city_current", "when it runs"),
+        ("SELECT city_id, timestamp'now' AS r FROM city_current", "'now' for the time when it"),
+        ("SELECT city_id, timestamp_ntz'now' AS r FROM city_current", "'now' for the time"),
+        ("SELECT city_id, DATE 'today' AS r FROM city_current", "'today' for the time"),
+        ("SELECT city_id, CAST((' Tomorrow ') AS DATE) AS r FROM city_current", "' Tomorrow ' for"),
+        ("SELECT city_id, 'now UTC'::timestamp AS r FROM city_current", "'now UTC' for"),
+        ("SELECT city_id, to_date('yesterday') AS r FROM city_current", "'yesterday' for"),
+        ("SELECT city_id, date_add('today', 1) AS r FROM city_current", "'today' for"),
+        ("SELECT city_id FROM city_current WHERE city > 'now'", "'now' for"),
+        ("SELECT city_id FROM city_current WHERE city = 'today'", "'today' for"),
+        ("SELECT city_id FROM city_current WHERE city IN ('a', 'today')", "'today' for"),
+        ("SELECT city_id FROM city_current WHERE city BETWEEN 'a' AND 'today'", "'today' for"),
     ],
 )
 def test_a_query_is_refused(sql: str, message: str) -> None:
@@ -145,6 +172,21 @@ def test_a_query_is_refused(sql: str, message: str) -> None:
         analyze(sql, TABLES)
     assert message in refused.value.message
     assert refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT city_id, 'today' AS origin FROM city_current",
+        "SELECT city_id FROM city_current WHERE city LIKE 'today'",
+        "SELECT city_id, CASE WHEN city > 'a' THEN 'now' ELSE 'today' END AS r FROM city_current",
+        "SELECT city_id, coalesce(city, 'now') || 'today' AS r FROM city_current",
+        "SELECT city_id FROM city_current WHERE city = 'nowhere' OR city = 'today and tomorrow'",
+        "SELECT city_id, timestamp'2026-01-01 00:00:00' AS r, DATE 'epoch' AS e FROM city_current",
+    ],
+)
+def test_a_text_that_is_no_time_is_accepted(sql: str) -> None:
+    assert of(sql) == {"city": {"city_id": "city_id"}}
 
 
 def document(tmp_path: Path, **fields: str) -> Document:

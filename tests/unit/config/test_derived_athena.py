@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 import sqlglot
 
+from cdclake import naming
 from cdclake.config.derived_athena import athena_statements
+from cdclake.config.resolve import load_plan
 from cdclake.derived_table import DerivedTable
 
 TABLE = DerivedTable(
@@ -25,13 +28,22 @@ def test_a_table_is_made_of_the_query() -> None:
     made = athena_statements(TABLE, "cdc_iceberg").create_table_as
     head, _, query = made.partition("\nAS ")
     assert head.splitlines() == [
-        'CREATE TABLE "cdc_iceberg"."places"',
-        "WITH (table_type = 'ICEBERG', is_external = false, location = 's3://BUCKET/places/',"
+        'CREATE TABLE "cdc_iceberg"."places_ctas"',
+        "WITH (table_type = 'ICEBERG', is_external = false, location = 's3://BUCKET/places_ctas/',"
         " partitioning = ARRAY['country'])",
     ]
     assert query.startswith('SELECT c.city_id, k.country, UPPER("c"."city") AS city')
     assert '"cdc_iceberg".city_current AS c' in query
     sqlglot.parse_one(made, dialect="athena")
+
+
+def test_the_created_table_is_none_of_the_lake() -> None:
+    plan = load_plan(Path("pipelines/reference/stream.yaml"))
+    taken = {name for table in plan.all_tables for name in naming.lake_objects(table.name)}
+    taken |= {table.name for table in plan.derived}
+    made = [athena_statements(each, plan.lake_database).create_table_as for each in plan.derived]
+    names = {text.partition("\n")[0].split('"')[3] for text in made}
+    assert names and not names & taken
 
 
 def test_files_have_their_partition_columns_last() -> None:

@@ -120,7 +120,46 @@ def test_the_catalogs_entry_lists_the_folders() -> None:
     assert columns == [{"Name": "id", "Type": "bigint"}, {"Name": "total", "Type": "decimal(38,2)"}]
 
 
-@pytest.mark.parametrize("value", [None, "", "a,b", "a/b", "50%", " a"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "c#",
+        "a;b",
+        "a b",
+        "it's",
+        'a"b',
+        "a:b",
+        "[x]",
+        "{x}",
+        "a&b",
+        "~",
+        "a+b",
+        "Ñandú",
+        "nulls",
+        "a*",
+        ".",
+    ],
+)
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+def test_a_value_that_names_a_folder_is_read_back(
+    tmp_path: Path, kind: FileFormat, value: str
+) -> None:
+    assert folder_values(derived(kind, "country"), {(value,)}) == [(value,)]
+    writer = FileWriter(str(tmp_path), kind, ("country",), ObjectStorage())
+    told = [
+        row for one in writer(batches(kind, [(value, 1, "2.00")], 1)) for row in one.to_pylist()
+    ]
+    assert [row["path"] for row in told] == ObjectStorage().list(str(tmp_path))
+    assert read(tmp_path, kind) == [(value, 1, "2.00")]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, "", "a,b", "a/b", "50%", " a", "why?", "a=b", "a\\b", "a\nb", "NULL", "null",
+        "__HIVE_DEFAULT_PARTITION__",
+    ],
+)  # fmt: skip
 def test_a_value_that_cannot_name_a_folder_is_refused(value: str | None) -> None:
     table = derived("json", "country")
     assert folder_values(table, {("b",), ("a",)}) == [("a",), ("b",)]
