@@ -10,7 +10,7 @@ from cdclake.debezium.types import ColumnType, same_in_the_lake
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Table
 from cdclake.postgres.catalog import SourceColumn, SourceTable, TableId
-from cdclake.postgres.file_lines import renamed_line
+from cdclake.postgres.file_lines import renamed_line, retyped_line
 from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.published import name_now, undeclared_columns
 from cdclake.postgres.quoting import identifier, qualified
@@ -184,7 +184,7 @@ def _check_type(column: Column, found: SourceColumn, actual: SourceTable) -> Ref
     return Refusal(
         actual.source,
         f"column {column.source!r} is declared {column.type}, but has the type {found.shown}",
-        f"write `{column.source}: {found.type}`{_first(column, found.type)}",
+        f"write `{retyped_line(column, found.type)}`{_first(column, found.type)}",
     )
 
 

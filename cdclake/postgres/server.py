@@ -126,13 +126,13 @@ def check_settings(state: ServerState, *, senders: int = 1) -> list[Refusal]:
         )
     if not state.slot_exists and state.slots >= state.max_slots:
         message = f"all {state.max_slots} replication slots are taken (max_replication_slots)"
-        refusals.append(Refusal("server", message, _more("max_replication_slots", state.max_slots)))
+        refusals.append(Refusal("server", message, _more("max_replication_slots", state)))
     if not state.slot_active and state.senders + senders > state.max_senders:
         taken = "all" if state.senders >= state.max_senders else "all but one of"
         message = f"{taken} {state.max_senders} WAL senders are taken (max_wal_senders)"
         if senders > 1:
             message += f"; a bulk load needs {senders}"
-        refusals.append(Refusal("server", message, _more("max_wal_senders", state.max_senders)))
+        refusals.append(Refusal("server", message, _more("max_wal_senders", state)))
     return refusals
 
 
@@ -152,8 +152,12 @@ def settings_warnings(state: ServerState) -> list[Refusal]:
     return [Refusal("server", message, f"choose a size that fits the disk: {setting}")]
 
 
-def _more(setting: str, value: int) -> str:
-    return f"run ALTER SYSTEM SET {setting} = {value + 5}; and restart the server"
+def _more(setting: str, state: ServerState) -> str:
+    limits = {"max_replication_slots": state.max_slots, "max_wal_senders": state.max_senders}
+    wanted = f"{setting} = {limits[setting] + 5}"
+    if state.rds:
+        return f"set {wanted} in the parameter group and reboot"
+    return f"run ALTER SYSTEM SET {wanted}; and restart the server"
 
 
 def _check_rights(state: ServerState, role: str) -> list[Refusal]:

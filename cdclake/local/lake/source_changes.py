@@ -13,6 +13,7 @@ from cdclake.local.lake.lake import LocalLake
 from cdclake.plan import Table
 from cdclake.postgres.admission import check_column
 from cdclake.postgres.catalog import SourceTable
+from cdclake.postgres.file_lines import retyped_line
 from cdclake.postgres.new_columns import lines_to_write, types_to_declare
 
 _OUTCOMES = {
@@ -65,7 +66,8 @@ def widened_changes(table: Table, lines: Lines) -> Iterator[SourceChange]:
                 line=lines.of(table, column.source),
                 message=f"column {column.source!r} was widened from {declared} to {column.type},"
                 " as in the source",
-                remedy=f"write `{column.source}: {column.type}`; nothing else has to be done",
+                remedy=f"write `{retyped_line(column, column.column_type)}`; nothing else has to be"
+                " done",
             )
 
 

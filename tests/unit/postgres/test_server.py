@@ -66,6 +66,13 @@ def test_unlimited_wal_of_a_slot_is_a_warning_and_no_refusal() -> None:
     assert settings_warnings(server(slot_wal_mb=65536)) == []
 
 
+@pytest.mark.parametrize("changes", [{"slots": 10, "max_slots": 10}, {"senders": 10}])
+def test_rds_takes_settings_by_its_parameter_group(changes: Any) -> None:
+    (refusal,) = check_server(server(rds=True, **changes), "cdclake_shop", OWNER)
+    assert "15 in the parameter group" in refusal.remedy
+    assert "ALTER SYSTEM" not in refusal.remedy
+
+
 def test_our_own_stream_is_no_stranger() -> None:
     state = server(**OWN, slot_active=True, senders=10, role_exists=True, role_comment=OWNER.mark)
     assert check_server(state, "cdclake_shop", OWNER) == []
