@@ -158,6 +158,11 @@ STATES = (
          (_UPDATE, "parts = max(-(-facts.events // MAX_EVENTS), ", "parts = max(2, ")),
     ),
     Mutation(
+        "stored rows with large values are read at once", ("tests/unit/jobs/test_state_task.py",),
+        (("glue_jobs/apply/stored_rows.py", "max(1, min(fitting, MAX_BLOCK_ROWS))",
+          "MAX_BLOCK_ROWS"),),
+    ),
+    Mutation(
         "small files pass for small changes", _PENDING_TESTS,
         ((_PENDING, "if left < 0:", "if False:"),),
     ),
