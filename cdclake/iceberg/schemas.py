@@ -112,7 +112,12 @@ def quarantine_schema(plan: Plan) -> TableSchema:
     return TableSchema(
         name=naming.QUARANTINE,
         columns=QUARANTINE_COLUMNS,
-        properties={"format-version": str(plan.format_version), **_KEPT_METADATA},
+        properties={
+            "format-version": str(plan.format_version),
+            # The topics of most tables have the first 16 characters in common.
+            "write.metadata.metrics.column.topic": "full",
+            **_KEPT_METADATA,
+        },
     )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import BinaryType, StringType
 
 from cdclake import naming
+from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.apply.pending_facts import PendingFacts
 
 _IS_CHANGE = f"{naming.OP} <> 't'"
@@ -26,7 +28,18 @@ _FACTS = {
 
 def facts_of_rows(changes: DataFrame) -> PendingFacts:
     """Compute the facts about changelog rows."""
-    row = changes.selectExpr(*_FACTS.values()).collect()[0]
-    facts: dict[str, Any] = dict(zip(_FACTS, row, strict=True))
+    columns = {**_FACTS, "text_bytes": _text_bytes(changes)}
+    row = changes.selectExpr(*columns.values()).collect()[0]
+    facts: dict[str, Any] = dict(zip(columns, row, strict=True))
     facts["unavailable"] = tuple(sorted(set(facts["unavailable"])))
     return PendingFacts(**facts)
+
+
+def _text_bytes(changes: DataFrame) -> str:
+    sizes = ", ".join(
+        f"octet_length({SPARK.name(field.name)})"
+        for field in changes.schema.fields
+        if isinstance(field.dataType, StringType | BinaryType)
+    )
+    of_row = f"aggregate(array({sizes}), 0L, (sum, size) -> sum + coalesce(size, 0))"
+    return f"coalesce(sum({of_row}), 0)"

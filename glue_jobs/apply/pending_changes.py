@@ -12,13 +12,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cdclake import naming
+from cdclake.jobs.iceberg.decoded_size import decoded_bytes
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed, names_in_file
 from cdclake.jobs.iceberg.row_selection import filtered
 from cdclake.jobs.iceberg.table_handle import TableHandle
 
-# Of one update: its rows are held in a task.
-MAX_EVENTS, MAX_BYTES = 500_000, 128 << 20
+# Of one update: its rows are held in a task, where a column of texts has at most 2 GiB.
+MAX_EVENTS, MAX_BYTES, MAX_DECODED_BYTES = 500_000, 128 << 20, 512 << 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -34,6 +35,11 @@ class PendingFile:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """Answer of a task whose rows, once decoded, need too much memory: Spark divides them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingChanges:
     """Rows of these files that were ingested after `after` and up to `through`."""
@@ -46,25 +52,33 @@ class PendingChanges:
     rows: int  # at most
     size: int  # bytes of the files
     has_deletes: bool  # in some file
+    max_decoded_bytes: int
 
     @property
     def fits_task(self) -> bool:
-        """Return whether a task can read the rows: those of one ingestion may be too many.
+        """Return whether a task may read the rows: those of one ingestion may be too many.
 
-        Tasks read no deletes of a changelog, which only other tools make; Spark does.
+        Only the task finds out whether they are too large, since the files are compressed. Tasks
+        read no deletes of a changelog, which only other tools make; Spark does.
         """
         return self.rows <= MAX_EVENTS and self.size <= MAX_BYTES and not self.has_deletes
 
-    def read(self) -> pa.Table:
+    def read(self) -> pa.Table | TooLarge:
         """Read the rows, with NULL in columns that a file lacks."""
         schema = arrow_schema(self.schema)
-        parts = [completed(self._rows_of(path, schema), schema) for path in self.files]
-        return pa.concat_tables([schema.empty_table(), *parts])
+        parts, left = [schema.empty_table()], self.max_decoded_bytes
+        for path in self.files:
+            # All of its columns are wanted, so that one request for the whole file is the least.
+            content = self.storage.read(path)
+            left -= decoded_bytes(content, enough=left)
+            if left < 0:
+                return TooLarge()
+            parts.append(completed(self._rows_of(content, schema), schema))
+        return pa.concat_tables(parts)
 
-    def _rows_of(self, path: str, schema: pa.Schema) -> pa.Table:
+    def _rows_of(self, content: pa.Buffer, schema: pa.Schema) -> pa.Table:
         low, high = (_EPOCH + timedelta(microseconds=at) for at in (self.after, self.through))
-        # All of its columns are wanted, so that one request for the whole file is the least.
-        file = pq.ParquetFile(pa.BufferReader(self.storage.read(path)))
+        file = pq.ParquetFile(pa.BufferReader(content))
         names = names_in_file(file.schema_arrow, schema)
         parts = [file.schema_arrow.empty_table()]
         for block in file.iter_batches(use_threads=False):
@@ -93,6 +107,7 @@ def next_pending(changelog: TableHandle, *, after: int, through: int) -> Pending
         rows=sum(file.rows for file in chosen),
         size=sum(file.size for file in chosen),
         has_deletes=any(file.has_deletes for file in chosen),
+        max_decoded_bytes=MAX_DECODED_BYTES,
     )
 
 

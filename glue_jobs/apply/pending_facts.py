@@ -17,6 +17,7 @@ class PendingFacts:
     """Facts about a set of changes."""
 
     events: int
+    text_bytes: int  # of all texts and binary values
     truncates: bool
     carried_key_changes: bool  # creations with unavailable values: a key changed
     unavailable: tuple[str, ...]  # columns with a value that was not sent
@@ -42,6 +43,7 @@ def facts_of(changes: pa.Table) -> PendingFacts:
     lsns = changes.column(naming.LSN)
     return PendingFacts(
         events=changes.num_rows,
+        text_bytes=sum(_text_bytes(column) for column in changes.columns),
         truncates=bool(pc.any(is_truncate).as_py()),
         carried_key_changes=bool(pc.any(carried).as_py()),
         unavailable=tuple(pc.unique(listed).to_pylist()),
@@ -50,3 +52,9 @@ def facts_of(changes: pa.Table) -> PendingFacts:
         lowest_lsn=pc.min(lsns).as_py(),
         lowest_deleted_lsn=pc.min(lsns.filter(pc.equal(operations, "d"))).as_py(),
     )
+
+
+def _text_bytes(values: pa.ChunkedArray) -> int:
+    if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
+        return 0
+    return pc.sum(pc.binary_length(values).cast(pa.int64())).as_py() or 0

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdclake.errors import TaskFailed
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.pending_changes import PendingChanges
+from cdclake.jobs.apply.pending_changes import PendingChanges, TooLarge
 from cdclake.jobs.apply.pending_facts import PendingFacts
 from cdclake.jobs.apply.state_task import (
     StateTarget,
@@ -29,6 +29,9 @@ from cdclake.jobs.runtime.python_worker import reduce_task_overhead
 log = logging.getLogger("cdclake.state")
 
 
+Answer = WrittenState | TooLarge | TaskFailed  # of a task, about one table
+
+
 @dataclass(frozen=True, slots=True)
 class StateRequest:
     """One table's part of the job."""
@@ -38,12 +41,10 @@ class StateRequest:
     pending: PendingChanges
 
 
-def run_state_job(
-    spark: SparkSession, requests: Sequence[StateRequest]
-) -> dict[str, WrittenState | TaskFailed]:
+def run_state_job(spark: SparkSession, requests: Sequence[StateRequest]) -> dict[str, Answer]:
     """Write the files of all requested states, by as many tasks as there are cores.
 
-    Returns by table what was written, or why that failed. Nothing is committed.
+    Returns by table what was written, or why nothing was. Nothing is committed.
     """
     if not requests:
         return {}
@@ -60,6 +61,7 @@ def update_by_rows(changes: DataFrame, target: StateTarget, schema: str) -> Writ
     written = _parse(row["written"])
     if isinstance(written, TaskFailed):
         raise written
+    assert isinstance(written, WrittenState)  # it has read no files
     return written
 
 
@@ -81,24 +83,28 @@ def _update_all(share: Sequence[StateRequest]) -> list[tuple[str, str]]:
     return updated
 
 
-def _update(request: StateRequest) -> WrittenState:
-    return update_state(request.target, request.pending.read())
+def _update(request: StateRequest) -> WrittenState | TooLarge:
+    changes = request.pending.read()
+    return changes if isinstance(changes, TooLarge) else update_state(request.target, changes)
 
 
-def _guarded(work: Callable[[], WrittenState]) -> str:
+def _guarded(work: Callable[[], WrittenState | TooLarge]) -> str:
     """Return what was written or why it failed: one table's failure is not that of the others."""
     try:
-        return json.dumps({"written": asdict(work())})
+        done = work()
+        return json.dumps({"written": asdict(done) if isinstance(done, WrittenState) else None})
     except Exception as error:
         return json.dumps({"failed": failure_text(error)})
 
 
-def _parse(text: str) -> WrittenState | TaskFailed:
+def _parse(text: str) -> Answer:
     raw = json.loads(text)
     if "failed" in raw:
         log.error("a state could not be updated: %s", traceback_of(raw["failed"]))
         return failure_of(raw["failed"])
     written = raw["written"]
+    if written is None:
+        return TooLarge()
     facts, delta = PendingFacts.from_raw(written["facts"]), Delta(**written["delta"])
     return WrittenState(facts=facts, carried=written["carried"], delta=delta)
 

@@ -10,11 +10,9 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from cdclake.errors import TaskFailed
 from cdclake.fail_points import reach
 from cdclake.jobs.apply.prepared_changes import apply_prepared
-from cdclake.jobs.apply.state_job import StateRequest, run_state_job
-from cdclake.jobs.apply.state_task import WrittenState
+from cdclake.jobs.apply.state_job import Answer, StateRequest, run_state_job
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 
@@ -33,7 +31,7 @@ def apply_changes(update: StateUpdate, *, through: int) -> int:
 
 def write_states(
     spark: SparkSession, requests: Mapping[str, StateRequest], updates: Mapping[str, StateUpdate]
-) -> dict[str, WrittenState | TaskFailed]:
+) -> dict[str, Answer]:
     """Write the files of all requests that a task can fulfil, in one job; by table."""
     fitting = [r for name, r in requests.items() if updates[name].is_for_task(r)]
     return run_state_job(spark, fitting)
@@ -43,13 +41,13 @@ def apply_request(
     update: StateUpdate,
     request: StateRequest,
     through: int,
-    written: WrittenState | TaskFailed | None,
+    written: Answer | None,
 ) -> int:
     """Commit one request's changes, which a job may have `written`; return the number of events.
 
     After a conflict both tables are loaded and the missing changes written again.
     """
-    given: list[tuple[StateRequest, WrittenState | TaskFailed | None]] = [(request, written)]
+    given: list[tuple[StateRequest, Answer | None]] = [(request, written)]
 
     def attempt() -> int:
         if given:
@@ -64,9 +62,7 @@ def apply_request(
     return events
 
 
-def _apply(
-    update: StateUpdate, request: StateRequest, written: WrittenState | TaskFailed | None
-) -> int:
+def _apply(update: StateUpdate, request: StateRequest, written: Answer | None) -> int:
     name, spark = update.table.name, update.lake.spark
     if written is None and update.is_for_task(request):
         written = run_state_job(spark, [request])[name]

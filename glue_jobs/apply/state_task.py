@@ -182,12 +182,13 @@ class _Work:
     def _mix_file(self, number: int, hits: _Hits, keys: Numbers) -> None:
         file = self.target.data_files[number]
         storage = self.target.file.storage
-        stored = read_places(storage, file.path, hits.rows[keys], self.schema)
-        changes = _taken(self.folded, keys)
-        rows, altered = mixed_rows(changes, stored, self.target.table, self._dropped())
-        self._rows.append(rows.filter(altered))
-        flags = altered.to_numpy(zero_copy_only=False)
-        self._replace(hits, keys[flags])
+        for stored in read_places(storage, file.path, hits.rows[keys], self.schema):
+            mine, keys = np.split(keys, [stored.num_rows])
+            changes = _taken(self.folded, mine)
+            rows, altered = mixed_rows(changes, stored, self.target.table, self._dropped())
+            self._rows.append(rows.filter(altered))
+            flags = altered.to_numpy(zero_copy_only=False)
+            self._replace(hits, mine[flags])
 
     def _replace(self, hits: _Hits, keys: Numbers) -> None:
         for number in np.unique(hits.files[keys]):

@@ -11,10 +11,16 @@ from cdclake.errors import TaskFailed
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.merge import above_truncates, merge_changes
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.pending_changes import MAX_EVENTS, may_hold_lsn, next_pending
+from cdclake.jobs.apply.pending_changes import (
+    MAX_DECODED_BYTES,
+    MAX_EVENTS,
+    TooLarge,
+    may_hold_lsn,
+    next_pending,
+)
 from cdclake.jobs.apply.pending_facts import PendingFacts
-from cdclake.jobs.apply.state_job import StateRequest, update_by_rows
-from cdclake.jobs.apply.state_task import StateTarget, WrittenState, carried_columns
+from cdclake.jobs.apply.state_job import Answer, StateRequest, update_by_rows
+from cdclake.jobs.apply.state_task import StateTarget, carried_columns
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
 from cdclake.jobs.iceberg.data_file import Delta
 from cdclake.jobs.iceberg.delta_handle import DeltaHandle
@@ -71,13 +77,15 @@ class StateUpdate:
         """Return whether a task can hold the changes, and the state's format takes its files."""
         return request.pending.fits_task and self._state.takes_deltas
 
-    def commit(self, request: StateRequest, written: WrittenState | TaskFailed) -> int | None:
+    def commit(self, request: StateRequest, written: Answer) -> int | None:
         """Commit what a task has written for the request; return the number of events.
 
         Returns None, with nothing committed, if the changes need more than an update of rows.
         """
         if isinstance(written, TaskFailed):
             raise written
+        if isinstance(written, TooLarge):
+            return None
         applied, facts = request.applied, written.facts
         if facts.truncates or facts.carried_key_changes or self.may_wait(facts, applied):
             return None
@@ -125,7 +133,7 @@ class StateUpdate:
         if not self._state.takes_deltas:
             self._merge_by_statement(rows, done)
             return done
-        parts = max(-(-facts.events // MAX_EVENTS), 1)
+        parts = max(-(-facts.events // MAX_EVENTS), -(-facts.text_bytes // MAX_DECODED_BYTES), 1)
         for part in range(parts):
             target = replace(self._target(applied), floor=until.floor, carried=carried)
             schema = self._changelog.target().schema

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.parquet_file import names_in_file
 
-_BLOCK = 65_536
+# Of rows that are read together. A column of texts has at most 2 GiB in Arrow.
+MAX_BLOCK_ROWS, BLOCK_BYTES = 65_536, 64 << 20
 Places = npt.NDArray[np.int64]  # row numbers in a data file
 
 
@@ -29,28 +30,31 @@ def read_key_columns(
     return [array.cast(kind) for array, kind in zip(arrays, types, strict=True)]
 
 
-def read_places(storage: ObjectStorage, path: str, places: Places, schema: pa.Schema) -> pa.Table:
-    """Read the rows at these ascending places; columns that the file lacks are left out.
+def read_places(
+    storage: ObjectStorage, path: str, places: Places, schema: pa.Schema
+) -> Iterator[pa.Table]:
+    """Yield the rows at these ascending places, one block after the other.
 
-    Skips row groups without a place, and holds one block of rows at a time.
+    Skips row groups without a place. Columns that the file lacks are left out.
     """
     with storage.open(path) as source:
         file = pq.ParquetFile(source, pre_buffer=True)
         names = names_in_file(file.schema_arrow, schema)
-        parts = list(_parts(file, places, list(names.values())))
-        empty = file.schema_arrow.empty_table().select(list(names.values()))
-    rows = pa.concat_tables([empty, *parts])
-    return pa.table({name: rows.column(in_file) for name, in_file in names.items()})
+        for rows in _parts(file, places, list(names.values())):
+            yield pa.table({name: rows.column(in_file) for name, in_file in names.items()})
 
 
 def _parts(file: pq.ParquetFile, places: Places, columns: Sequence[str]) -> Iterator[pa.Table]:
     start = 0
     for group in range(file.num_row_groups):
-        end = start + file.metadata.row_group(group).num_rows
+        stored = file.metadata.row_group(group)
+        end = start + stored.num_rows
         if _between(places, start, end).size:
             at = start
+            fitting = BLOCK_BYTES * stored.num_rows // max(stored.total_byte_size, 1)
+            size = max(1, min(fitting, MAX_BLOCK_ROWS))
             blocks = file.iter_batches(
-                _BLOCK, row_groups=[group], columns=list(columns), use_threads=False
+                size, row_groups=[group], columns=list(columns), use_threads=False
             )
             for block in blocks:
                 mine = _between(places, at, at + block.num_rows)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -129,7 +128,7 @@ def partition_of(rows: pa.Table, fields: Sequence[PartitionField]) -> dict[int, 
         found = pc.unique(transformed(few, field.transform))
         if len(found) != 1:
             raise ValueError(f"rows of {len(found)} partitions in one file, by {field.name}")
-        partition[field.field_id] = in_json(found[0].as_py(), found.type)
+        partition[field.field_id] = in_json(found[0])
     return partition
 
 
@@ -148,7 +147,7 @@ def partitions(
     return [
         (
             {
-                f.field_id: in_json(array[int(group[0])].as_py(), array.type)
+                f.field_id: in_json(array[int(group[0])])
                 for f, array in zip(fields, values, strict=True)
             },
             group,
@@ -164,17 +163,28 @@ def of_values(fields: Sequence[PartitionField], values: Mapping[str, Any]) -> di
     return partition_of(rows, fields)
 
 
-def in_json(value: Any, kind: pa.DataType) -> Any:
+def in_json(value: pa.Scalar) -> Any:
     """Return a value as Iceberg's JSON has single values."""
-    match value:
-        case datetime():
-            shown = value.replace(tzinfo=None).isoformat(timespec="microseconds")
-            return f"{shown}+00:00" if kind.tz else shown
-        case date():
-            return value.isoformat()
+    kind = value.type
+    if not value.is_valid:
+        return None
+    if pa.types.is_date(kind):
+        return _iso(np.datetime64(value.value, "D"))
+    if pa.types.is_timestamp(kind):
+        shown = _iso(np.datetime64(value.value, "us"))
+        return f"{shown}+00:00" if kind.tz else shown
+    match plain := value.as_py():
         case bytes():
-            return value.hex().upper()
+            return plain.hex().upper()
         case Decimal():
-            return format(value, "f")
+            return format(plain, "f")
         case _:
-            return value
+            return plain
+
+
+def _iso(at: np.datetime64) -> str:
+    """Return the text that Java parses; Python's own dates end with the year 9999."""
+    year, month, rest = str(at).rsplit("-", 2)
+    number = int(year)
+    sign = "-" if number < 0 else "+" if number > 9999 else ""
+    return f"{sign}{abs(number):04}-{month}-{rest}"

@@ -7,6 +7,7 @@ has a fixed cost.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ Ranges = Mapping[int, tuple[int, int]]  # Kafka partition -> first and next offs
 LARGE_VALUE_BYTES = 64 * 1024
 ARROW_BYTES = 32 * 1024 * 1024
 _ARROW_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_changing_arrow_rows = threading.Lock()  # tables that fill their gaps share the session
 
 
 @dataclass(slots=True)
@@ -115,12 +117,13 @@ def _run(records: DataFrame, task: ChangelogTask, is_passed: str) -> list[Row]:
 
 @contextmanager
 def _arrow_rows(spark: SparkSession, rows: int) -> Iterator[None]:
-    before = spark.conf.get(_ARROW_ROWS)
-    spark.conf.set(_ARROW_ROWS, str(rows))
-    try:
-        yield
-    finally:
-        spark.conf.set(_ARROW_ROWS, str(before))
+    with _changing_arrow_rows:
+        before = spark.conf.get(_ARROW_ROWS)
+        spark.conf.set(_ARROW_ROWS, str(rows))
+        try:
+            yield
+        finally:
+            spark.conf.set(_ARROW_ROWS, str(before))
 
 
 def _result(rows: Iterable[Row]) -> DecodedBatch:

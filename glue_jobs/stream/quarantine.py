@@ -1,7 +1,8 @@
 """Quarantine of refused events, with their bytes and the reason.
 
 The batch's job writes their files, as it does those of the changelogs. All tables share the
-quarantine, so a commit is fenced by the table's topic and offsets.
+quarantine, so a commit is fenced by the table's topic and offsets, and repeated if the records of
+the other writer turn out to be others.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.errors import Fenced
 from cdclake.fail_points import reach
 from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.iceberg.data_file import rows_of
@@ -38,19 +40,41 @@ def quarantine_files(files: Sequence[str], offsets: Offsets, lake: LakeTables, t
     """Commit described files of refused records to the quarantine; return how many it lacked.
 
     All records are of the table's topic and within `offsets`. Idempotent: known ones are found by
-    their place, key and value. Raises Fenced if another writer has added some of these offsets
+    their place, key and value. Raises Fenced if another writer has added some of these records
     meanwhile.
     """
     handle = TableHandle(lake, naming.QUARANTINE)  # operations and bulk loads write to it as well
+    places = _places(handle, table.topic, offsets)
+    files, read_from = _lacking(files, offsets, lake, handle, table)
+    while files:
+        try:
+            with fenced(handle.name):
+                handle.append(files, read_from=read_from, unless_added=places)
+        except Fenced:
+            # By their bounds, files of another table or of a replay may hold these places too.
+            refused, (files, read_from) = files, _lacking(files, offsets, lake, handle, table)
+            if _count(files) < _count(refused):
+                raise
+        else:
+            reach("after_quarantine_commit")
+            break
+    return _count(files)
+
+
+def _count(files: Sequence[str]) -> int:
+    return sum(rows_of(file) for file in files)
+
+
+def _lacking(
+    files: Sequence[str], offsets: Offsets, lake: LakeTables, handle: TableHandle, table: Table
+) -> tuple[Sequence[str], int | None]:
+    """Return files of the records that the quarantine lacks, and the snapshot that was read."""
     read_from = handle.stamped().snapshot_id
     places = _places(handle, table.topic, offsets)
     if handle.may_have(places):
-        files = _unknown(files, offsets, handle, lake.read(naming.QUARANTINE, read_from), table)
-    if files:
-        with fenced(handle.name):
-            handle.append(files, read_from=read_from, unless_added=places)
-        reach("after_quarantine_commit")
-    return sum(rows_of(file) for file in files)
+        kept = lake.read(naming.QUARANTINE, read_from)
+        files = _unknown(files, offsets, handle, kept, table)
+    return files, read_from
 
 
 def _places(handle: TableHandle, topic: str, offsets: Offsets) -> Any:

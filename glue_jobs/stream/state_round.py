@@ -8,10 +8,9 @@ from contextlib import ExitStack
 
 from pyspark.sql import SparkSession
 
-from cdclake.errors import CommitConflict, TaskFailed
-from cdclake.jobs.apply.state_job import StateRequest
+from cdclake.errors import CommitConflict
+from cdclake.jobs.apply.state_job import Answer, StateRequest
 from cdclake.jobs.apply.state_table import apply_request, write_states
-from cdclake.jobs.apply.state_task import WrittenState
 from cdclake.jobs.stream.table_stream import TableStream
 
 log = logging.getLogger("cdclake.stream")
@@ -26,7 +25,7 @@ class StateRound:
         self._spark = spark
         self._stop_after = stop_after
         self._requests: dict[str, StateRequest] = {}
-        self._written: dict[str, WrittenState | TaskFailed] = {}
+        self._written: dict[str, Answer] = {}
         self.updated: list[TableStream] = []  # states with a commit
         self.caught_up: list[TableStream] = []
 

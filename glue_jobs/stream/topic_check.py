@@ -85,6 +85,7 @@ class TopicCheck:
             for table, place in places.items()
             if table.delivery == "stream"
             and not (place.topic_id or place.offsets)
+            and lake.exists(table.changes)  # else it could not be created, and is held back
             and lake.stamped(table.changes).stamp is not None
         )
 

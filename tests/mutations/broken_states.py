@@ -155,6 +155,19 @@ STATES = (
     Mutation(
         "many rows of one ingestion are all of its last part", _PENDING_TESTS,
         ((_UPDATE, "F.pmod(F.hash(*keys), F.lit(parts)) == part", "F.lit(part) == 0"),
-         (_UPDATE, "parts = max(-(-facts.events // MAX_EVENTS), 1)", "parts = 2")),
+         (_UPDATE, "parts = max(-(-facts.events // MAX_EVENTS), ", "parts = max(2, ")),
+    ),
+    Mutation(
+        "stored rows with large values are read at once", ("tests/unit/jobs/test_state_task.py",),
+        (("glue_jobs/apply/stored_rows.py", "max(1, min(fitting, MAX_BLOCK_ROWS))",
+          "MAX_BLOCK_ROWS"),),
+    ),
+    Mutation(
+        "small files pass for small changes", _PENDING_TESTS,
+        ((_PENDING, "if left < 0:", "if False:"),),
+    ),
+    Mutation(
+        "large values of one ingestion are one part", _PENDING_TESTS,
+        ((_UPDATE, "-(-facts.text_bytes // MAX_DECODED_BYTES), 1)", "1)"),),
     ),
 )  # fmt: skip

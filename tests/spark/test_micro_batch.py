@@ -12,11 +12,13 @@ from unittest.mock import Mock
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.errors import Fenced
+from cdclake.errors import Fenced, ServiceUnavailable
 from cdclake.iceberg import snapshot_tags
+from cdclake.iceberg.schemas import TableSchema
 from cdclake.jobs.control.progress import Progress
-from cdclake.jobs.control.table_life import Resuming
+from cdclake.jobs.control.table_life import Held, Resuming
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.maintenance import snapshot_expiration as kept
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream import batch as micro_batch
@@ -179,6 +181,25 @@ def test_snapshots_are_thinned_while_they_stream_of_one_table_in_a_batch(
         time.sleep(1)
     assert snapshots_of() == [(True, True)] * 2
     assert [e.state() for e in both] == [{1: ("13", None)}] * 2
+
+
+def test_a_new_table_that_cannot_be_created_is_held_back_alone(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = stream.one, stream.two
+    stream.spark.sql(f"DROP TABLE lake.cdc.{one.table.changes}")
+    create = LakeTables.create
+
+    def throttled(lake: LakeTables, schema: TableSchema) -> None:
+        if schema.name == one.table.changes:
+            raise ServiceUnavailable("Glue: Rate exceeded")
+        create(lake, schema)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LakeTables, "create", throttled)
+        stream.run(*stream.records((two, two.event("c", 10, 10, v="a"))))
+    assert isinstance(stream.progress().tables[one.table.name].life, Held)
+    assert two.state() == {1: ("a", None)}
 
 
 def test_what_a_batch_shuffles_ends_in_as_many_tasks_as_there_are_cores(stream: Stream) -> None:

@@ -47,6 +47,21 @@ def test_changes_of_one_ingestion_are_divided_by_their_keys(engine: Engine) -> N
     assert engine.state() == {n: (str(n + 5), None) for n in range(5)}
 
 
+def test_changes_whose_values_need_too_much_memory_are_divided(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The value is in the file once, which has a thirtieth of its size in memory."""
+    for module in (pending_changes, state_update):
+        monkeypatch.setattr(module, "MAX_EVENTS", 500_000)
+        monkeypatch.setattr(module, "MAX_DECODED_BYTES", 250_000)
+    e, value = engine.event, "x" * 10_000
+    engine.run(*(e("c", 10, 10 + n, id=n, v=value) for n in range(60)), apply_now=False)
+    before = commits(engine)
+    assert engine.apply() == 60
+    assert commits(engine) - before == 3
+    assert engine.state() == dict.fromkeys(range(60), (value, None))
+
+
 def test_rows_that_another_tool_has_deleted_stay_out(engine: Engine) -> None:
     e, changelog = engine.event, f"lake.cdc.{engine.table.changes}"
     by_position = "SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')"

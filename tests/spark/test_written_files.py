@@ -4,11 +4,14 @@ import json
 import uuid
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from cdclake.errors import TableError
 from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.partition_values import in_json
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.jvm.java import each, java_with
 from cdclake.jobs.stream.row_files import read_rows, write_rows
@@ -165,3 +168,16 @@ def test_a_property_that_files_would_not_honour_is_refused(
     pair = Pair(spark, **{key: value})
     with pytest.raises(TableError, match=f"{key}={value}"):
         pair.handle.target()
+
+
+@pytest.mark.parametrize("year", [-4713, -1, 0, 1, 9999, 10_000, 20_222, 294_000])
+def test_iceberg_reads_partition_values_of_every_year(spark: SparkSession, year: int) -> None:
+    java = java_with(spark, "org.apache.iceberg.util.DateTimeUtil").DateTimeUtil
+    days = (np.datetime64(year - 1970, "Y")).astype("datetime64[D]").astype(int).item() + 40
+    micros = days * 86_400_000_000 + 5
+    day = pa.scalar(days, pa.int32()).cast(pa.date32())
+    assert java.isoDateToDays(in_json(day)) == days
+    local, zoned = (pa.scalar(micros).cast(pa.timestamp("us", zone)) for zone in (None, "UTC"))
+    assert java.isoTimestampToMicros(in_json(local)) == micros
+    assert java.isoTimestamptzToMicros(in_json(zoned)) == micros
+    assert java.isUTCTimestamptz(in_json(zoned))

@@ -79,15 +79,54 @@ def _internal(value: Any) -> Any:
             return value
 
 
+# In the calendar of Java, as PostgreSQL and Iceberg hold them: Python's has the years 1 to 9999.
+FAR_DAYS = {
+    6_666_000: "+20220-11-21", 2_932_897: "+10000-01-01", 2_932_896: "9999-12-31",
+    -719_162: "0001-01-01", -719_528: "0000-01-01", -719_529: "-0001-12-31",
+    -735_000: "-0043-08-22", -2_440_588: "-4713-11-24", 2**31 - 1: "+5881580-07-11",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("day", "shown"), FAR_DAYS.items())
+@pytest.mark.parametrize("transform", ["identity", "day"])
+def test_days_of_all_years_are_partitions(transform: str, day: int, shown: str) -> None:
+    values = pa.array([day], pa.int32()).cast(pa.date32())
+    field = PartitionField(1000, "p", "at", transform)
+    rows = pa.table({"at": values})
+    assert partition_of(rows, [field]) == {1000: shown}
+    [(partition, _)] = partitions(rows, [field])
+    assert partition == {1000: shown}
+
+
+@pytest.mark.parametrize(
+    ("micros", "shown"),
+    [
+        (253_402_300_800_000_001, "+10000-01-01T00:00:00.000001"),
+        (-62_135_596_800_000_001, "0000-12-31T23:59:59.999999"),
+        (9_223_371_331_200_000_000, "+294247-01-02T00:00:00.000000"),
+    ],
+)
+@pytest.mark.parametrize(("zone", "suffix"), [(None, ""), ("UTC", "+00:00")])
+def test_timestamps_of_all_years_are_partitions(
+    zone: str | None, suffix: str, micros: int, shown: str
+) -> None:
+    rows = pa.table({"at": pa.array([micros], pa.int64()).cast(pa.timestamp("us", zone))})
+    [(partition, _)] = partitions(rows, [PartitionField(1000, "at", "at", "identity")])
+    assert partition == {1000: f"{shown}{suffix}"}
+    found = partition_of(rows, [PartitionField(1000, "at", "at", "day")])
+    assert found == {1000: shown[: shown.index("T")]}
+
+
 def test_values_in_json_are_those_of_the_specification() -> None:
     moment = datetime(2017, 11, 16, 22, 31, 8, 5)
-    assert in_json(moment, pa.timestamp("us")) == "2017-11-16T22:31:08.000005"
-    aware = moment.replace(tzinfo=UTC)
-    assert in_json(aware, pa.timestamp("us", "UTC")) == "2017-11-16T22:31:08.000005+00:00"
-    assert in_json(date(2017, 11, 16), pa.date32()) == "2017-11-16"
-    assert in_json(b"\x00\xab", pa.binary()) == "00AB"
-    assert in_json(Decimal("14.20"), pa.decimal128(4, 2)) == "14.20"
-    assert in_json(None, pa.string()) is None
+    assert in_json(pa.scalar(moment, pa.timestamp("us"))) == "2017-11-16T22:31:08.000005"
+    aware = pa.scalar(moment.replace(tzinfo=UTC), pa.timestamp("us", "UTC"))
+    assert in_json(aware) == "2017-11-16T22:31:08.000005+00:00"
+    assert in_json(pa.scalar(date(2017, 11, 16))) == "2017-11-16"
+    assert in_json(pa.scalar(b"\x00\xab")) == "00AB"
+    assert in_json(pa.scalar(Decimal("14.20"))) == "14.20"
+    assert in_json(pa.scalar(None, pa.string())) is None
+    assert in_json(pa.scalar(None, pa.date32())) is None
 
 
 FIELDS = (

@@ -73,7 +73,8 @@ def test_a_table_that_rejoins_reads_on_where_the_query_is(
 ) -> None:
     """The query has passed what its topic held; for a new table these records are the first."""
     progress, check = Progress(), TopicCheck(FixedTopics())
-    lake: Any = SimpleNamespace(stamped=lambda _: SimpleNamespace(stamp=stamp))
+    stamped = SimpleNamespace(stamp=stamp)
+    lake: Any = SimpleNamespace(exists=lambda _: True, stamped=lambda _: stamped)
     check.note_rejoining(PLAN, progress, lake)
     assert list(check.problems(PLAN, progress)) == []
     place = progress.table(TABLE.name)

@@ -1,0 +1,98 @@
+"""A task's update of a state, without Spark."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cdclake.debezium.position import position_text
+from cdclake.jobs.apply import mixed_rows, state_task, stored_rows
+from cdclake.jobs.apply.state_task import StateTarget, update_state
+from cdclake.jobs.iceberg.data_file import LiveFile, path_of
+from cdclake.jobs.iceberg.file_target import FileTarget
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed
+from cdclake.plan import Column, Table
+
+TABLE = Table(
+    schema="public", table="t", name="t", topic="x.public.t", key=("id",),
+    columns=(
+        Column(source="id", name="id", type="bigint"), Column(source="v", name="v", type="text"),
+    ),
+)  # fmt: skip
+AT = datetime(2026, 11, 28, tzinfo=UTC)
+SHARED = {
+    "id": "long", "v": "string", "cdc_op": "string", "cdc_position": "string", "cdc_tx_id": "long",
+    "cdc_committed_at": "timestamptz", "cdc_partition": "int", "cdc_offset": "long",
+    "cdc_unavailable": "list",
+}  # fmt: skip
+CHANGES = {**SHARED, "cdc_lsn": "long"}
+STATE = {
+    **SHARED, "cdc_deleted": "boolean", "cdc_toast_missing": "list", "cdc_value_positions": "map",
+}  # fmt: skip
+
+
+def schema_of(columns: dict[str, str]) -> str:
+    """Return Iceberg's JSON of a schema with these columns."""
+    lists = {"type": "list", "element": "string", "element-required": False}
+    maps = {"type": "map", "key": "string", "value": "string", "value-required": False}
+    fields = []
+    for number, (name, kind) in enumerate(columns.items(), 1):
+        made: Any = kind
+        if kind == "list":
+            made = {**lists, "element-id": 100 + number}
+        if kind == "map":
+            made = {**maps, "key-id": 200 + number, "value-id": 300 + number}
+        fields.append({"id": number, "name": name, "required": False, "type": made})
+    return json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
+
+
+def changes_of(op: str, lsn: int, values: list[str | None], **more: Any) -> pa.Table:
+    """Return changelog rows of the keys 0, 1, 2, ... with these values."""
+    rows = len(values)
+    made = {
+        "id": list(range(rows)), "v": values, "cdc_op": [op] * rows,
+        "cdc_position": [position_text(1, 0, 0, lsn, each) for each in range(rows)],
+        "cdc_committed_at": [AT] * rows, "cdc_lsn": [lsn] * rows, **more,
+    }  # fmt: skip
+    return completed(pa.table(made), arrow_schema(schema_of(CHANGES)))
+
+
+def target_of(folder: Path, *stored: str, newest: str = "") -> StateTarget:
+    """Return a state with these data files."""
+    file = FileTarget(
+        schema=schema_of(STATE), spec_id=0, partition_by=(), folder=str(folder),
+        full_metrics=frozenset(), storage=ObjectStorage(),
+    )  # fmt: skip
+    files = [LiveFile(path, number, 0, {}) for number, path in enumerate(stored)]
+    return StateTarget(
+        table=TABLE, file=file, snapshot_id=1, data_files=files, delete_files=[],
+        carried=("v",), newest=newest, floor="",
+    )  # fmt: skip
+
+
+def test_update_state_reads_large_stored_values_in_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def mix(folded: Any, stored: pa.Table, *how: Any) -> Any:
+        read.append(stored.num_rows)
+        return mixed_rows.mixed_rows(folded, stored, *how)
+
+    monkeypatch.setattr(state_task, "mixed_rows", mix)
+    monkeypatch.setattr(stored_rows, "BLOCK_BYTES", 100_000)
+    values: list[str | None] = [f"{n:010000}" for n in range(50)]
+    [first] = update_state(target_of(tmp_path), changes_of("c", 10, values)).delta.data_files
+    unsent = changes_of("u", 20, [None] * 50, cdc_unavailable=[["v"]] * 50)
+    delta = update_state(target_of(tmp_path, path_of(first), newest="1"), unsent).delta
+    assert sum(read) == 50
+    assert max(read) <= 10
+    rows = pq.read_table(path_of(delta.data_files[0]), columns=["id", "v"]).to_pylist()
+    assert {row["id"]: row["v"] for row in rows} == dict(enumerate(values))
+    [deletes] = delta.delete_files
+    assert json.loads(deletes)["record-count"] == 50
