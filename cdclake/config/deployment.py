@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cdclake.config.aws_model import Aws
 from cdclake.config.document import Location
+from cdclake.config.literals import parse_table_key
 from cdclake.config.model import PipelineFile
 from cdclake.config.problems import InvalidPipeline
 from cdclake.config.resolve import load_file, resolve_plan
 from cdclake.config.yaml_reader import read_document
 from cdclake.connectors.declared import DeclaredConnector
 from cdclake.firehose.stream import DeliveryStream
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 
 # How long the buckets keep versions of deleted and overwritten objects. A file deleted by mistake
 # can be restored; Iceberg itself keeps older snapshots.
 RESTORABLE_DAYS = 7
 _TRIAL_SCHEDULE = "rate(1 hour)"
+_POLL_SCHEDULE = "rate(15 minutes)"  # the local lake polls every five; a Glue job cannot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,4 +93,13 @@ def _planned(file: PipelineFile) -> Plan:
         plan = replace(plan, mode="scheduled")
     if is_trial and "apply" not in file.schedules.model_fields_set:
         plan = replace(plan, schedules={**plan.schedules, "apply": _TRIAL_SCHEDULE})
-    return plan
+    return replace(plan, polled=tuple(_deployed_polls(file, plan.polled)))
+
+
+def _deployed_polls(file: PipelineFile, polled: Iterable[Table]) -> Iterator[Table]:
+    captures = {parse_table_key(key): entry.capture for key, entry in file.tables.items()}
+    for table in polled:
+        capture = captures[table.schema, table.table]
+        is_declared = capture is None or "every" in capture.poll.model_fields_set
+        polling = table.poll if is_declared else replace(table.poll, every=_POLL_SCHEDULE)
+        yield replace(table, polling=polling)

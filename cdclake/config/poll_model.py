@@ -40,7 +40,9 @@ class PollEntry(Section):
         examples=["last_update"],
     )
     every: Schedule = Field(
-        default="rate(5 minutes)", description="When to poll, as `rate(...)` or `cron(...)`."
+        default="rate(5 minutes)",
+        description="When to poll, as `rate(...)` or `cron(...)`. In a deployment the default is"
+        " `rate(15 minutes)`, and less than ten minutes are refused.",
     )
     deletes: Literal["sweep", "none"] = Field(
         default="sweep",

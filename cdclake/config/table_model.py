@@ -191,7 +191,7 @@ class TableEntry(Section):
         default=None,
         description="How changes are found. log: Debezium reads them from the log. With `poll`:"
         " queries on a schedule, for tables without a log that can be read.",
-        examples=[LOG, {"poll": {"by": "last_update", "every": "rate(5 minutes)"}}],
+        examples=[LOG, {"poll": {"by": "last_update", "every": "rate(15 minutes)"}}],
         json_schema_extra={"default": LOG},
     )
     delivery: Literal["stream", "firehose"] = Field(

@@ -45,10 +45,10 @@ class WorkgroupClient:
                 if number == 0:
                     info = found["ResultSetMetadata"]["ColumnInfo"]
                     columns = [{"name": each["Name"], "type": each["Type"]} for each in info]
-                # The first row of a SELECT repeats the names.
-                for row in found["Rows"][1 if number == 0 else 0 :]:
-                    rows.append([value.get("VarCharValue") for value in row["Data"]])
-        return columns, rows
+                rows += [[value.get("VarCharValue") for value in r["Data"]] for r in found["Rows"]]
+        # The answer of a SELECT begins with the names; that of SHOW or DESCRIBE does not.
+        has_header = rows[:1] == [[each["name"] for each in columns]]
+        return columns, rows[1:] if has_header else rows
 
     def await_end(self, query: str) -> str | None:
         """Wait until the query has ended; return the error, or None if it succeeded."""

@@ -51,7 +51,8 @@ def _plugin(log: str) -> Iterator[Check]:
     elif _UNREAD.search(log) or _NO_PROVIDER.search(log):
         yield skipped(name, "the worker reads secrets before it loads Debezium")
     elif missing is not None:
-        yield failed(name, missing[0], "deploy the stack `cdc` again, which replaces the plugin")
+        remedy = "run `make plugins` and deploy the stack `cdc`: changed jars make another plugin"
+        yield failed(name, missing[0], remedy)
     else:
         yield failed(name, "the worker's log does not show that Debezium was loaded", _REPORT)
 

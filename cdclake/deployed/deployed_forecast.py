@@ -71,7 +71,8 @@ def _deployed_plan(file: Path, environment: str | None) -> tuple[Plan | None, st
     if stored is None:
         raise InputError(
             f"the plan of {lake.name} is missing in {folder}",
-            "deploy again, or compare with a file: `--against FILE`",
+            "restore its deleted version in S3, since a deployment copies only changed files; or"
+            " compare with a file: `--against FILE`",
         )
     return Plan.from_json(json.dumps(stored.content)), f"what is deployed as {lake.name}"
 

@@ -35,7 +35,7 @@ from cdclake.runbooks import alarm_runbook
 
 _THREADS = 8
 _RECENT = timedelta(minutes=30)  # metrics are published each minute or every five
-_WANTED = ("running", "scheduled", "paused")
+_WANTED = ("running", "scheduled", "paused", "off")
 _OF_A_PROCESS = dict.fromkeys(("pid", "port"))  # which a service of AWS does not show
 _RUNNING = ("STARTING", "RUNNING", "WAITING")
 
@@ -78,6 +78,8 @@ def _stream(lake: DeployedLake, *, is_paused: bool) -> dict[str, Any]:
     waits = lake.deployment.plan.mode == "scheduled" and state in ("SUCCEEDED", "never started")
     if state in _RUNNING:
         shown = "running"
+    elif lake.deployment.aws.stream == "off":
+        shown = "off"
     elif is_paused:
         shown = "paused"
     else:

@@ -147,18 +147,20 @@ def _account_zones() -> tuple[str, dict[str, str]]:
     return ec2.meta.region_name, {zone["ZoneName"]: zone["ZoneId"] for zone in found}
 
 
-def _zone_names(deployment: Deployment) -> set[str] | None:
-    """Return the names of the declared zones; None for an existing network."""
+def _zone_names(deployment: Deployment, first: int | None = None) -> set[str] | None:
+    """Return the names of the `first` declared zones (None: all); None for an existing network."""
     network = deployment.aws.network.declared
     if not isinstance(network, CreatedNetwork):
         return None
     region, found = _account_zones()
     names = {zone: name for name, zone in found.items()}
-    return {names.get(zone, f"{region}{zone}") for zone in network.zones}
+    return {names.get(zone, f"{region}{zone}") for zone in network.zones[:first]}
 
 
 def _endpoints(deployment: Deployment) -> Iterator[Check]:
-    wanted = _zone_names(deployment)
+    created = deployment.aws.network.create
+    # The stack puts the endpoints into the first zones.
+    wanted = _zone_names(deployment, created.endpoint_zones if created is not None else None)
     if wanted is None:
         yield skipped("endpoints", "the network exists: its owner makes the endpoints")
         return
@@ -171,7 +173,8 @@ def _endpoints(deployment: Deployment) -> Iterator[Check]:
         yield failed(
             "endpoints",
             f"{', '.join(lacking)} are not in all of {', '.join(sorted(wanted))}",
-            "choose other zones, or set `endpoint_zones:` to those that have them",
+            "choose other zones, or list those that have all services first and set"
+            " `endpoint_zones:` to their number",
         )
     else:
         yield passed("endpoints", f"all services are in {', '.join(sorted(wanted))}")

@@ -103,6 +103,7 @@ class RelationChange:
     message: str
     remedy: str
     resync: bool = False  # reading the table again repairs it
+    statements: str = ""  # SQL for the source that comes before anything else
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that `status` and `up` show."""
@@ -163,6 +164,7 @@ class SourceState:
                     kind="key",
                     message=refusal.message + _moved(record, found),
                     remedy=f"{refusal.remedy}; then run `cdclake resync {table.name}`",
+                    statements=refusal.remedy,
                 )
 
     def _missing(self, table: Table, record: RelationRecord | None) -> RelationChange:
@@ -174,6 +176,7 @@ class SourceState:
                 " lake",
                 remedy=f"run in the source: {_name_again(now, table)} then run `cdclake up`; or"
                 f" declare {'.'.join(now)} under another `name:` and remove {table.source}",
+                statements=f"run in the source: {_name_again(now, table)}",
             )
         alike = self.alike.get((table.schema, table.table), ())
         hint = "".join(f"; {'.'.join(other)} has the same columns" for other in alike[:3])

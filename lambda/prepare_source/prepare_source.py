@@ -35,6 +35,7 @@ from cdclake.cloudformation import answer, answer_failure
 from cdclake.errors import CdcError
 from cdclake.iceberg.widening import with_widened
 from cdclake.plan import Plan
+from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.new_columns import find_new_columns, lines_to_write
 from cdclake.postgres.ownership import Owner
 from cdclake.postgres.relation_check import (
@@ -139,9 +140,10 @@ def check(event: dict[str, Any], context: Any) -> dict[str, Any]:
         source = read_source(session, plan, records)
     added = note_columns(plan, source)
     changes = compare_relations(source, plan.tables, records)
-    for table, found in changes.items():
-        for change in found:
-            log.error("%s: %s: %s; %s", table, change.kind, change.message, change.remedy)
+    for table in plan.tables:
+        for change in changes.get(table.source, ()):
+            remedy = deployed_remedy(table, change)
+            log.error("%s: %s: %s; %s", table.source, change.kind, change.message, remedy)
     merged = merged_records(source, plan.tables, records)
     if merged != records:
         condition = {"IfNoneMatch": "*"} if only_if is None else {"IfMatch": only_if}

@@ -15,7 +15,7 @@ _Security = aws_glue.CfnSecurityConfiguration
 class GlueNetwork(Construct):
     """Connection into the first private subnet, and security configuration with our key.
 
-    Glue's workers run in one subnet; if its zone fails, another subnet must be listed first.
+    Glue runs all workers in one subnet. Runbook keeper-gave-up: use another when its zone fails.
     """
 
     def __init__(
@@ -23,10 +23,11 @@ class GlueNetwork(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.connection = f"{ground.prefix}-jobs"
-        self.subnet_id = ground.subnet_ids[0]
+        # The operator may move the connection to another subnet when the first one's zone fails.
+        self.subnet_ids = ground.subnet_ids
         self.security_group = security_group
         place = aws_glue.CfnConnection.PhysicalConnectionRequirementsProperty(
-            subnet_id=self.subnet_id,
+            subnet_id=ground.subnet_ids[0],
             security_group_id_list=[security_group],
             # Glue rejects a wrong zone, and maybe a missing one, only when a job runs.
             availability_zone=self._zone(ground),
@@ -59,7 +60,7 @@ class GlueNetwork(Construct):
             self,
             "Zone",
             what="Zone",
-            properties={"SubnetId": self.subnet_id},
+            properties={"SubnetId": ground.subnet_ids[0]},
             grants=[
                 Grant(
                     actions=["ec2:DescribeSubnets"],

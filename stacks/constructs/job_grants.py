@@ -36,7 +36,7 @@ def runs_as_job(
         lists(state),
         *stands_in_network(
             connection=network.connection,
-            subnet_ids=[network.subnet_id],
+            subnet_ids=network.subnet_ids,
             security_group=network.security_group,
         ),
         publishes_metrics("Glue", NAMESPACE),
@@ -249,7 +249,7 @@ def stands_in_network(
         Grant(
             actions=["ec2:CreateNetworkInterface"],
             on=[*subnets, arn("ec2", f"security-group/{security_group}"), interfaces],
-            because="an interface has no id before its creation; subnet and group are fixed",
+            because="an interface has no id before its creation; subnets and group are fixed",
         ),
         Grant(
             actions=["ec2:CreateTags", "ec2:DeleteTags"],

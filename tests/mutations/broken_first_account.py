@@ -124,7 +124,7 @@ FIRST_ACCOUNT = (
     ),
     Mutation(
         "apply may start every minute", _CONFIG,
-        ((_CHECKS, "minutes is not None and minutes < _MIN_APPLY_MINUTES", "False"),),
+        ((_CHECKS, "minutes is not None and minutes < _MIN_JOB_MINUTES", "False"),),
     ),
     Mutation(
         "buckets are emptied object by object", _PAGES,

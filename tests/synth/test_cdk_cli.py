@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.synth.deployments import EXISTING, PIPELINE, PROJECT, read_assembly
+from tests.unit.runbooks import commands
 
 pytestmark = pytest.mark.synth
 
@@ -89,3 +91,14 @@ def test_what_cannot_work_ends_it_with_place_and_remedy(tmp_path):
     assert done.returncode != 0
     assert f"{file}:3:20: RDS cannot create a database named 'my shop'; use" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_pinned_cli_has_every_option_of_the_runbooks(tmp_path):
+    lines = [line for _, line in commands("npx cdk") if line.startswith("npx cdk deploy ")]
+    options = {word for line in lines for word in line.split() if word[:2] == "--"}
+    assert "--revert-drift" in options
+    command, environment = [str(CDK), "deploy", "--help"], {**os.environ, "HOME": str(tmp_path)}
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    known = set(re.findall(r"--[a-z-]+", shown.stdout))
+    # yargs takes `--no-NAME` for every boolean.
+    assert {option.replace("--no-", "--") for option in options} <= known

@@ -314,6 +314,26 @@ def test_a_role_may_do_what_its_part_does_and_nothing_that_only_others_do(create
     assert [call for call in OF_ANYBODY if call not in own and asked(role, call)] == []
 
 
+@pytest.mark.parametrize("subnet", ["subnet-0a1b2c3d", "subnet-0d1c2b3a"])
+def test_every_jobs_role_may_join_every_subnet_of_the_network(variants, subnet):
+    """The runbook keeper-gave-up moves the jobs to another subnet when a zone fails."""
+    roles = [
+        template["Resources"][resource["Properties"]["Role"]["Fn::GetAtt"][0]]
+        for template in variants["existing"].templates.values()
+        for resource in template["Resources"].values()
+        if resource["Type"] == "AWS::Glue::Job"
+    ]
+    assert roles
+    create: Call = ("ec2:CreateNetworkInterface", f"arn:aws:ec2:{HERE}:subnet/{subnet}")
+    delete: Call = (
+        "ec2:DeleteNetworkInterface",
+        f"arn:aws:ec2:{HERE}:network-interface/eni-0a",
+        {"Subnet": f"arn:aws:ec2:{HERE}:subnet/{subnet}"},
+    )
+    for role in roles:
+        assert asked(role, create) and asked(role, delete)
+
+
 def test_the_job_of_derived_tables_may_create_and_note_what_it_has_refreshed(variants):
     role = role_of(variants["governed"], "RefreshDerived")
     progress: Call = ("s3:PutObject", f"{STATE}/control/derived/notes.json")

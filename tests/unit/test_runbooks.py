@@ -71,3 +71,19 @@ def test_a_page_begins_with_the_commands_of_a_new_project(page):
 def test_the_topic_of_offsets_is_made_again_as_it_was():
     [told] = re.findall(r"--configs (\S+)", PAGES["lost-slot"])
     assert json.loads(base64.b64decode(told)) == OFFSETS_SETTINGS
+
+
+def test_disks_that_msk_has_extended_are_extended_further():
+    """MSK refuses a `volume_gb` that is not 10 GiB above the size it has extended the disks to."""
+    steps = PAGES["kafka-disk"].split("## What to do")[1]
+    assert "raise `max_volume_gb`" in steps and "10 more than the present size" in steps
+
+
+# A deployment that failed is repeated: its template has not arrived yet.
+AFTER_FAILED_DEPLOYMENTS = {"first-deployment", "rotate-passwords"}
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - AFTER_FAILED_DEPLOYMENTS))
+def test_no_remedy_is_a_deployment_without_a_change(page):
+    """CloudFormation touches no resource whose template is unchanged, whatever became of it."""
+    assert re.findall(r"\bdeploy\b(?! and )[^.:;,]*\bagain\b", PAGES[page], re.I) == []

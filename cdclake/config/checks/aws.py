@@ -13,7 +13,7 @@ from cdclake.config.aws_model import (
     CreatedSource,
     largest_disk_gb,
 )
-from cdclake.config.document import Document
+from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
 from cdclake.config.regions import restrictions
@@ -27,7 +27,7 @@ _RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
 _MAX_RESOURCES = 450
 _MAX_STREAMS = 80  # each takes 11 kB with its role, and a template may have 1 MB
 # A Glue job needs minutes to start, is billed for at least one, and refuses a second run.
-_MIN_APPLY_MINUTES = 10
+_MIN_JOB_MINUTES = 10
 _T3_TABLES = 30  # kafka.t3.small admits 4 new IAM connections a second, and each table is a topic
 _TABLE, _OPTIMIZED = 1, 7  # a topic; under `maintenance: glue` three optimizers of log and state
 
@@ -149,18 +149,30 @@ def check_name(document: Document, tables: Sequence[TableOutline]) -> Iterator[P
 
 
 def check_schedules(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Refuse an apply schedule that starts runs faster than Glue finishes them."""
-    del tables
-    location = ("schedules", "apply")
-    declared = document.get(*location)
-    minutes = shortest_minutes(declared) if isinstance(declared, str) else None
-    if minutes is not None and minutes < _MIN_APPLY_MINUTES:
-        yield document.problem(
-            location,
-            f"{declared!r} starts a Glue job every {minutes} min: most starts would be refused,"
-            " since the previous run is not finished, and each run costs at least a minute",
-            "write `rate(15 minutes)`, under `environments:` if the local lake applies more often",
-        )
+    """Refuse schedules that start runs faster than Glue finishes them."""
+    for location in _schedules(document, tables):
+        declared = document.get(*location)
+        minutes = shortest_minutes(declared) if isinstance(declared, str) else None
+        if minutes is not None and minutes < _MIN_JOB_MINUTES:
+            yield document.problem(
+                location,
+                f"{declared!r} starts a Glue job every {minutes} min: most starts would be"
+                " refused, since the previous run is not finished, and each run costs at least a"
+                " minute",
+                "write `rate(15 minutes)`, under `environments:` if the local lake runs it more"
+                " often",
+            )
+
+
+def _schedules(document: Document, tables: Sequence[TableOutline]) -> Iterator[Location]:
+    """Yield the places of the schedules that start Glue jobs."""
+    yield from (("schedules", name) for name in document.mapping("schedules"))
+    yield from (("derived", name, "schedule") for name in document.mapping("derived"))
+    for table in tables:
+        yield (*table.location, "capture", "poll", "every")
+        copies = table.entry.get("publish")
+        for index in range(len(copies) if isinstance(copies, list) else 0):
+            yield (*table.location, "publish", index, "hudi", "schedule")
 
 
 def check_delivery(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:

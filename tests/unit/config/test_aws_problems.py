@@ -11,6 +11,17 @@ from tests.unit.config.mistakes import assert_remedies, assert_reported
 from tests.unit.config.pipelines import VALID, top
 
 TABLE = "    key: [id]\n    columns: {id: bigint}\n"
+POLLED_ON_AWS = """\
+version: 1
+name: shop
+source: {database: shop}
+aws: {}
+tables:
+  public.orders:
+    key: [id]
+    columns: {id: bigint, at: timestamptz}
+    capture: {poll: {by: at}}
+"""
 EXISTING_NETWORK = "{vpc_id: vpc-0a, subnet_ids: [subnet-0a, subnet-0b]}"
 CLUSTER = "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b-1"
 
@@ -208,6 +219,22 @@ CASES = {
     "apply by cron every five minutes on AWS": (
         top("schedules: {apply: 'cron(0/5 * * * ? *)'}\naws: {}"), 2, 20,
         "starts a Glue job every 5 min", "`rate(15 minutes)`",
+    ),
+    "checks every minute on AWS": (
+        top("schedules: {checks: rate(1 minute)}\naws: {}"), 2, 21,
+        "starts a Glue job every 1 min", "`rate(15 minutes)`",
+    ),
+    "a poll every minute on AWS": (
+        POLLED_ON_AWS.replace("by: at", "by: at, every: rate(1 minute)"), 9, 37,
+        "starts a Glue job every 1 min", "`rate(15 minutes)`",
+    ),
+    "a copy every minute on AWS": (
+        POLLED_ON_AWS + "    publish: [{hudi: {type: cow, schedule: rate(1 minute)}}]\n", 10, 44,
+        "starts a Glue job every 1 min", "`rate(15 minutes)`",
+    ),
+    "a derived table every minute on AWS": (
+        POLLED_ON_AWS + "derived: {d: {sql: SELECT id FROM orders, schedule: rate(1 minute)}}\n",
+        10, 53, "starts a Glue job every 1 min", "`rate(15 minutes)`",
     ),
     "worker": (
         top("aws: {jobs: {stream: {worker: G.16X}}}"), 2, 31, "cannot be 'G.16X'", "`G.1X`",

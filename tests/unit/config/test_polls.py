@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cdclake.config.deployment import load_deployment
 from cdclake.config.poll_sql import relations_of
 from cdclake.config.problems import Problem, Refused
 from cdclake.config.resolve import find_problems, load_plan
@@ -101,6 +102,22 @@ def test_an_unknown_way_of_capture_is_refused(
     found = find_problems(read_document(file))
     assert (15, True) in [(each.line, message in each.message) for each in found], found
     assert any(remedy in each.remedy for each in found)
+
+
+@pytest.mark.parametrize(
+    ("poll", "local", "deployed"),
+    [
+        ("by: changed", "rate(5 minutes)", "rate(15 minutes)"),
+        ("by: changed, every: rate(1 hour)", "rate(1 hour)", "rate(1 hour)"),
+    ],
+)
+def test_polls_are_less_frequent_in_a_deployment_by_default(
+    tmp_path: Path, poll: str, local: str, deployed: str
+) -> None:
+    file = written(tmp_path, poll=poll)
+    file.write_text(file.read_text().replace("public.city:", "'\"public\".city':"))
+    assert [*load_plan(file).polls] == [local]
+    assert [*load_deployment(file).plan.polls] == [deployed]
 
 
 def test_tables_of_one_schedule_are_polled_together(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def answers(workgroup: Any, *rows: tuple[str | None, ...]) -> None:
     listed: Any = [
         {"Data": [{} if text is None else {"VarCharValue": text} for text in row]} for row in rows
     ]
-    names: Any = [{"Name": f"_col{n}", "Type": "varchar"} for n in range(len(rows[0]))]
+    names: Any = [{"Name": name, "Type": "varchar"} for name in rows[0]]
     workgroup.query_results_queue.append(QueryResults(rows=listed, column_info=names))
 
 
@@ -58,6 +58,18 @@ def test_numbers_are_read_from_texts(workgroup: Any) -> None:
     sums, rows = workgroup.executions.values()
     assert 'FROM "lake_db"."t_current"' in sums.query and "h IN (7)" in rows.query
     assert sums.context == {"Database": "lake_db"}
+
+
+@pytest.mark.parametrize("header", [[], ["tab_name"]])
+def test_a_row_is_a_header_only_if_it_repeats_the_names(workgroup: Any, header: list[str]) -> None:
+    texts = [*header, "customers", "orders"]
+    rows: Any = [{"Data": [{"VarCharValue": text}]} for text in texts]
+    names: Any = [{"Name": "tab_name", "Type": "string"}]
+    workgroup.query_results_queue.append(QueryResults(rows=rows, column_info=names))
+    client = WorkgroupClient("shop-dev")
+    columns, found = client.results(client.start("SHOW TABLES"))
+    assert columns == [{"name": "tab_name", "type": "string"}]
+    assert found == [["customers"], ["orders"]]
 
 
 def test_rows_that_lack_values_are_listed_with_their_columns(workgroup: Any) -> None:

@@ -273,6 +273,15 @@ def test_a_paused_stream_is_not_down(run, deployed):
     assert "paused: `cdclake resume` goes on" in run("status", json_output=False)[1]
 
 
+def test_a_stream_that_the_file_turns_off_is_not_down(run, deployed, tmp_path):
+    file = tmp_path / "p.yaml"
+    file.write_text(VALID + "environments: {dev: {aws: {stream: off}}}\n")
+    code, out = run("status")
+    told = json.loads(out)
+    assert (code, told["health"], told["down"]) == (0, "healthy", [])
+    assert told["components"][0]["state"] == "off"
+
+
 def test_a_deployment_that_is_not_there_is_said_to_be_missing(run):
     code, out = run("status")
     assert (code, json.loads(out)["error"]["code"]) == (3, "not_running")

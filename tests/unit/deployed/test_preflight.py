@@ -235,6 +235,24 @@ def test_zones_that_the_region_lacks_fail(answers: Answers, tmp_path: Path) -> N
     assert "is not in eu-west-1" in next(c for c in found if c.name == "region").detail
 
 
+@pytest.mark.parametrize(
+    ("more", "state"),
+    [("", "failed"), (", endpoint_zones: 1", "ok"), (", endpoint_zones: 2", "failed")],
+)
+def test_endpoints_are_only_needed_in_their_zones(
+    answers: Answers, tmp_path: Path, more: str, state: str
+) -> None:
+    apart = [ALL_ZONES[0], ALL_ZONES[2]]
+    answers["DescribeVpcEndpointServices"] = {
+        "ServiceDetails": [endpoint(service, apart) for service in SERVICES]
+    }
+    created = f"aws: {{network: {{create: {{zones: [a, b]{more}}}}}}}\n"
+    found = preflight(deployment(tmp_path, created))
+    [check] = [check for check in found if check.name == "endpoints"]
+    assert check.state == state
+    assert ("to their number" in (check.remedy or "")) == (state == "failed")
+
+
 def test_missing_roles_are_a_warning_and_can_be_made(answers: Answers, tmp_path: Path) -> None:
     answers["GetRole"] = refused("NoSuchEntity")
     [roles] = [c for c in preflight(deployment(tmp_path)) if c.name == "service-linked roles"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import nullcontext
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -10,8 +13,13 @@ import boto3
 import pytest
 
 from cdclake.plan import Plan
+from cdclake.postgres.deployed_remedies import deployed_remedy
+from cdclake.postgres.prepare import PublicationState
+from cdclake.postgres.relation_check import compare_relations, records_content
+from cdclake.postgres.relations import RelationRecord, SourceState
 from tests.load_function import load
 from tests.unit.postgres.tables import actual, column, declared
+from tests.unit.runbooks import PAGES
 
 
 @pytest.fixture
@@ -65,3 +73,68 @@ def test_widened_and_new_columns_are_noted_once(
     taken = take_objects()
     assert taken["new_columns.json"] == {"tables": {}}
     assert taken["resume/orders.json"] == {"mended": "columns"}
+
+
+def renewed(**changes: Any) -> tuple[SourceState, dict[str, RelationRecord]]:
+    """Return a source whose table is another relation than the recorded one."""
+    now = actual(oid=2)
+    state = {
+        "tables": {now.id: now},
+        "names": {now.oid: now.id},
+        "alike": {},
+        "loaded": frozenset(),
+        "publication": PublicationState(True, False, True, {}),
+        "version": 170000,
+        "streams": True,
+        **changes,
+    }
+    records = {"public.orders": RelationRecord.of(actual(oid=1), settled=True)}
+    return SourceState(**state), records
+
+
+def test_the_check_logs_remedies_of_a_deployment(
+    function: ModuleType,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    source, records = renewed()
+    plan = Plan(name="shop", source_database="d", lake_database="l", tables=(declared(),))
+    (tmp_path / "plan.json").write_text(plan.to_json())
+    key = "control/relations.json"
+    body = json.dumps(records_content(records)).encode()
+    boto3.client("s3").put_object(Bucket="state", Key=key, Body=body)
+    for name, value in {"KEY": key, "DIMENSION": "shop"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(function, "PLAN", tmp_path / "plan.json")
+    monkeypatch.setattr(function, "connected", lambda login: nullcontext())
+    monkeypatch.setattr(function, "read_source", lambda *_: source)
+    assert function.check({}, None)["changed"] == 1
+    [line] = [each for each in caplog.messages if each.startswith("public.orders: recreated")]
+    assert "increase `aws: connect: login_version` and deploy" in line
+    assert "`cdclake resync orders --target aws`" in line
+
+
+@pytest.mark.parametrize("delivery", ["stream", "firehose"])
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({}, "recreated"),
+        ({"tables": {}, "names": {1: ("public", "old")}}, "renamed"),
+        ({"tables": {}, "names": {}}, "missing"),
+    ],
+)
+def test_no_remedy_of_a_deployment_runs_up(changes: Any, kind: str, delivery: Any) -> None:
+    source, records = renewed(**changes)
+    table = declared(delivery=delivery)
+    [change] = compare_relations(source, [table], records)["public.orders"]
+    remedy = deployed_remedy(table, change)
+    assert change.kind == kind and "cdclake up" not in remedy
+    assert ("cdclake resync" in remedy) == (delivery == "stream")
+    assert ("RENAME TO" in remedy) == (kind == "renamed")
+
+
+def test_the_runbook_publishes_a_table_by_a_changed_property() -> None:
+    """The synthesis test of `login_version` shows that it changes the custom resource."""
+    [step] = re.findall(r"^2[.] .*?(?=^3[.])", PAGES["changed-relations"], re.M | re.S)
+    assert "`recreated`" in step and "`aws: connect: login_version`" in step

@@ -1,0 +1,35 @@
+"""Remedies for changed relations in a deployment, where a deployment replaces `cdclake up`."""
+
+from __future__ import annotations
+
+from cdclake.plan import Table
+from cdclake.postgres.relations import RelationChange
+
+# An unchanged file changes no property of the custom resource: CloudFormation would not call it.
+_PUBLISH = "increase `aws: connect: login_version` and deploy, which publishes it"
+
+
+def deployed_remedy(table: Table, change: RelationChange) -> str:
+    """Return the operator's steps for a change that the deployed check reports."""
+    read = f"run `cdclake resync {table.name} --target aws`"
+    if table.delivery == "firehose":
+        read = "remove the table from the file, deploy, and add it again under another `name:`"
+    match change.kind:
+        case "recreated" | "unpublished" if table.delivery == "firehose":
+            return read
+        case "recreated" | "unpublished":
+            return f"{_PUBLISH}; then {read}"
+        case "missing":
+            return (
+                f"create it, {_PUBLISH}, and {read}; or remove {table.source} from the file and"
+                " deploy: its rows remain in the lake"
+            )
+        case "renamed":
+            return (
+                f"{change.statements} then {read}; or declare the new name under another `name:`,"
+                f" remove {table.source}, and deploy"
+            )
+        case "key":
+            return f"{change.statements}; then {read}"
+        case "attached" | "detached" | "replaced" | "rewritten":
+            return read
