@@ -35,14 +35,15 @@ class SourceSnapshot:
         None if a truncate or a new snapshot of the source has removed rows without an event for
         each, or a collapse has removed events since. `progress` without a change gives no rows.
         """
+        # First, since a floor moves without a commit by Firehose.
+        if self.progress.floor != since.floor:
+            return None
         if may_lack_deletes(self.lake, self.table, since.through):
             return None
         after = self._ingested_after(since)
         history = self.lake.spark.table(naming.history_name(self.table.name))
         if after is None:
             return history.select(*self.table.key).limit(0)
-        if self.progress.floor != since.floor:
-            return None
         changes = history.where(f"{naming.INGESTED_AT} > {SPARK.instant(after)}")
         if not changes.where(F.col(naming.OP) == "t").isEmpty():
             return None

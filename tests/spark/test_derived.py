@@ -330,6 +330,7 @@ def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
     [read] = rows(log, e("r", 50, 50, v="new", epoch=2), first=3)
     read["cdc_ingested_at"] += HOUR
     log.commit([read])
+    assert refreshed() == [(1, "new"), (2, "b")], "the sweep removes the row without a commit"
     log.apply(epoch=2)
     assert refreshed() == [(1, "new")]
 
