@@ -236,6 +236,7 @@ def _resolve_derived(name: str, entry: DerivedEntry, tables: Sequence[Table]) ->
     facts = analyze(
         entry.sql,
         [SourceColumns(t.name, t.key, tuple(c.name for c in t.columns)) for t in tables],
+        entry.key,
     )
     return DerivedTable(
         name=name,

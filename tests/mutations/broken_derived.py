@@ -58,6 +58,10 @@ DERIVED = (
         ((_SQL, "if joined in (None, new[0]):", "if True:"),),
     ),
     Mutation(
+        "a row without a match shows the key of the match that it gets", _QUERIES,
+        ((_SQL, "return not may_be_removed and not is_in_key", "return True"),),
+    ),
+    Mutation(
         "a collapse hides deletes from a table that lags", (_TESTS, "-k", "has_collapsed"),
         ((_SOURCE, "if may_lack_deletes(self.lake, self.table, since.through):", "if False:"),),
     ),

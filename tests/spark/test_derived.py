@@ -16,7 +16,7 @@ from cdclake.errors import InputError, TableError
 from cdclake.jobs.derived import refresh as refreshing
 from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.table_jobs.table_job import TableJob
-from tests.spark.derived import HALF_EQUAL, JOINED, DerivedLake
+from tests.spark.derived import HALF_EQUAL, JOINED, LEFT_OUT, DerivedLake
 from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
 from tests.spark.firehose_log import FirehoseLog
 from tests.spark.test_collapse import MICROS, NOW, OLD, collapse, set_clock
@@ -67,6 +67,17 @@ def test_columns_that_are_equal_in_matched_rows_alone_tell_no_row(spark: SparkSe
     lake.refresh()
     assert lake.rows() == queried(lake)
     assert (4, "Cusco", None) in lake.rows()
+
+
+def test_a_row_that_a_new_match_removes_leaves_the_table(spark: SparkSession) -> None:
+    """It was stored with NULL as the key of the match, which is all that has changed."""
+    lake = filled(DerivedLake(spark, LEFT_OUT, key=("city_id",)))
+    lake.city.run(lake.city.event("u", 80, 80, id=3, v="Atlantis", big="7"))
+    lake.refresh()
+    assert (3, None, None) in lake.rows()
+    lake.country.run(lake.country.event("c", 90, 90, id=7, v="x"))
+    lake.refresh()
+    assert lake.rows() == queried(lake) == [(1, 1, "Peru"), (2, 2, "Kenya")]
 
 
 def test_the_first_refresh_writes_the_whole_result(spark: SparkSession) -> None:
@@ -337,13 +348,19 @@ def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sql", "seed"),
-    [*((JOINED, seed) for seed in range(20)), *((HALF_EQUAL, seed) for seed in range(20, 25))],
-    ids=[*map(str, range(25))],
+    ("sql", "key", "seed"),
+    [
+        *((JOINED, "address_id", seed) for seed in range(20)),
+        *((HALF_EQUAL, "address_id", seed) for seed in range(20, 25)),
+        *((LEFT_OUT, "city_id", seed) for seed in range(25, 30)),
+    ],
+    ids=[*map(str, range(30))],
 )
-def test_random_changes_end_as_the_whole_result(spark: SparkSession, sql: str, seed: int) -> None:
+def test_random_changes_end_as_the_whole_result(
+    spark: SparkSession, sql: str, key: str, seed: int
+) -> None:
     chance, lsn = random.Random(seed), 1000
-    lake = filled(DerivedLake(spark, sql))
+    lake = filled(DerivedLake(spark, sql, key=(key,)))
     wanted = expected if sql == JOINED else queried
     lake.refresh()
     for _ in range(4):
@@ -364,4 +381,5 @@ def change_one(engine: Engine, chance: random.Random, lsn: int) -> None:
         return
     linked = chance.choice([None, *map(str, range(1, 6))])
     op = "u" if key in exists else "c"
-    engine.run(engine.event(op, lsn, lsn, id=key, v=f"v{lsn}", big=linked))
+    name = chance.choice(["x", f"v{lsn}"])
+    engine.run(engine.event(op, lsn, lsn, id=key, v=name, big=linked))
