@@ -62,6 +62,11 @@ DERIVED = (
         ((_SQL, "return not may_be_removed and not is_in_key", "return True"),),
     ),
     Mutation(
+        "a late event changes the row of its own key alone",
+        ("tests/spark/test_replayed_values.py", "-k", "late_event"),
+        (("glue_jobs/apply/key_changes.py", "return changes if lowest is None", "return changes if True"),),
+    ),
+    Mutation(
         "a collapse hides deletes from a table that lags", (_TESTS, "-k", "has_collapsed"),
         ((_SOURCE, "if may_lack_deletes(self.lake, self.table, since.through):", "if False:"),),
     ),

@@ -275,24 +275,24 @@ def test_a_row_whose_delete_has_collapsed_leaves_the_table(
 HOUR = 3_600_000_000
 
 
-def refreshes(log: FirehoseLog) -> Callable[[], list[tuple[Any, ...]]]:
-    """Return what refreshes a derived table of the log's rows, and returns its rows."""
-    table = log.table
+def refreshes(engine: Engine, columns: str = "id, v") -> Callable[[], list[tuple[Any, ...]]]:
+    """Return what refreshes a derived table of the engine's rows, and returns its rows."""
+    table = engine.table
     derived = DerivedTable(
         name=f"derived_{table.name}",
-        sql=f"SELECT id, v FROM {table.name}_current",
+        sql=f"SELECT {columns} FROM {table.name}_current",
         key=("id",),
         schedule="rate(1 hour)",
         sources=(table.name,),
         source_keys={table.name: {"id": "id"}},
     )
-    plan = replace(log.plan, derived=(derived,))
+    plan = replace(engine.plan, derived=(derived,))
     store = MemoryStore()
-    job = TableJob(plan, log.engine.lake, FreeLeases(), store, named=False)  # type: ignore[arg-type]
+    job = TableJob(plan, engine.lake, FreeLeases(), store, named=False)  # type: ignore[arg-type]
 
     def refreshed() -> list[tuple[Any, ...]]:
         refreshing.refresh(job, derived)
-        stored = log.engine.lake.read(derived.name).collect()
+        stored = engine.lake.read(derived.name).collect()
         return sorted(tuple(row) for row in stored)
 
     return refreshed
@@ -303,7 +303,7 @@ def test_a_row_whose_delete_by_firehose_has_collapsed_leaves_the_table(
     spark: SparkSession,
 ) -> None:
     log = FirehoseLog(spark, plan_of())
-    e, refreshed = log.engine.event, refreshes(log)
+    e, refreshed = log.engine.event, refreshes(log.engine)
     first, other, gone, new = rows(
         log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"),
         e("d", 20, 20, id=2, before={"id": 2, "v": None, "big": None}), e("u", 30, 30, v="c"),
@@ -328,7 +328,7 @@ def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
 ) -> None:
     """Commits are counted, since rows of a later one may have been ingested earlier."""
     log = FirehoseLog(spark, plan_of())
-    e, refreshed = log.engine.event, refreshes(log)
+    e, refreshed = log.engine.event, refreshes(log.engine)
     first, second, late = rows(
         log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"), e("u", 20, 20, v="c"),
     )  # fmt: skip
