@@ -64,7 +64,8 @@ DERIVED = (
     Mutation(
         "a late event changes the row of its own key alone",
         ("tests/spark/test_replayed_values.py", "-k", "late_event"),
-        (("glue_jobs/apply/key_changes.py", "return changes if lowest is None", "return changes if True"),),
+        (("glue_jobs/apply/key_changes.py", "return changes if lowest is None",
+          "return changes if True"),),
     ),
     Mutation(
         "a collapse hides deletes from a table that lags", (_TESTS, "-k", "has_collapsed"),
