@@ -85,7 +85,7 @@ POLLS = (
     Mutation(
         "a poll after a restore has lower positions",
         (_TESTS, "-k", "restored"),
-        ((_POLL, "max(snapshot.lsn, last.lsn + 1)", "snapshot.lsn"),),
+        ((_POLL, "max(snapshot.lsn, last.lsn + 1, appended + 1)", "snapshot.lsn"),),
     ),
     Mutation(
         "a deleted row of the state hides one that is inserted again",
