@@ -34,7 +34,7 @@ DERIVED = (
     ),
     Mutation(
         "two rows may have one key", (_TESTS, "-k", "one_key"),
-        ((_ROWS, '.where("count > 1")', '.where("count > 9")'),),
+        ((_ROWS, '.where(f"{_ROWS} > 1")', '.where(f"{_ROWS} > 9")'),),
     ),
     Mutation(
         "a changed query keeps the rows of the old one", (_TESTS, "-k", "changed_query"),
