@@ -202,10 +202,10 @@ def test_a_prepared_transaction_holds_the_bound_back(spark, dsn):
     assert polled.rows() == polled.source_rows()
 
 
-def poll_and_die(polled, monkeypatch):
+def poll_and_die(polled: PolledTable, monkeypatch: pytest.MonkeyPatch) -> None:
     """Poll, and die before the poll is remembered."""
 
-    def dies(name, content):
+    def dies(name: str, content: object) -> None:
         raise OSError("killed")
 
     with monkeypatch.context() as patched:
@@ -323,7 +323,7 @@ def test_a_restored_source_with_lower_positions_still_brings_its_changes(spark, 
     assert polled.rows() == polled.source_rows()
 
 
-def put_ahead(polled):
+def put_ahead(polled: PolledTable) -> int:
     """Put the last poll far ahead of the source; return its LSN."""
     ahead = replace(polled.progress(), lsn=polled.progress().lsn + (1 << 40))
     polled.control.write(poll_name(polled.name), ahead.to_json())
