@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -71,19 +71,10 @@ class QueryFacts:
     columns: tuple[str, ...]
     sources: tuple[str, ...]
     source_keys: Mapping[str, Mapping[str, str]]
-    left_joined: frozenset[str]  # columns that a match of a LEFT JOIN changes
-
-    def source_keys_for(self, key: Collection[str]) -> Mapping[str, Mapping[str, str]]:
-        """Return the source keys for a table with this key; empty if a match may change it.
-
-        A row without a match does not show the key of the row that becomes its match later. It is
-        found by its own key alone, which therefore has to stay the same.
-        """
-        return {} if self.left_joined & {*key} else self.source_keys
 
 
-def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
-    """Return the facts of a query over these tables.
+def analyze(sql: str, tables: Sequence[SourceColumns], key: Sequence[str]) -> QueryFacts:
+    """Return the facts of a query over these tables, whose result has this key.
 
     Raises:
         Refused: if it is not one SELECT, reads something else than the tables' relations, has a
@@ -102,8 +93,7 @@ def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
     return QueryFacts(
         columns=columns,
         sources=tuple(dict.fromkeys(known[table.name].name for table in read)),
-        source_keys=_source_keys(qualified, known),
-        left_joined=frozenset(_left_joined(qualified)),
+        source_keys=_source_keys(qualified, known, key),
     )
 
 
@@ -187,17 +177,19 @@ def _check_names(columns: Sequence[str], query: exp.Query) -> None:
             )
 
 
-def _source_keys(query: exp.Query, known: Mapping[str, SourceColumns]) -> dict[str, dict[str, str]]:
+def _source_keys(
+    query: exp.Query, known: Mapping[str, SourceColumns], key: Sequence[str]
+) -> dict[str, dict[str, str]]:
     """Return the result's columns with each source's key; empty if it is no join of rows by row."""
     if not isinstance(query, exp.Select) or query.find(*_BEYOND_ROWS) is not None:
         return {}
     joins = query.args.get("joins") or []
     if any(join.side not in ("", "LEFT") or join.kind in ("SEMI", "ANTI") for join in joins):
         return {}
-    shown = _shown_columns(query)
     found: dict[str, dict[str, str]] = {}
     for table in query.find_all(exp.Table):
         source, alias = known[table.name], table.alias_or_name
+        shown = _shown_columns(query, "" if _shows_own_rows(query, alias, key) else alias)
         keys = {column: shown.get((alias, column)) for column in source.key}
         is_current = table.name == naming.current_name(source.name)
         if source.name in found or not is_current or None in keys.values():
@@ -206,16 +198,27 @@ def _source_keys(query: exp.Query, known: Mapping[str, SourceColumns]) -> dict[s
     return found
 
 
-def _left_joined(query: exp.Query) -> Iterator[str]:
+def _shows_own_rows(query: exp.Select, alias: str, key: Sequence[str]) -> bool:
+    """Check whether the table's selected columns tell which rows of the result a change concerns.
+
+    A row that a left join found no match for has NULL there. If a match arrives, the new row tells
+    the old one by the result's key, unless the match changes that key or removes the row.
+    """
     joins = query.args.get("joins") or []
-    tables = {join.alias_or_name for join in joins if join.side == "LEFT"}
-    for name, selected in zip(query.named_selects, query.selects, strict=True):
-        if any(column.table in tables for column in selected.find_all(exp.Column)):
-            yield name
+    left = [join.alias_or_name for join in joins if join.side == "LEFT"]
+    if alias not in left:
+        return True
+    after = joins[[join.alias_or_name for join in joins].index(alias) :]
+    may_be_removed = query.args.get("where") is not None or any(
+        join.side != "LEFT" for join in after
+    )
+    parts = [each for each in query.selects if each.alias_or_name in key]
+    is_in_key = any(column.table in left for part in parts for column in part.find_all(exp.Column))
+    return not may_be_removed and not is_in_key
 
 
-def _shown_columns(query: exp.Select) -> dict[tuple[str, str], str]:
-    """Return the result's column by table alias and column.
+def _shown_columns(query: exp.Select, hidden: str) -> dict[tuple[str, str], str]:
+    """Return the result's column by table alias and column, without the selected ones of `hidden`.
 
     A column that must be equal to a shown one, by a condition of a join or of WHERE, is shown too.
     The condition of a left join holds for a match alone: it shows columns of the joined table, as
@@ -224,7 +227,7 @@ def _shown_columns(query: exp.Select) -> dict[tuple[str, str], str]:
     shown = {
         (column.table, column.name): selected.alias_or_name
         for selected in query.selects
-        if isinstance(column := selected.unalias(), exp.Column)
+        if isinstance(column := selected.unalias(), exp.Column) and column.table != hidden
     }
     showing = [*_showing_columns(query)]
     for _ in showing:  # a chain is at most as long as there are pairs

@@ -236,6 +236,7 @@ def _resolve_derived(name: str, entry: DerivedEntry, tables: Sequence[Table]) ->
     facts = analyze(
         entry.sql,
         [SourceColumns(t.name, t.key, tuple(c.name for c in t.columns)) for t in tables],
+        entry.key,
     )
     return DerivedTable(
         name=name,
@@ -247,7 +248,7 @@ def _resolve_derived(name: str, entry: DerivedEntry, tables: Sequence[Table]) ->
         format=entry.format,
         schedule=entry.schedule,
         sources=facts.sources,
-        source_keys=facts.source_keys_for(entry.key),
+        source_keys=facts.source_keys,
     )
 
 

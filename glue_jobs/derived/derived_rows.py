@@ -17,6 +17,7 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 
 _FOUND = "cdc__found_"
+_ROWS = "cdc__rows"  # a column of the key may be named `count`
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,11 @@ def check_keys(table: DerivedTable, rows: DataFrame) -> None:
             f"a row of the query has NULL in the key ({_shown(table, row.asDict())})",
             "leave such rows out in the query, or choose another `key:`",
         )
-    doubled = rows.groupBy(*table.key).count().where("count > 1")
+    doubled = rows.groupBy(*table.key).agg(F.count("*").alias(_ROWS)).where(f"{_ROWS} > 1")
     if (row := doubled.first()) is not None:
         raise TableError(
             table.name,
-            f"{row['count']} rows of the query have the same key ({_shown(table, row.asDict())})",
+            f"{row[_ROWS]} rows of the query have the same key ({_shown(table, row.asDict())})",
             "add to `key:` the columns that tell the rows apart",
         )
 

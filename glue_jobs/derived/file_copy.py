@@ -31,11 +31,12 @@ _TIME = "yyyy-MM-dd HH:mm:ss.SSSSSS"
 _JSON_OPTIONS = {"timestampFormat": _TIME, "timestampNTZFormat": _TIME, "ignoreNullFields": "false"}
 
 
-def write_files(lake: LakeTables, table: DerivedTable) -> int:
+def write_files(lake: LakeTables, table: DerivedTable, *, keeps_before: bool = True) -> int:
     """Write the query's whole result into a new folder and publish it; return its rows.
 
     Readers go on with the old folder until the catalog names the new one, in one request. The
-    folder that was published before stays until the next refresh, for queries that still read it.
+    folder that was published before stays until the next refresh, for queries that still read it,
+    unless `keeps_before` is False.
     """
     storage = ObjectStorage.of(dict(lake.load(_any_source(lake, table)).io().properties()))
     home = f"{lake.spark.conf.get(f'spark.sql.catalog.{naming.CATALOG}.warehouse')}"
@@ -54,8 +55,9 @@ def write_files(lake: LakeTables, table: DerivedTable) -> int:
     reach("before_derived_files")
     catalog = ExternalTable(lake.database, table.name)
     before = catalog.publish(table, folder, columns, partitions)
+    read = (f"{folder}/", f"{before}/") if keeps_before else f"{folder}/"
     for path in storage.list(base):
-        if not path.startswith((f"{folder}/", f"{before}/")):
+        if not path.startswith(read):
             storage.delete(path)
     return sum(row["rows"] for row in written)
 

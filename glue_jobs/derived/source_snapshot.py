@@ -14,11 +14,13 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.tail_facts import TailFacts, tail_facts, view_over_tail
 from cdclake.iceberg.views import AppliedThrough, history_view
 from cdclake.jobs.apply.changelog_commits import commits_since, committed_sequence, may_lack_deletes
+from cdclake.jobs.apply.key_changes import with_completed_creations
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.plan import Table
 
-_STATE, _CHANGES = "cdc__state_of_{}", "cdc__changes_of_{}"  # temporary views
+# Temporary views.
+_STATE, _CHANGES, _CHANGED = "cdc__state_of_{}", "cdc__changes_of_{}", "cdc__changed_since_of_{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +37,27 @@ class SourceSnapshot:
         None if a truncate or a new snapshot of the source has removed rows without an event for
         each, or a collapse has removed events since. `progress` without a change gives no rows.
         """
+        # First, since a floor moves without a commit by Firehose.
+        if self.progress.floor != since.floor:
+            return None
         if may_lack_deletes(self.lake, self.table, since.through):
             return None
         after = self._ingested_after(since)
-        history = self.lake.spark.table(naming.history_name(self.table.name))
         if after is None:
+            history = self.lake.spark.table(naming.history_name(self.table.name))
             return history.select(*self.table.key).limit(0)
-        if self.progress.floor != since.floor:
-            return None
-        changes = history.where(f"{naming.INGESTED_AT} > {SPARK.instant(after)}")
+        changes = self._changes_after(after)
         if not changes.where(F.col(naming.OP) == "t").isEmpty():
             return None
         return changes.select(*self.table.key).distinct()
+
+    def _changes_after(self, ingested: int) -> DataFrame:
+        """Return the changes ingested after it, and the creations whose rows they have changed."""
+        log = self.lake.spark.table(self.table.changes)
+        since = log.where(f"{naming.INGESTED_AT} > {SPARK.instant(ingested)}")
+        view = _CHANGED.format(self.table.name)
+        with_completed_creations(since, log, self.table).createOrReplaceTempView(view)
+        return self.lake.spark.sql(history_view(self.table, changes=view, dialect=SPARK))
 
     def _ingested_after(self, since: SourceProgress) -> int | None:
         """Return a time before the ingestion of every change since then; None without a change."""

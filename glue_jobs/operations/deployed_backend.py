@@ -12,8 +12,9 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 
 from cdclake.activity import Advance
-from cdclake.control_objects import FORGET, REPLAY, RESYNC
+from cdclake.control_objects import FORGET, PAUSE, REPLAY, RESYNC
 from cdclake.debezium.incremental_snapshot import tables_being_read
+from cdclake.errors import NotRunning
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
@@ -76,7 +77,12 @@ class DeployedBackend:
         return nullcontext()
 
     def check_running(self) -> None:
-        """Accept every state: the stream keeper starts the stream, and requests wait for it."""
+        """Raise NotRunning if the stream is paused: otherwise its keeper starts it.
+
+        Requests wait for a stream that starts.
+        """
+        if self.control.read(PAUSE) is not None:
+            raise NotRunning("the stream is paused", "run `cdclake resume`, then this again")
 
     def check_health(self) -> None:
         """Accept every state: alarms report failed components."""
@@ -125,7 +131,7 @@ class DeployedBackend:
         """Accept every state: the stream keeper starts the stream."""
 
     def is_paused(self) -> bool:
-        """Return False: a deployed stream is never paused."""
+        """Return False: `cdclake resume` ends a pause before it starts this job."""
         return False
 
     def start_stream(self) -> None:

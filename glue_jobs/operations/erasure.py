@@ -118,9 +118,19 @@ class TableErasure:
         for name in names:
             keep_current_snapshot(self.lake, name, keeps_files=self.keeps_files)
         for each in self.derived:
-            _write_again(self.lake, self.plan, each)
+            self._write_again(each)
         time.sleep(CLOCK_MARGIN_S)
         return before
+
+    def _write_again(self, derived: DerivedTable) -> None:
+        """Replace a derived table by its query's result, which has no erased row."""
+        for name in derived.sources:
+            open_source(self.lake, self.plan.table(name))
+        if derived.format == "iceberg":
+            write_whole(self.lake, derived)
+            keep_current_snapshot(self.lake, derived.name, keeps_files=self.keeps_files)
+        else:
+            write_files(self.lake, derived, keeps_before=self.keeps_files)
 
 
 def erase_rows(
@@ -194,14 +204,3 @@ def _delete(lake: LakeTables, name: str, found: DataFrame, condition: str) -> No
         f" ON {condition} WHEN MATCHED THEN DELETE"
     )
     retry_on_conflict(name, lambda: lake.spark.sql(statement, found=found))
-
-
-def _write_again(lake: LakeTables, plan: Plan, derived: DerivedTable) -> None:
-    """Replace a derived table by its query's result, which has no erased row."""
-    for name in derived.sources:
-        open_source(lake, plan.table(name))
-    if derived.format == "iceberg":
-        write_whole(lake, derived)
-        keep_current_snapshot(lake, derived.name)
-    else:
-        write_files(lake, derived)

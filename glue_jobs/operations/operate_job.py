@@ -52,7 +52,8 @@ def run(arguments: Mapping[str, str]) -> int:
     control, verb = ObjectStore(arguments["control"]), arguments["verb"]
     plan = PlanWatcher(arguments["plan"], control).read()
     named = arguments["tables"].split(",") if arguments.get("tables") else []
-    if verb == RESYNC and not {"tables", "expired"} & {*arguments}:
+    only_expired = arguments.get("expired") == "true"
+    if verb == RESYNC and not named and not only_expired:
         raise InputError(
             "--tables is required for resync",
             "add --tables a,b, or --expired true for all tables whose events Kafka has lost",
@@ -61,7 +62,7 @@ def run(arguments: Mapping[str, str]) -> int:
     with ExitStack() as resources:
         backend = DeployedBackend(plan, arguments, resources)
         operations = TableOperations(backend)
-        if arguments.get("expired") == "true":
+        if only_expired:
             tables = operations.incomplete(tables)
         report = operate(operations, verb, tables)
     run_id = arguments.get("run", naming.OPERATE_JOB)

@@ -138,15 +138,22 @@ class TablePoll:
     ) -> PollProgress:
         """Return the progress that this poll reaches."""
         last = before or PollProgress()
+        # The poll that appended it may have died before it was remembered.
+        appended = self._stamped()[1].lsn_marks.get(POLL_PARTITION, 0)
         unknown = 0 if since is None else since  # such as while a prepared transaction waits
         return PollProgress(
             read_at=snapshot.read_at,
             swept_at=snapshot.read_at if since is None else last.swept_at,
             bound=unknown if snapshot.bound is None else snapshot.bound,
-            lsn=max(snapshot.lsn, last.lsn + 1),  # rows of a later poll win, whatever the LSN
+            # Rows of a later poll win, whatever the LSN.
+            lsn=max(snapshot.lsn, last.lsn + 1, appended + 1),
             slot=max(int(time.time()) // _SLOT_S, last.slot + 1),
             definition=self._definition,
         )
+
+    def _stamped(self) -> tuple[StampedSnapshot, ChangesStamp]:
+        stamped = self.lake.stamped(self.table.changes)
+        return stamped, ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
 
     @property
     def _definition(self) -> str:
@@ -171,8 +178,7 @@ class TablePoll:
         self, snapshot: PolledSnapshot, progress: PollProgress, since: int | None
     ) -> tuple[int, int]:
         """Append what has changed; return the numbers of rows appended and refused."""
-        stamped = self.lake.stamped(self.table.changes)
-        before = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
+        stamped, before = self._stamped()
         place = ReadPlace(
             epoch=max(Progress.load(self.control).epoch, before.epoch, 1),
             prev_commit_lsn=progress.lsn,
@@ -189,7 +195,7 @@ class TablePoll:
                 appended = changes.count()
                 if appended:
                     snapshot.check()
-                    self._commit(changes, stamped, before, place.epoch)
+                    self._commit(changes, stamped, before, place)
         return appended, refused
 
     def _changes(self, events: DataFrame, place: ReadPlace, since: int | None) -> DataFrame:
@@ -248,9 +254,10 @@ class TablePoll:
         return count
 
     def _commit(
-        self, changes: DataFrame, stamped: StampedSnapshot, before: ChangesStamp, epoch: int
+        self, changes: DataFrame, stamped: StampedSnapshot, before: ChangesStamp, place: ReadPlace
     ) -> None:
         ingested_at = moment_after(before)
+        marks = {**before.lsn_marks, POLL_PARTITION: place.lsn}
         moment = F.timestamp_micros(F.lit(ingested_at))
         names = [SPARK.name(name) for name, _ in changes_schema(self.table, self.plan).columns]
         append_changes(
@@ -258,7 +265,7 @@ class TablePoll:
             TableHandle(self.lake, self.table.changes),
             read_from=stamped.snapshot_id,
             follows=before.ingested_through,
-            stamp=replace(before, ingested_through=ingested_at, epoch=epoch),
+            stamp=replace(before, ingested_through=ingested_at, epoch=place.epoch, lsn_marks=marks),
         )
 
 

@@ -14,6 +14,7 @@ from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough, history_view
 from cdclake.jobs.apply.changelog_commits import commits_since, may_lack_deletes
+from cdclake.jobs.apply.key_changes import with_completed_creations
 from cdclake.jobs.iceberg.commit_metadata import state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.publish.copy_stamp import KEY_COLUMN, CopyStamp, record_key
@@ -82,7 +83,10 @@ class StateSnapshot:
         return self._copied(found.withColumn(naming.POSITION, position))
 
     def _changes_since(self, stamp: CopyStamp) -> DataFrame:
-        """Return the changes that the state has applied since, with the state's types."""
+        """Return the changes that the state has applied since, with the state's types.
+
+        They include the creations whose rows late events among them have changed.
+        """
         log, table = self.changes, self.table
         at = F.col(naming.INGESTED_AT)
         if table.delivery != "firehose":
@@ -91,7 +95,9 @@ class StateSnapshot:
         else:
             commits = commits_since(self.lake, table, stamp.through)
             after = self.applied.ingested if commits is None else commits.after
-        log.where(at > F.expr(SPARK.instant(after))).createOrReplaceTempView(table.changes)
+        since = log.where(at > F.expr(SPARK.instant(after)))
+        changes = with_completed_creations(since, log, table)
+        changes.createOrReplaceTempView(table.changes)
         view = history_view(table, changes=SPARK.name(table.changes), dialect=SPARK)
         return self.lake.spark.sql(view)
 

@@ -34,16 +34,11 @@ DERIVED = (
     ),
     Mutation(
         "two rows may have one key", (_TESTS, "-k", "one_key"),
-        ((_ROWS, '.where("count > 1")', '.where("count > 9")'),),
+        ((_ROWS, '.where(f"{_ROWS} > 1")', '.where(f"{_ROWS} > 9")'),),
     ),
     Mutation(
         "a changed row replaces one that has its key", (_TESTS, "-k", "key_of_another"),
         ((_ROWS, "if not others.isEmpty():", "if False:"),),
-    ),
-    Mutation(
-        "a match of a left join may change the key", _QUERIES,
-        ((_SQL, "return {} if self.left_joined & {*key} else self.source_keys",
-          "return self.source_keys"),),
     ),
     Mutation(
         "a changed query keeps the rows of the old one", (_TESTS, "-k", "changed_query"),
@@ -65,6 +60,16 @@ DERIVED = (
     Mutation(
         "a left join makes columns equal in every row", _QUERIES,
         ((_SQL, "if joined in (None, new[0]):", "if True:"),),
+    ),
+    Mutation(
+        "a row without a match shows the key of the match that it gets", _QUERIES,
+        ((_SQL, "return not may_be_removed and not is_in_key", "return True"),),
+    ),
+    Mutation(
+        "a late event changes the row of its own key alone",
+        ("tests/spark/test_replayed_values.py", "-k", "late_event"),
+        (("glue_jobs/apply/key_changes.py", "return changes if lowest is None",
+          "return changes if True"),),
     ),
     Mutation(
         "a collapse hides deletes from a table that lags", (_TESTS, "-k", "has_collapsed"),

@@ -70,7 +70,7 @@ POLLS = (
     Mutation(
         "two rows of a poll may have one key",
         (_TESTS, "-k", "same_key"),
-        ((_ROWS, '.where("count > 1")', '.where("count > 9")'),),
+        ((_ROWS, '.where(f"{_ROWS} > 1")', '.where(f"{_ROWS} > 9")'),),
     ),
     Mutation(
         "a poll ignores that the stream has written since",
@@ -85,7 +85,7 @@ POLLS = (
     Mutation(
         "a poll after a restore has lower positions",
         (_TESTS, "-k", "restored"),
-        ((_POLL, "max(snapshot.lsn, last.lsn + 1)", "snapshot.lsn"),),
+        ((_POLL, "max(snapshot.lsn, last.lsn + 1, appended + 1)", "snapshot.lsn"),),
     ),
     Mutation(
         "a deleted row of the state hides one that is inserted again",

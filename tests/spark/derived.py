@@ -30,6 +30,13 @@ HALF_EQUAL = """
     JOIN {city}_current AS c ON c.id = a.big
     LEFT JOIN {country}_current AS k ON k.id = a.id AND k.id = a.big
 """
+# A city loses its row when a country arrives that is left out.
+LEFT_OUT = """
+    SELECT c.id AS city_id, k.id AS country_id, k.v AS country
+    FROM {city}_current AS c
+    LEFT JOIN {country}_current AS k ON k.id = CAST(c.big AS BIGINT)
+    WHERE k.v IS NULL OR k.v <> 'x'
+"""
 
 
 @dataclass
@@ -60,7 +67,8 @@ class DerivedLake:
         """The derived table, as the pipeline file's resolution makes it."""
         sql = self.sql.format(**self.names)
         columns = ("id", "v", "big")
-        facts = analyze(sql, [SourceColumns(t.name, t.key, columns) for t in self.sources])
+        sources = [SourceColumns(t.name, t.key, columns) for t in self.sources]
+        facts = analyze(sql, sources, self.key)
         return DerivedTable(
             name=f"derived_{self.names['address']}",
             sql=sql,
@@ -69,7 +77,7 @@ class DerivedLake:
             format=self.format,
             schedule="rate(1 hour)",
             sources=facts.sources,
-            source_keys=facts.source_keys_for(self.key),
+            source_keys=facts.source_keys,
         )
 
     @property

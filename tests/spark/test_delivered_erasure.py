@@ -1,18 +1,23 @@
 """Rows that Firehose delivers are erased by the job that applies them, also if they arrive late."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from cdclake import naming
 from cdclake.control_objects import FORGET, ForgetRequest, erasures_name, outcome_name, request_name
 from cdclake.debezium.position import epoch_start, history_part
+from cdclake.derived_table import DerivedTable
 from cdclake.erasures import Erasures, KeyHash
 from cdclake.errors import InputError
 from cdclake.jobs.apply import prepared_changes
 from cdclake.jobs.apply.firehose_changelog import delivered_floor
+from cdclake.jobs.derived import file_copy
+from cdclake.jobs.derived.refresh import refresh
 from cdclake.jobs.operations import delivered_changes, erasure
 from cdclake.jobs.operations.delivered_changes import apply_delivered, rebuild_delivered
 from cdclake.jobs.table_jobs.table_job import TableJob
@@ -95,6 +100,51 @@ def test_rows_that_a_request_names_are_erased_and_late_ones_by_the_next_run(lake
     assert lake.numbers(lake.table.name) == state
     snapshots = lake.job.lake.load(lake.table.changes).snapshots()
     assert len(list(snapshots)) == 1
+
+
+class Catalog:
+    """Catalog entry of a derived table in files, in memory."""
+
+    folder: str | None = None
+
+    def publish(self, _table: Any, folder: str, *_: Any) -> str | None:
+        before, self.folder = self.folder, folder
+        return before
+
+
+@pytest.mark.parametrize("form", ["iceberg", pytest.param("parquet", marks=pytest.mark.slow)])
+def test_a_late_event_leaves_no_file_of_a_derived_table(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, form: Any
+) -> None:
+    """A refresh between Firehose's commit and the job's run has stored its row."""
+    catalog = Catalog()
+    monkeypatch.setattr(file_copy, "ExternalTable", lambda *_: catalog)
+    table, newest = lake.table, max(lake.rows, key=lambda row: row[naming.POSITION])
+    derived = DerivedTable(
+        name=f"derived_{table.name}",
+        sql=f"SELECT {lake.key} AS n FROM {table.name}_current",
+        key=("n",),
+        schedule="rate(1 hour)",
+        sources=(table.name,),
+        format=form,
+    )
+    lake.job = replace(lake.job, plan=replace(lake.log.plan, derived=(derived,)))
+    lake.log.commit([row for row in lake.rows if row[lake.key] != newest[lake.key]])
+    lake.apply()
+    lake.register(newest[lake.key])
+    lake.log.commit([newest])
+    refresh(lake.job, derived)
+    home = Path(lake.log.spark.conf.get("spark.sql.catalog.lake.warehouse") or "")
+    assert newest[lake.key] in stored_numbers(home, derived.name)
+    lake.apply()
+    assert newest[lake.key] not in stored_numbers(home, derived.name)
+
+
+def stored_numbers(home: Path, derived: str) -> set[int]:
+    """The numbers in all files of the derived table, whether or not a table names them."""
+    files = home.glob(f"*/{derived}/**/*.parquet")
+    found = [pq.read_table(path, partitioning=None) for path in files]
+    return {number for rows in found for number in rows.column("n").to_pylist()}
 
 
 def test_an_event_that_arrives_while_the_job_begins_is_not_applied(

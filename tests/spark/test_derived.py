@@ -22,7 +22,7 @@ from cdclake.jobs.derived import refresh as refreshing
 from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.reader.file_tables import file_rows
 from cdclake.jobs.table_jobs.table_job import TableJob
-from tests.spark.derived import HALF_EQUAL, JOINED, DerivedLake
+from tests.spark.derived import HALF_EQUAL, JOINED, LEFT_OUT, DerivedLake
 from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
 from tests.spark.firehose_log import FirehoseLog
 from tests.spark.test_collapse import MICROS, NOW, OLD, collapse, set_clock
@@ -75,6 +75,17 @@ def test_columns_that_are_equal_in_matched_rows_alone_tell_no_row(spark: SparkSe
     lake.refresh()
     assert lake.rows() == queried(lake)
     assert (4, "Cusco", None) in lake.rows()
+
+
+def test_a_row_that_a_new_match_removes_leaves_the_table(spark: SparkSession) -> None:
+    """It was stored with NULL as the key of the match, which is all that has changed."""
+    lake = filled(DerivedLake(spark, LEFT_OUT, key=("city_id",)))
+    lake.city.run(lake.city.event("u", 80, 80, id=3, v="Atlantis", big="7"))
+    lake.refresh()
+    assert (3, None, None) in lake.rows()
+    lake.country.run(lake.country.event("c", 90, 90, id=7, v="x"))
+    lake.refresh()
+    assert lake.rows() == queried(lake) == [(1, 1, "Peru"), (2, 2, "Kenya")]
 
 
 def test_the_first_refresh_writes_the_whole_result(spark: SparkSession) -> None:
@@ -338,24 +349,24 @@ def test_files_have_exact_values(
 HOUR = 3_600_000_000
 
 
-def refreshes(log: FirehoseLog) -> Callable[[], list[tuple[Any, ...]]]:
-    """Return what refreshes a derived table of the log's rows, and returns its rows."""
-    table = log.table
+def refreshes(engine: Engine, columns: str = "id, v") -> Callable[[], list[tuple[Any, ...]]]:
+    """Return what refreshes a derived table of the engine's rows, and returns its rows."""
+    table = engine.table
     derived = DerivedTable(
         name=f"derived_{table.name}",
-        sql=f"SELECT id, v FROM {table.name}_current",
+        sql=f"SELECT {columns} FROM {table.name}_current",
         key=("id",),
         schedule="rate(1 hour)",
         sources=(table.name,),
         source_keys={table.name: {"id": "id"}},
     )
-    plan = replace(log.plan, derived=(derived,))
+    plan = replace(engine.plan, derived=(derived,))
     store = MemoryStore()
-    job = TableJob(plan, log.engine.lake, FreeLeases(), store, named=False)  # type: ignore[arg-type]
+    job = TableJob(plan, engine.lake, FreeLeases(), store, named=False)  # type: ignore[arg-type]
 
     def refreshed() -> list[tuple[Any, ...]]:
         refreshing.refresh(job, derived)
-        stored = log.engine.lake.read(derived.name).collect()
+        stored = engine.lake.read(derived.name).collect()
         return sorted(tuple(row) for row in stored)
 
     return refreshed
@@ -366,7 +377,7 @@ def test_a_row_whose_delete_by_firehose_has_collapsed_leaves_the_table(
     spark: SparkSession,
 ) -> None:
     log = FirehoseLog(spark, plan_of())
-    e, refreshed = log.engine.event, refreshes(log)
+    e, refreshed = log.engine.event, refreshes(log.engine)
     first, other, gone, new = rows(
         log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"),
         e("d", 20, 20, id=2, before={"id": 2, "v": None, "big": None}), e("u", 30, 30, v="c"),
@@ -391,7 +402,7 @@ def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
 ) -> None:
     """Commits are counted, since rows of a later one may have been ingested earlier."""
     log = FirehoseLog(spark, plan_of())
-    e, refreshed = log.engine.event, refreshes(log)
+    e, refreshed = log.engine.event, refreshes(log.engine)
     first, second, late = rows(
         log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"), e("u", 20, 20, v="c"),
     )  # fmt: skip
@@ -404,19 +415,26 @@ def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
     [read] = rows(log, e("r", 50, 50, v="new", epoch=2), first=3)
     read["cdc_ingested_at"] += HOUR
     log.commit([read])
+    assert refreshed() == [(1, "new"), (2, "b")], "the sweep removes the row without a commit"
     log.apply(epoch=2)
     assert refreshed() == [(1, "new")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sql", "seed"),
-    [*((JOINED, seed) for seed in range(20)), *((HALF_EQUAL, seed) for seed in range(20, 25))],
-    ids=[*map(str, range(25))],
+    ("sql", "key", "seed"),
+    [
+        *((JOINED, "address_id", seed) for seed in range(20)),
+        *((HALF_EQUAL, "address_id", seed) for seed in range(20, 25)),
+        *((LEFT_OUT, "city_id", seed) for seed in range(25, 30)),
+    ],
+    ids=[*map(str, range(30))],
 )
-def test_random_changes_end_as_the_whole_result(spark: SparkSession, sql: str, seed: int) -> None:
+def test_random_changes_end_as_the_whole_result(
+    spark: SparkSession, sql: str, key: str, seed: int
+) -> None:
     chance, lsn = random.Random(seed), 1000
-    lake = filled(DerivedLake(spark, sql))
+    lake = filled(DerivedLake(spark, sql, key=(key,)))
     wanted = expected if sql == JOINED else queried
     lake.refresh()
     for _ in range(4):
@@ -437,4 +455,5 @@ def change_one(engine: Engine, chance: random.Random, lsn: int) -> None:
         return
     linked = chance.choice([None, *map(str, range(1, 6))])
     op = "u" if key in exists else "c"
-    engine.run(engine.event(op, lsn, lsn, id=key, v=f"v{lsn}", big=linked))
+    name = chance.choice(["x", f"v{lsn}"])
+    engine.run(engine.event(op, lsn, lsn, id=key, v=name, big=linked))

@@ -202,19 +202,24 @@ def test_a_prepared_transaction_holds_the_bound_back(spark, dsn):
     assert polled.rows() == polled.source_rows()
 
 
-def test_a_poll_that_dies_before_it_is_remembered_changes_nothing_twice(spark, dsn, monkeypatch):
-    polled = PolledTable(spark, dsn)
-    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
-    polled.poll()
-    polled.run(f"UPDATE {polled.name} SET v = 'a2', at = now()")
+def poll_and_die(polled: PolledTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Poll, and die before the poll is remembered."""
 
-    def dies(name, content):
+    def dies(name: str, content: object) -> None:
         raise OSError("killed")
 
     with monkeypatch.context() as patched:
         patched.setattr(polled.control, "write", dies)
         with pytest.raises(OSError, match="killed"):
             polled.poll()
+
+
+def test_a_poll_that_dies_before_it_is_remembered_changes_nothing_twice(spark, dsn, monkeypatch):
+    polled = PolledTable(spark, dsn)
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
+    polled.poll()
+    polled.run(f"UPDATE {polled.name} SET v = 'a2', at = now()")
+    poll_and_die(polled, monkeypatch)
     polled.run(f"UPDATE {polled.name} SET v = 'a3', at = now()")
     assert polled.poll() == 1
     assert polled.events() == [(1, "r", "a"), (1, "r", "a2"), (1, "r", "a3")]
@@ -311,11 +316,32 @@ def test_a_restored_source_with_lower_positions_still_brings_its_changes(spark, 
     polled.poll()
     polled.run(f"UPDATE {polled.name} SET v = 'b', at = now()")
     polled.poll()
-    ahead = replace(polled.progress(), lsn=polled.progress().lsn + (1 << 40))
-    polled.control.write(poll_name(polled.name), ahead.to_json())
+    ahead = put_ahead(polled)
     polled.run(f"UPDATE {polled.name} SET v = 'c', at = now()")
     assert polled.poll() == 1
-    assert polled.progress().lsn == ahead.lsn + 1
+    assert polled.progress().lsn == ahead + 1
+    assert polled.rows() == polled.source_rows()
+
+
+def put_ahead(polled: PolledTable) -> int:
+    """Put the last poll far ahead of the source; return its LSN."""
+    ahead = replace(polled.progress(), lsn=polled.progress().lsn + (1 << 40))
+    polled.control.write(poll_name(polled.name), ahead.to_json())
+    return ahead.lsn
+
+
+def test_a_poll_of_a_restored_source_wins_over_one_that_died(spark, dsn, monkeypatch):
+    polled = PolledTable(spark, dsn)
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a'), (2, 'a')")
+    polled.poll()
+    put_ahead(polled)
+    polled.run(f"UPDATE {polled.name} SET v = 'b', at = now()")
+    poll_and_die(polled, monkeypatch)
+    polled.run(
+        f"UPDATE {polled.name} SET v = 'c', at = now() WHERE id = 1",
+        f"DELETE FROM {polled.name} WHERE id = 2",
+    )
+    assert polled.poll() == 2
     assert polled.rows() == polled.source_rows()
 
 

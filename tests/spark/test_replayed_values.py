@@ -19,6 +19,8 @@ from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.plan import Column
 from tests.spark.events import Engine, plan_of
+from tests.spark.test_copied_rows import opened, stamp
+from tests.spark.test_derived import refreshes
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -76,3 +78,19 @@ def test_replayed_event_fills_moved_row(spark: SparkSession, script: str, applie
         assert engine.state() == expected
     rebuild_state(engine.lake, engine.table)
     assert engine.state() == expected
+
+
+def test_late_event_fills_moved_row_in_derived_tables_and_copies(spark: SparkSession) -> None:
+    """It has the old key; the row that it changes has the new one."""
+    engine = Engine(spark, plan_of())
+    e, refreshed = engine.event, refreshes(engine, "id, v, big")
+    engine.run(e("d", 10, 20, id=1, tx=9), e("c", 10, 20, id=2, v="x", big=..., tx=9))
+    assert refreshed() == [(2, "x", None)]
+    published = stamp(engine)
+    engine.run(e("c", 5, 6, id=1, v="x", big="A", tx=3))
+    assert engine.state() == {2: ("x", "A")}
+    assert refreshed() == [(2, "x", "A")]
+    changed = opened(engine).since(published)
+    assert changed is not None
+    rows = {(row["id"], row["cdc_op"], row["big"]) for row in changed.collect()}
+    assert rows == {(1, "d", None), (2, "c", "A")}

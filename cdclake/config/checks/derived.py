@@ -36,7 +36,7 @@ def check_derived(document: Document, tables: Sequence[TableOutline]) -> Iterato
         if not isinstance(sql, str):
             continue
         try:
-            facts = analyze(sql, sources)
+            facts = analyze(sql, sources, _texts(entry, "key"))
         except Refused as refused:
             yield document.problem((*place, "sql"), refused.message, refused.remedy)
             continue

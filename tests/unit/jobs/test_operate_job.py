@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cdclake import naming
+from cdclake.control_objects import PAUSE, REQUESTS
 from cdclake.errors import InputError
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
@@ -77,9 +78,21 @@ def test_resync_of_expired_tables_leaves_the_others_alone(
     assert chosen == [TABLE]
 
 
-def test_resync_requires_tables(control: Any) -> None:
+@pytest.mark.parametrize("more", [{}, {"expired": "false"}])
+def test_resync_requires_tables(control: Any, more: dict[str, str]) -> None:
     with pytest.raises(InputError, match="--tables is required for resync"):
-        operate_job.run({**ARGUMENTS, "verb": "resync"})
+        operate_job.run({**ARGUMENTS, "verb": "resync", **more})
+
+
+@pytest.mark.parametrize("verb", ["replay", "resync"])
+def test_a_paused_stream_gets_no_request(control: Any, verb: str) -> None:
+    """The job would wait for the outcome until its timeout."""
+    Progress().save(control)
+    control.write(PAUSE, {"since": "2026-11-28T10:00:00+00:00"})
+    assert operate_job.run({**ARGUMENTS, "verb": verb, "tables": TABLE.name, "run": "r"}) == 1
+    [line] = control.read(naming.report_name("r")).content["tables"]
+    assert line["error"] == "the stream is paused; run `cdclake resume`, then this again"
+    assert not control.names(REQUESTS)
 
 
 def test_source_is_opened_once_and_closed(control: Any, monkeypatch: pytest.MonkeyPatch) -> None:
