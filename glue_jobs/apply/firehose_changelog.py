@@ -57,8 +57,8 @@ def swept_below(
     """Return the floor that a complete snapshot gives the table; "" until its rows have arrived.
 
     They have when rows of the snapshot's epoch in the changelogs of `same_topic`, which all tables
-    of its Kafka topic share, have reached the end that the topic had. A record that Firehose cannot deliver never arrives, so
-    that much time is enough too.
+    of its Kafka topic share, have reached the end that the topic had. A record that Firehose cannot
+    deliver never arrives, so that much time is enough too.
     """
     place = progress.table(table.name)
     if not progress.complete_snapshot:
