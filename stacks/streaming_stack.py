@@ -73,6 +73,7 @@ class StreamingOutputs:
         """Allow a worker to join the cluster and to keep the state of its connector there."""
         return [
             joins_cluster(self.cluster_arn),
+            connect_grants.writes_idempotently(self.cluster_arn),
             *connect_grants.keeps_state(self.cluster_path, offsets=offsets, connector=connector),
         ]
 

@@ -22,6 +22,7 @@ Read = Callable[[Any], Any]
 
 _INT, _BIGINT = 1 << 31, 1 << 63
 _SPELLED_NON_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
+MAX_NESTING = 100  # of lists and objects; PostgreSQL's arrays have six dimensions at most
 REAL_DIGITS = 9  # maximum digits of a written real
 REAL_OFF = 0.9999998  # in units of the last digit: Java 17 is off by <= 0.9999997, non-reals by 1
 _REAL = Struct("f")
@@ -71,11 +72,13 @@ def json_text(value: Any) -> str:
 
     >>> json_text([1, Digits("1.0E300"), None, "a\x1f"])
     '[1,1.0E300,null,"a\\u001F"]'
+
+    Raises RefusedEvent if lists or objects are nested more than `MAX_NESTING` deep.
     """
     return value if type(value) is str else _compact(value)
 
 
-def _compact(value: Any) -> str:
+def _compact(value: Any, levels: int = MAX_NESTING) -> str:
     match value:
         case None:
             return "null"
@@ -87,10 +90,14 @@ def _compact(value: Any) -> str:
             return str(value)
         case str():
             return f'"{_ESCAPED.sub(_escape, value)}"'
+        case _ if levels == 0:
+            raise RefusedEvent(UNREADABLE_VALUE)
         case list():
-            return f"[{','.join(map(_compact, value))}]"
+            return f"[{','.join(_compact(each, levels - 1) for each in value)}]"
         case _:
-            fields = (f"{_compact(name)}:{_compact(field)}" for name, field in value.items())
+            fields = (
+                f"{_compact(name)}:{_compact(field, levels - 1)}" for name, field in value.items()
+            )
             return "{" + ",".join(fields) + "}"
 
 

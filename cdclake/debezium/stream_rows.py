@@ -10,6 +10,7 @@ since the stream compares it with earlier events; and numbers may be NaN or infi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import isnan
 from typing import Any, NamedTuple
 
 from cdclake import naming
@@ -125,7 +126,7 @@ class StreamRows:
             return None
         values = {f.name: after.get(f.source) for f in self._keys}
         is_same = all(
-            values[f.name] is not None and f.read(values[f.name]) == keys[f.name]
+            values[f.name] is not None and _are_equal(f.read(values[f.name]), keys[f.name])
             for f in self._keys
         )
         return None if is_same else refusals.KEY_MISMATCH
@@ -235,6 +236,12 @@ def _object(text: bytes) -> Event | None:
     if type(found) is dict and "payload" in found and "schema" in found:
         found = found["payload"]
     return found if type(found) is dict else None
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Compare as PostgreSQL does, where NaN equals itself."""
+    both_nan = type(one) is type(other) is float and isnan(one) and isnan(other)
+    return both_nan or bool(one == other)
 
 
 def _row(event: Event, name: str) -> Mapping[str, Any] | None:

@@ -41,6 +41,9 @@ def worker_settings(provider: str, **parameters: str) -> dict[str, str]:
         "producer.batch.size": "524288",
         "producer.compression.type": "lz4",
         "producer.max.request.size": str(MAX_RECORD_BYTES),
+        # Connect's default is off: a block of snapshot rows whose acknowledgement is lost is sent
+        # again, and a batch that begins with the copies cannot recognize them.
+        "producer.enable.idempotence": "true",
         **_provider_settings(provider, parameters),
     }
 

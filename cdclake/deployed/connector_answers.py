@@ -51,7 +51,7 @@ def _plugin(log: str) -> Iterator[Check]:
     elif _UNREAD.search(log) or _NO_PROVIDER.search(log):
         yield skipped(name, "the worker reads secrets before it loads Debezium")
     elif missing is not None:
-        remedy = "run `make plugins` and deploy the stack `cdc`: changed jars make another plugin"
+        remedy = "fetch the jars again and deploy the stack `cdc`: changed jars make another plugin"
         yield failed(name, missing[0], remedy)
     else:
         yield failed(name, "the worker's log does not show that Debezium was loaded", _REPORT)

@@ -43,7 +43,7 @@ def retyped_line(column: Column, kind: ColumnType) -> str:
     """
     name = scalar(column.source)
     if column.mask is None:
-        return f"{name}: {scalar(str(kind))}"
+        return f"{name}: {kind}"
     if not can_mask(column.mask, kind):
         return f"{name}: {{exclude: true}}"
     return f"{name}: {{{', '.join((f'type: {scalar(str(kind))}', *_mask_field(column)))}}}"

@@ -85,16 +85,18 @@ def reached(rows: DataFrame, sequence: int, floor: str) -> AppliedThrough:
     return AppliedThrough(ingested=newest["ingested"] or 0, floor=floor, sequence=sequence)
 
 
-def read_through(lake: LakeTables, tables: Sequence[Table]) -> dict[int, int]:
+def read_through(lake: LakeTables, tables: Sequence[Table], epoch: int) -> dict[int, int]:
     """Return by Kafka partition the offset after the newest event in these changelogs.
 
-    They are those of one topic. Older events may still be in flight.
+    They are those of one topic. Older events may still be in flight. Events before `epoch` do not
+    count: their topic may have been lost, and its offsets may exceed those of the present one.
     """
     # In Kafka a tombstone without a row follows each delete.
     following = f"max({naming.OFFSET} + IF({naming.OP} = 'd', 2, 1)) AS following"
     found: dict[int, int] = {}
     for table in tables:
-        rows = lake.read(table.changes).groupBy(naming.PARTITION).agg(F.expr(following)).collect()
-        for partition, end in rows:
+        events = lake.read(table.changes).where(F.col(naming.EPOCH) >= epoch)
+        ends = events.groupBy(naming.PARTITION).agg(F.expr(following)).collect()
+        for partition, end in ends:
             found[partition] = max(end, found.get(partition, 0))
     return found

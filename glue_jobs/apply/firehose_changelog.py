@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cdclake import naming
-from cdclake.debezium.position import history_part
+from cdclake.debezium.position import Position, history_part
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.change_stats import facts_of_rows
@@ -56,9 +56,9 @@ def swept_below(
 ) -> str:
     """Return the floor that a complete snapshot gives the table; "" until its rows have arrived.
 
-    They have when the changelogs of `same_topic`, which all tables of its Kafka topic share, have
-    reached the end that the topic had. A record that Firehose cannot deliver never arrives, so
-    that much time is enough too.
+    They have when rows of the snapshot's epoch in the changelogs of `same_topic`, which all tables
+    of its Kafka topic share, have reached the end that the topic had. A record that Firehose cannot
+    deliver never arrives, so that much time is enough too.
     """
     place = progress.table(table.name)
     if not progress.complete_snapshot:
@@ -66,7 +66,8 @@ def swept_below(
     floor = history_part(progress.complete_snapshot)
     if applied_through(lake, table).floor >= floor or now > progress.completed_at + DELIVERY_S:
         return floor
-    arrived = read_through(lake, same_topic)
+    epoch = Position.parse(progress.complete_snapshot).epoch
+    arrived = read_through(lake, same_topic, epoch)
     has_all = all(arrived.get(p, 0) >= end for p, end in place.snapshot_ends.items() if end)
     return floor if has_all else ""
 

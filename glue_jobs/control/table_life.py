@@ -26,7 +26,6 @@ class Held:
     """The table waits and is tried again by itself."""
 
     reason: str
-    failures: int  # consecutive tries that ended with an error that may pass
     retry_at: float  # seconds since 1970
     skips_gap: bool = False  # asked for by the operator whose request has failed
 
@@ -51,16 +50,13 @@ class Resuming:
 TableLife = Streaming | Held | Stopped | Resuming
 
 
-def life_to_stored(life: TableLife, warning: str | None) -> dict[str, Any]:
-    """Return the stored keys; `warning` takes the place of a reason while the table streams."""
-    is_streaming = isinstance(life, Streaming)
-    held = life if isinstance(life, Held) else None
+def life_to_stored(life: TableLife, last_error: str | None) -> dict[str, Any]:
+    """Return the stored keys; `last_error` is what `status` shows."""
     return {
-        "state": "streaming" if is_streaming else "stopped",
-        "last_error": warning if isinstance(life, Streaming) else life.reason,
+        "state": "streaming" if isinstance(life, Streaming) else "stopped",
+        "last_error": last_error,
         "resume_requested": isinstance(life, Resuming),
-        "failures": held.failures if held else 0,
-        "retry_at": held.retry_at if held else 0.0,
+        "retry_at": life.retry_at if isinstance(life, Held) else 0.0,
         "gap_given_up": isinstance(life, Held | Resuming) and life.skips_gap,
         "columns": list(life.columns) if isinstance(life, Stopped | Resuming) else [],
     }
@@ -75,10 +71,5 @@ def parse_life(raw: Mapping[str, Any]) -> TableLife:
     if raw.get("resume_requested"):
         return Resuming(reason=reason, columns=columns, skips_gap=skips_gap)
     if raw.get("retry_at"):
-        return Held(
-            reason=reason,
-            failures=raw.get("failures", 1),
-            retry_at=raw["retry_at"],
-            skips_gap=skips_gap,
-        )
+        return Held(reason=reason, retry_at=raw["retry_at"], skips_gap=skips_gap)
     return Stopped(reason=reason, columns=columns)

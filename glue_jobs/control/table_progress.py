@@ -36,9 +36,10 @@ class TableProgress:
 
     offsets: dict[int, int] = field(default_factory=dict)
     life: TableLife = field(default_factory=Streaming)
+    failures: int = 0  # consecutive tries that ended with an error that may pass
     quarantined: int = 0  # events quarantined since the table last started or resumed
     withheld: int = 0  # events that a rule of the file has withheld; these are not in `quarantined`
-    warning: str | None = None  # of a table that streams: some of its rows may be wrong
+    warning: str | None = None  # why some rows may have older values, until a resync
     # The table missed changes below this position; its state still has values older than it.
     missed_below: str | None = None
     # By declared column (name and type): position of the first event that has it.
@@ -91,7 +92,9 @@ class TableProgress:
     @property
     def last_error(self) -> str | None:
         """Return why the table does not stream, or what is wrong with its rows."""
-        return self.warning if isinstance(self.life, Streaming) else self.life.reason
+        if isinstance(self.life, Streaming):
+            return self.incomplete or self.warning
+        return self.life.reason
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -103,27 +106,17 @@ class TableProgress:
         """Return whether records that Kafka has deleted are skipped; a resync reads their rows."""
         return isinstance(self.life, Held | Resuming) and self.life.skips_gap
 
-    @property
-    def failures(self) -> int:
-        """Return the number of consecutive tries that ended with an error that may pass."""
-        return self.life.failures if isinstance(self.life, Held) else 0
-
     def stop(self, reason: str, columns: Sequence[str] = ()) -> None:
         """Stop the table at its current offsets."""
-        self.life = Stopped(reason=reason, columns=tuple(columns))
+        self.life, self.failures = Stopped(reason=reason, columns=tuple(columns)), 0
 
     def hold(self, reason: str, now: float) -> None:
         """Stop the table for a pause that grows with each consecutive failure."""
-        failures = self.failures + 1
-        retry_at = now + pause_after(failures, FIRST_RETRY_S, MAX_RETRY_S)
+        self.failures += 1
+        retry_at = now + pause_after(self.failures, FIRST_RETRY_S, MAX_RETRY_S)
         at = datetime.fromtimestamp(retry_at, UTC).isoformat(sep=" ", timespec="seconds")
-        times = f"Failed {failures} times in a row; the next try is at {at[:19]} UTC"
-        self.life = Held(
-            reason=f"{reason}. {times}",
-            failures=failures,
-            retry_at=retry_at,
-            skips_gap=self.skips_gap,
-        )
+        times = f"Failed {self.failures} times in a row; the next try is at {at[:19]} UTC"
+        self.life = Held(reason=f"{reason}. {times}", retry_at=retry_at, skips_gap=self.skips_gap)
 
     def is_due(self, now: float) -> bool:
         """Return True if a table is to be tried now: by request or after its pause."""
@@ -138,6 +131,7 @@ class TableProgress:
         self.life = Resuming(
             reason=self.life.reason, columns=self.columns, skips_gap=request.skip_gap
         )
+        self.failures = 0
         if request.skip_gap and not request.has_snapshot:
             self.incomplete = _INCOMPLETE
 
@@ -146,32 +140,36 @@ class TableProgress:
         self.first_seen = {key: at for key, at in self.first_seen.items() if key in columns}
 
     def flow(self) -> None:
-        """Let a table stream, once it has read its gap or a part of it."""
+        """Let a table stream, once it has read its gap or a part of it.
+
+        Its failures still count: the update of its state, which follows, may fail each time.
+        """
         if isinstance(self.life, Streaming):
             return
         # A service's failure says nothing about the events that were refused before it.
         self.quarantined = self.quarantined if isinstance(self.life, Held) else 0
-        self.life, self.warning = Streaming(), self.incomplete
+        self.life = Streaming()
 
     def to_stored(self) -> dict[str, Any]:
         """Return the table's entry in the control object; `parse` reads it."""
-        names = [f.name for f in fields(self) if f.name not in ("life", "warning")]
+        names = [f.name for f in fields(self) if f.name != "life"]
         others = {name: deepcopy(getattr(self, name)) for name in names}
         others[_FIRST_SEEN] = others.pop("first_seen")
-        return {**others, **life_to_stored(self.life, self.warning)}
+        return {**others, **life_to_stored(self.life, self.last_error)}
 
     @staticmethod
     def parse(raw: Mapping[str, Any]) -> TableProgress:
         """Read an entry; ignore keys that a newer version has added."""
-        names = {f.name for f in fields(TableProgress)} - {"life", "warning"}
+        names = {f.name for f in fields(TableProgress)} - {"life"}
         known = {name: raw[name] for name in names if name in raw}
         if _FIRST_SEEN in raw:
             known["first_seen"] = raw[_FIRST_SEEN]
         known["offsets"] = parse_offsets(raw["offsets"])
         known["snapshot_ends"] = parse_offsets(raw.get("snapshot_ends", {}))
         life = parse_life(raw)
-        warning = raw.get("last_error") if isinstance(life, Streaming) else None
-        return TableProgress(life=life, warning=warning, **known)
+        if "warning" not in raw and isinstance(life, Streaming):  # of an earlier version
+            known["warning"] = raw.get("last_error")
+        return TableProgress(life=life, **known)
 
 
 def parse_offsets(raw: Mapping[str, int]) -> dict[int, int]:

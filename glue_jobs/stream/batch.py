@@ -128,12 +128,13 @@ class MicroBatch:
         work = self._work(plan, records, decoded, changelogs)
         work = self._append_all(work)
         laps.end("append")
-        applied = self._apply_all(work, records.sparkSession)
+        updated, applying = self._apply_all(work, records.sparkSession)
         laps.end("apply")
         self._maintain(work)
+        self._end_failures(work, updated)
         self._operations.run(plan, records, decoded.ranges, self._progress, self._operated)
         seconds = time.monotonic() - started
-        self._note_turns(bool(decoded.arriving(plan)), seconds, *applied)
+        self._note_turns(bool(decoded.arriving(plan)), seconds, len(updated), applying)
         self._note(plan, decoded, batch, seconds)
         log.info("batch %d: %d events in %.1f s; %s", batch, decoded.events, seconds, laps)
 
@@ -211,10 +212,13 @@ class MicroBatch:
             return []
         try:
             records, missed = self._read_gap(stream, ranges)
+            if not missed:
+                stream.read_changelog()  # the state may lack rows that it had before
         except Exception as error:
             stop_after(error, stream, {})
             return []
         if not missed:
+            self._turns.wait([stream])
             stream.place.flow()
         return [Work(stream, records, missed, apply_now, portion=None)]
 
@@ -268,15 +272,15 @@ class MicroBatch:
         stream.place.flow()
         judge(stream, outcome)
 
-    def _apply_all(self, work: Iterable[Work], spark: SparkSession) -> tuple[int, float]:
-        """Update the states that are due and behind; return how many, and the seconds of all."""
+    def _apply_all(self, work: Iterable[Work], spark: SparkSession) -> tuple[frozenset[str], float]:
+        """Update the states that are due and behind; return these tables and the seconds of all."""
         due = [
             turn.stream
             for turn in work
             if turn.apply_now and turn.stream.schedule.behind_since is not None
         ]
         if not due:
-            return 0, 0.0
+            return frozenset(), 0.0
         started = time.monotonic()
         states = StateRound(spark, self._stop_after)
         here = [stream for stream in due if stream.table.apply == "each_batch"]
@@ -287,7 +291,8 @@ class MicroBatch:
                 self._views.note(stream)
         for stream in (*states.caught_up, *(s for s in due if s not in here)):
             self._turns.settle(stream)
-        return len(states.updated), time.monotonic() - started
+        updated = frozenset(stream.table.name for stream in states.updated)
+        return updated, time.monotonic() - started
 
     def _stop_after(self, error: Exception, stream: TableStream) -> None:
         with self._tables.noting:
@@ -306,6 +311,16 @@ class MicroBatch:
         self._stamps.renew_one(flowing)
         if self._views is not None:
             _run_all(self._commits, self._views.renew, self._views.chosen(flowing))
+
+    def _end_failures(self, work: Iterable[Work], updated: frozenset[str]) -> None:
+        """Restart the count of failures of tables whose states have been updated or are complete.
+
+        An append alone is not enough: otherwise a state that always fails would never be reported.
+        """
+        for stream in (turn.stream for turn in work):
+            is_current = stream.schedule.behind_since is None
+            if stream.place.is_streaming and (is_current or stream.table.name in updated):
+                stream.place.failures = 0
 
     def _run(self, stream: TableStream, work: Callable[[TableStream], None]) -> None:
         try:

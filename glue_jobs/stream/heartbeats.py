@@ -35,7 +35,7 @@ class SentHeartbeat:
                 sent_ms=int(event.get("ts_ms") or 0),
                 committed_us=int(event["source"].get("ts_us") or 0),
             )
-        except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
 
 

@@ -48,8 +48,9 @@ def _parsed(
         try:
             found.extend(rest)  # when it fails, it has the structs before, and `rest` those after
             return found, failed
-        # A record without a value is no buffer, which is a TypeError.
-        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
+        # A record without a value is no buffer, which is a TypeError. Lists within lists, which
+        # any client may send, exceed Python's depth of calls.
+        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError, RecursionError):
             failed.add(len(found))
             found.append(None)
 

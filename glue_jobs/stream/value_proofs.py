@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake.debezium.changelog_rows import parse_json
-from cdclake.debezium.field_values import reader
+from cdclake.debezium.field_values import MAX_NESTING, reader
 from cdclake.debezium.types import ColumnType
 
 _NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][+-]?[0-9]+)?"
@@ -39,6 +39,7 @@ def kept_text(raw: msgspec.Raw, kind: ColumnType) -> str | None:
     if text[:1] == b'"' and b"\\" not in text:
         return text[1:-1].decode()
     is_point = kind.base == "point" and not kind.array
-    if _POINT.fullmatch(text) if is_point else not _CHANGED.search(text):
+    is_flat = text.count(b"[") <= MAX_NESTING
+    if _POINT.fullmatch(text) if is_point else is_flat and not _CHANGED.search(text):
         return text.decode()
     return str(reader(kind)(parse_json(text)))

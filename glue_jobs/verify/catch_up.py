@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from cdclake.activity import Advance, Step, step
 from cdclake.errors import CdcError, ComponentFailed
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_life import Held
 from cdclake.jobs.runtime.source import confirmed_lsn, write_marker
 from cdclake.plan import Plan, Table
 
@@ -165,7 +166,7 @@ def _held(progress: Progress, tables: Collection[Table]) -> list[str]:
     return [
         f"{source} is held back, and tried again"
         for source, place in found.items()
-        if place is not None and 0 < place.failures <= _MAX_FAILURES
+        if place is not None and isinstance(place.life, Held) and place.failures <= _MAX_FAILURES
     ]
 
 

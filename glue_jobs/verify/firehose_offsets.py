@@ -25,7 +25,8 @@ def delivered_offsets(
 
     For a Firehose stream that is the newest event in any of its changelogs. Older events may still
     be in flight, and undeliverable ones are in no changelog. `begins` returns by topic the first
-    offsets in Kafka: earlier events are not expected, as a changelog may have dropped them.
+    offsets in Kafka: earlier events are not expected, as a changelog may have dropped them. Events
+    of an earlier epoch do not count, since their topic may have been lost with its Kafka.
     """
 
     def arrived(progress: Progress) -> Offsets:
@@ -35,7 +36,7 @@ def delivered_offsets(
         kept = begins([stream.topic for stream in plan.deliveries])
         for stream in plan.deliveries:
             newest = dict(kept.get(stream.topic, {}))
-            for partition, following in _in_logs(reader, plan, stream):
+            for partition, following in _in_logs(reader, plan, stream, progress.epoch):
                 newest[partition] = max(following, newest.get(partition, 0))
             found |= dict.fromkeys(stream.tables, newest)
         return found
@@ -43,14 +44,17 @@ def delivered_offsets(
     return arrived
 
 
-def _in_logs(reader: Reader, plan: Plan, stream: DeliveryStream) -> list[tuple[int, int]]:
+def _in_logs(
+    reader: Reader, plan: Plan, stream: DeliveryStream, epoch: int
+) -> list[tuple[int, int]]:
     """Return by partition the offset after the newest event in the stream's changelogs."""
     tables = [plan.table(name) for name in stream.tables]
     # In Kafka a tombstone without a row follows each delete.
     behind = f"{naming.OFFSET} + CASE {naming.OP} WHEN 'd' THEN 2 ELSE 1 END"
     place = f"{naming.PARTITION}, {behind} AS following"
     rows = " UNION ALL ".join(
-        f"SELECT {place} FROM {DUCKDB.name(table.changes)}" for table in tables
+        f"SELECT {place} FROM {DUCKDB.name(table.changes)} WHERE {naming.EPOCH} >= {epoch}"
+        for table in tables
     )
     with reader.open(tables) as session:
         return session.execute(

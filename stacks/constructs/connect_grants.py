@@ -37,6 +37,11 @@ def writes_topics(cluster: str, *, pipeline: str, others: Sequence[str]) -> list
     ]
 
 
+def writes_idempotently(cluster_arn: str) -> Grant:
+    """Allow the worker's producers to number what they send, so that Kafka drops repeats."""
+    return Grant(actions=_actions("WriteDataIdempotently"), on=[cluster_arn])
+
+
 def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
     """Allow using the worker's topics and groups, which MSK Connect names after the connector."""
     return [
@@ -84,7 +89,7 @@ def commits_in_transactions(
 ) -> list[Grant]:
     """Allow an Iceberg sink to agree on its commits through its control topic."""
     return [
-        Grant(actions=_actions("WriteDataIdempotently"), on=[cluster_arn]),
+        writes_idempotently(cluster_arn),
         Grant(
             actions=_actions("DescribeTopic", "ReadData", "WriteData"),
             on=[arn("kafka", f"topic/{cluster}/{topic}")],

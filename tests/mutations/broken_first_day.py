@@ -26,7 +26,8 @@ FIRST_DAY = (
     ),
     Mutation(
         "every shell chooses a lake's Java", _SHELLS,
-        (("cdclake/local/components/installed.py", "if supervisor_alive(lake) and", "if False and"),),
+        (("cdclake/local/components/installed.py",
+          "if supervisor_alive(lake) and", "if False and"),),
     ),
     Mutation(
         "new settings restart PostgreSQL", _SHELLS,

@@ -38,7 +38,7 @@ UPKEEP = (
     ),
     Mutation(
         "a held table is tried again at once", _RETRIES,
-        ((_PROGRESS, "retry_at = now + pause_after(failures, FIRST_RETRY_S, MAX_RETRY_S)",
+        ((_PROGRESS, "retry_at = now + pause_after(self.failures, FIRST_RETRY_S, MAX_RETRY_S)",
           "retry_at = now"),),
     ),
     Mutation(

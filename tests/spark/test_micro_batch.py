@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,6 +17,7 @@ from cdclake.iceberg import snapshot_tags
 from cdclake.iceberg.schemas import TableSchema
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Held, Resuming
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.maintenance import snapshot_expiration as kept
@@ -25,6 +26,7 @@ from cdclake.jobs.stream import batch as micro_batch
 from cdclake.jobs.stream import inline_compaction, table_stream
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch import MicroBatch
+from cdclake.jobs.stream.state_round import StateRound
 from cdclake.jobs.stream.table_stream import Outcome, TableStream
 from cdclake.plan import Plan
 from tests.spark.events import RECORD, Engine, MemoryStore, deletes_to_open, plan_of
@@ -97,6 +99,18 @@ class Stream:
 @pytest.fixture
 def stream(spark: SparkSession) -> Stream:
     return Stream(spark)
+
+
+def retried(stream: Stream, engine: Engine) -> TableProgress:
+    """Try the held table again in a new process; Kafka has no record that it missed."""
+    stream.start()
+    place = stream.process._progress.table(engine.table.name)
+    assert isinstance(place.life, Held)
+    place.life = replace(place.life, retry_at=1.0)
+    nothing = stream.spark.createDataFrame([], RECORD)
+    with patch.object(micro_batch, "read_gap", lambda *_: (nothing, {})):
+        stream.run()
+    return stream.progress().table(engine.table.name)
 
 
 def snapshots(engine: Engine) -> list[int]:
@@ -336,6 +350,23 @@ def test_a_table_that_lacks_a_file_stops_alone(stream: Stream) -> None:
     assert len(one.log()) == 2
     assert mine.last_error is not None and "is missing" in mine.last_error
     assert two.state() == {1: ("b", None)}
+    assert [retried(stream, one).failures for _ in range(4)] == [2, 3, 4, 5]
+
+
+def test_a_held_table_applies_what_its_state_lacked_before_a_restart(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = stream.one
+    with monkeypatch.context() as patched:
+        patched.setattr(StateRound, "_request", Mock(side_effect=MemoryError("killed")))
+        with pytest.raises(MemoryError):
+            stream.run(*stream.records((one, one.event("c", 10, 10, v="a"))))
+    place = stream.process._progress.table(one.table.name)
+    place.hold("S3 does not answer", 0.0)
+    stream.process._progress.save(stream.process._control)
+    place = retried(stream, one)
+    assert (len(one.log()), one.state()) == (1, {1: ("a", None)})
+    assert (place.is_streaming, place.failures) == (True, 0)
 
 
 def test_a_request_to_resume_outlives_a_batch_that_does_not_end(

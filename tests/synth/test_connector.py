@@ -105,8 +105,10 @@ def test_the_worker_is_told_nothing_that_msk_connect_refuses(created):
     )  # fmt: skip
     supported = {
         f"producer.{name}"
-        for name in ("batch.size", "compression.type", "linger.ms", "max.request.size")
-    }
+        for name in (
+            "batch.size", "compression.type", "enable.idempotence", "linger.ms", "max.request.size",
+        )
+    }  # fmt: skip
     keys = [line.partition("=")[0] for line in worker_text(created).splitlines()]
     assert supported <= set(keys)
     assert [key for key in keys if key.startswith(refused) and key not in supported] == []
@@ -222,6 +224,7 @@ def test_its_role_may_do_what_it_does_and_no_more(variants):
         f"{topics}/__amazon_msk_connect_*_shop-source_*",
         f"{topics}/__msk_connect_*_shop-source_*",
     }
+    assert allowed["kafka-cluster:WriteDataIdempotently"] == allowed["kafka-cluster:Connect"]
     assert allowed["kafka-cluster:CreateTopic"] == {
         f"{topics}/__amazon_msk_connect_*_shop-source_*",
         f"{topics}/__msk_connect_*_shop-source_*",

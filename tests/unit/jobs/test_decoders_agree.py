@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,6 +120,13 @@ STRICT = [
     ("a boolean as text", record(b='"true"'), UNREADABLE, ["b"]),
     ("a null", record(s="null"), None, None),
     ("an unknown field", record(zz="1"), None, None),
+    ("a field of 200,000 lists", record(zz="[" * 200_000), UNREADABLE, None),
+    ("an array of 100 dimensions", record(a="[" * 100 + "]" * 100), None, None),
+    ("an array of 101 dimensions", record(a="[1," * 101 + "2" + "]" * 101), UNREADABLE, ["a"]),
+    ("an array of 600 dimensions", record(a="[" * 600 + "]" * 600), UNREADABLE, ["a"]),
+    ("many lists in one", record(a="[" + ",".join(["[1]"] * 101) + "]"), None, None),
+    ("an array of 200,000 dimensions", record(a="[" * 200_000), UNREADABLE, None),
+    ("a key of 200,000 lists", record('{"id":' + "[" * 200_000), refusals.UNREADABLE_KEY, None),
     ("a leading zero", record(i="01"), UNREADABLE, None),
     ("garbage at the end", (record()[0], (record()[1] or b"") + b"x"), UNREADABLE, None),
     ("two documents", (record()[0], (record()[1] or b"") * 2), UNREADABLE, None),
@@ -169,6 +177,18 @@ def test_a_field_that_is_not_exactly_as_declared(
     assert (row[REFUSAL] is None) == (refusal is None), row[REFUSAL]
     assert row[REFUSAL] is None or row[REFUSAL].startswith(str(refusal).split(":")[0])
     assert row[MISFITS] == misfits
+
+
+@pytest.mark.parametrize("kind", ["double precision", "real"])
+@pytest.mark.parametrize(("in_key", "refused"), [('"NaN"', False), ("0.5", True)])
+def test_a_key_that_is_no_number_equals_itself(kind: str, in_key: str, refused: bool) -> None:
+    table, plan = plan_of(("d", kind))
+    table = replace(table, key=("id", "d"))
+    plan = replace(plan, tables=(table,))
+    sent = record(f'{{"id":1,"d":{in_key}}}', d='"NaN"')
+    agree([record('{"id":1,"d":0.5}'), sent], table, plan)
+    [row] = slow_rows([sent], table, plan)
+    assert row is not None and row[REFUSAL] == (refusals.KEY_MISMATCH if refused else None)
 
 
 def test_a_missing_field_is_reported_and_not_refused() -> None:

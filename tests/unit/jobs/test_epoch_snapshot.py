@@ -85,7 +85,9 @@ def test_a_table_has_old_rows_until_it_is_swept():
 
 
 @pytest.mark.parametrize(
-    "value", [b"", b"null", b"{}", b"[1]", b'{"op": "u", "cdc_epoch": "x", "source": {}}']
+    "value",
+    [b"", b"null", b"{}", b"[1]", b'{"op": "u", "cdc_epoch": "x", "source": {}}', b"[" * 200_000],
+    ids=lambda value: value[:9].decode(),
 )
 def test_a_record_that_is_no_heartbeat_is_left_out(value):
     assert SentHeartbeat.of(value) is None

@@ -57,8 +57,37 @@ def test_a_held_table_is_due_after_pauses_that_grow_and_end():
     assert max(waited) <= MAX_RETRY_S and place.failures == 12
     assert "Failed 12 times in a row; the next try is at 1970-01-12" in (place.last_error or "")
     place.flow()
-    assert (place.is_streaming, place.failures) == (True, 0)
-    assert place.offsets == {0: 7}
+    assert (place.is_streaming, place.last_error, place.offsets) == (True, None, {0: 7})
+
+
+def test_failures_outlive_a_retry_until_an_operator_looks_at_the_table():
+    place = TableProgress()
+    for _ in range(3):
+        place.hold("S3 does not answer", 10.0)
+        place.flow()
+        place = Progress.parse(Progress(tables={"t": place}).to_stored()).table("t")
+    assert place.failures == 3
+    place.hold("S3 does not answer", 10.0)
+    place.ask_to_resume(ResumeRequest())
+    place.hold("S3 does not answer", 10.0)
+    assert place.failures == 1
+    place.stop("a column is gone")
+    assert place.failures == 0
+
+
+def test_a_warning_outlives_that_the_table_is_held_back():
+    place = TableProgress(warning="3 rows may be old", missed_below="p")
+    place.hold("S3 does not answer", 10.0)
+    assert "S3 does not answer" in (place.last_error or "")
+    place = Progress.parse(Progress(tables={"t": place}).to_stored()).table("t")
+    place.flow()
+    assert place.last_error == "3 rows may be old"
+
+
+def test_a_warning_that_an_earlier_version_stored_is_read():
+    stored = TableProgress(warning="3 rows may be old").to_stored()
+    del stored["warning"]
+    assert TableProgress.parse(stored).last_error == "3 rows may be old"
 
 
 def test_a_held_table_keeps_what_an_operator_asked_for_and_is_stored():

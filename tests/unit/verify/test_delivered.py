@@ -50,8 +50,8 @@ def plan() -> Plan:
     )
 
 
-def arrived(logs: Logs, begin: int = 0) -> dict[str, Any]:
-    progress = Progress(tables={"c": TableProgress(offsets={0: 5})})
+def arrived(logs: Logs, begin: int = 0, epoch: int = 1) -> dict[str, Any]:
+    progress = Progress(epoch=epoch, tables={"c": TableProgress(offsets={0: 5})})
     find = delivered_offsets(
         cast(Reader, logs), plan(), lambda topics: {t: {0: begin} for t in topics}
     )
@@ -71,6 +71,12 @@ def test_nobody_waits_for_what_kafka_has_let_go(begin: int) -> None:
 def test_a_delete_has_a_record_without_a_value_behind_it() -> None:
     logs = Logs(a=[event("c", 1, 1, id=1, offset=3), event("d", 1, 2, id=1, offset=4)])
     assert arrived(logs)["a"] == {0: 6}
+
+
+def test_events_of_an_earlier_epoch_may_be_of_a_topic_that_is_lost() -> None:
+    new = {**event("r", 1, 2, id=1, offset=3), "cdc_epoch": 2}
+    logs = Logs(a=[event("c", 1, 1, id=1, offset=1000), new])
+    assert arrived(logs, epoch=2)["a"] == {0: 4}
 
 
 def test_a_row_without_a_place_tells_nothing() -> None:

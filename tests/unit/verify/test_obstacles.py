@@ -94,6 +94,14 @@ def test_a_table_that_has_failed_three_times_is_not_waited_for(arrival: CatchUp)
     assert time.monotonic() - begun < 10
 
 
+def test_a_table_that_streams_again_is_not_held_back(arrival: CatchUp) -> None:
+    streams = Progress(tables={"t": TableProgress(failures=1)})
+    begun = time.monotonic()
+    again = replace(arrival, progress=lambda: streams, arrived=lambda _: {"t": {0: 3}}, wait_s=60.0)
+    assert again.wait([make_table()], lambda: None) == {}
+    assert time.monotonic() - begun < 10
+
+
 def test_without_obstacle_the_missing_records_are_named(arrival: CatchUp) -> None:
     with pytest.raises(ComponentFailed, match="3 records of topic") as late:
         arrival.wait([make_table()], lambda: None)
