@@ -13,12 +13,11 @@ from cdclake.debezium.refusals import WITH_VALUE
 from cdclake.firehose.stream import ARRIVED_AT
 from cdclake.iceberg.dialect import SPARK as SPARK_SQL
 from cdclake.iceberg.dialect import TRINO, Dialect
+from cdclake.iceberg.event_identity import event_identity
 from cdclake.iceberg.incomplete_rows import incomplete_rows
 from cdclake.plan import Table
 from cdclake.web_logs.row import BODY_BYTES_SENT, REMOTE_ADDR, REQUEST, STATUS, TIME_LOCAL
 
-# Identity of an event; its offset may differ if it was sent again.
-_IDENTITY = (naming.EPOCH, naming.PHASE, naming.LSN, naming.OP)
 _CASES = " ".join(f"WHEN '{op}' THEN '{name}'" for op, name in naming.OPERATIONS.items())
 # Without the value that broke a quality rule, which would make a group of each row.
 _REASON = f"split_part(reason, '{WITH_VALUE}', 1)"
@@ -81,7 +80,7 @@ def _state_queries(table: Table, database: str, engine: Engine) -> dict[str, str
 def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str, str]:
     log, quarantine = (engine.table(database, name) for name in (table.changes, naming.QUARANTINE))
     of_key = " AND ".join(f"{engine.name(key)} = ?" for key in table.key)
-    identity = ", ".join((*_IDENTITY, *(engine.name(key) for key in table.key)))
+    identity = event_identity(table, engine.dialect)
     return {
         "audit trail of one key": (
             f"SELECT * FROM {log}\nWHERE {of_key}\nORDER BY {naming.POSITION}"
