@@ -72,8 +72,8 @@ _ABOUT = {
     "the changelog, each event once": (
         "Firehose writes events at least once, in any order. Duplicates share the event's position"
         " in the source; the state, `<t>_current` and `<t>_history` remove them already. This"
-        " `<t>_history` reads the changelog of every day, also for a query of one: ask `<t>_changes`"
-        " for a few days."
+        " `<t>_history` reads the changelog of every day, also for a query of one: read"
+        " `<t>_changes` for a few days."
     ),
     "files": "The number of data and delete files, and how many of them are small.",
     "snapshots": (
