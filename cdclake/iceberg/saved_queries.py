@@ -93,8 +93,8 @@ def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str,
         "the changelog, each event once": (
             "SELECT * FROM (\n"
             f"  SELECT *, row_number() OVER (PARTITION BY {identity}"
-            f" ORDER BY {naming.OFFSET}) AS repeat\n"
-            f"  FROM {log})\nWHERE repeat = 1"
+            f" ORDER BY {naming.OFFSET}) AS cdc_repeat\n"
+            f"  FROM {log})\nWHERE cdc_repeat = 1"
         ),
         "quarantined events": (
             f"SELECT {_REASON} AS reason, count(*) AS events, max(quarantined_at) AS newest\n"
@@ -122,8 +122,8 @@ def put_queries(
         "each key once, as it arrived last": (
             "SELECT * FROM (\n"
             f"  SELECT *, row_number() OVER (PARTITION BY {listed}"
-            f" ORDER BY {ARRIVED_AT} DESC) AS repeat\n"
-            f"  FROM {table})\nWHERE repeat = 1"
+            f" ORDER BY {ARRIVED_AT} DESC) AS cdc_repeat\n"
+            f"  FROM {table})\nWHERE cdc_repeat = 1"
         ),
     }
     return {
