@@ -107,6 +107,7 @@ CASES = {
     "a bucket": (file('{columns: {id: int}, partition_by: ["bucket(4, id)"]}'), 4, 47, "cannot be partitioned by bucket()", "year"),
     "a folder above": (file("{columns: {id: int}, transform: ../x}"), 4, 43, "invalid folder '../x'", "relative"),
     "more than Direct PUT takes": (file("{columns: {id: int}, mib_per_second: 6}"), 4, 48, "Direct PUT for Iceberg: 5", "`source: kinesis`"),
+    "more than Direct PUT takes elsewhere": (file("{columns: {id: int}, mib_per_second: 2}", more="aws: {region: eu-central-1}\n"), 5, 48, "and 1 elsewhere", "`source: kinesis`"),
     "more than a function takes": (file("{columns: {id: int}, function: {mib: 2}}"), 4, 48, "MB per call", "`mib: 1`"),
     "a table of web logs": (file(more="weblogs: {clicks: {route: day}}\n"), 5, 3, "already has the name 'clicks'", "rename the put table"),
     "a table of the database": (
@@ -134,6 +135,12 @@ def test_a_transform_must_have_its_handler(tmp_path: Path) -> None:
     (tmp_path / "t" / "a").mkdir(parents=True)
     (tmp_path / "t" / "a" / "handler.py").touch()
     assert plan_of(text, tmp_path).puts[0].transform == "t/a"
+
+
+@pytest.mark.parametrize("more", ["", "aws: {region: eu-west-1}\n"])
+def test_direct_put_takes_more_where_no_slow_region_is_declared(tmp_path: Path, more: str) -> None:
+    [put] = plan_of(file("{columns: {id: int}, mib_per_second: 5}", more=more), tmp_path).puts
+    assert put.stream.mib_per_second == 5
 
 
 def test_the_example_is_valid() -> None:
