@@ -33,9 +33,10 @@ class LambdaFunction(Construct):
         ground: DeploymentContext,
         memory_mb: int = 256,
         security_group: str | None = None,
+        log_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.log = LogGroup(self, "Log", ground=ground)
+        self.log = LogGroup(self, "Log", ground=ground, name=log_name)
         asset = aws_s3_assets.Asset(self, "Code", path=str(code))
         statements = [*grants, self.log.written_to()]
         place = None
