@@ -43,10 +43,7 @@ class SourceSnapshot:
             return history.select(*self.table.key).limit(0)
         if self.progress.floor != since.floor:
             return None
-        log = SPARK.name(_CHANGES.format(self.table.name))
-        since_then = f"(SELECT * FROM {log} WHERE {naming.INGESTED_AT} > {SPARK.instant(after)})"
-        # Not from the stored view: where it removes repeated events, it reads the whole changelog.
-        changes = self.lake.spark.sql(history_view(self.table, changes=since_then, dialect=SPARK))
+        changes = history.where(f"{naming.INGESTED_AT} > {SPARK.instant(after)}")
         if not changes.where(F.col(naming.OP) == "t").isEmpty():
             return None
         return changes.select(*self.table.key).distinct()
