@@ -71,7 +71,9 @@ _ABOUT = {
     ),
     "the changelog, each event once": (
         "Firehose writes events at least once, in any order. Duplicates share the event's position"
-        " in the source; the state and the views remove them already."
+        " in the source; the state, `<t>_current` and `<t>_history` remove them already. This"
+        " `<t>_history` reads the changelog of every day, also for a query of one: read"
+        " `<t>_changes` for a few days."
     ),
     "files": "The number of data and delete files, and how many of them are small.",
     "snapshots": (

@@ -51,7 +51,8 @@ _NOTES = """\
   benchmark machine {minutes:.1f} minutes: two workers suffice for all of these volumes.
 - A scheduled job runs {runs} times a day. It is assumed to take {start} minutes to start, plus the
   time that the benchmark machine took for the events. The same holds for the apply job behind
-  Firehose.
+  Firehose. Where Firehose delivers every table, the stream job starts on the same schedule, without
+  events; its starts are counted.
 - Firehose's function takes {micros:.0f} µs of a core per event
   ([measured](../benchmarks/results/firehose.json)), and is called once per MiB.
 - The sink is estimated with {mcus} MCU, the minimum; the source of its price used 4."""
@@ -75,15 +76,19 @@ def always_on(_gigabytes: int) -> float:
 
 def scheduled(gigabytes: int) -> float:
     """Return the daily cost of the streaming job run hourly: its starts and its processing."""
-    minutes = RUNS_A_DAY * START_MINUTES + _job_minutes(gigabytes)
-    return WORKERS * minutes / 60 * DPU
+    return _starts() + WORKERS * _job_minutes(gigabytes) / 60 * DPU
+
+
+def _starts() -> float:
+    """Return the daily cost of the starts of one job run hourly."""
+    return WORKERS * RUNS_A_DAY * START_MINUTES / 60 * DPU
 
 
 def firehose(gigabytes: int) -> float:
-    """Return the daily cost of Firehose, its function, and the apply job run hourly."""
+    """Return the daily cost of Firehose, its function, and the apply and stream jobs run hourly."""
     seconds = gigabytes * EVENTS * _function_seconds() * CORE_GB / FUNCTION_GB
     function = seconds * FUNCTION_GB * LAMBDA + gigabytes * 1024 / 1e6 * CALLS
-    return gigabytes * FIREHOSE + function + scheduled(gigabytes)
+    return gigabytes * FIREHOSE + function + scheduled(gigabytes) + _starts()
 
 
 def sink(_gigabytes: int) -> float:

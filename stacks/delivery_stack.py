@@ -9,6 +9,7 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
+from cdclake.firehose.log_names import firehose_log, function_log
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.stacks.bundles import FIREHOSE_CHANGES, build_firehose_changes
 from cdclake.stacks.constructs import firehose_grants
@@ -75,6 +76,7 @@ class DeliveryStack(PipelineStack):
             code=build_firehose_changes(deployment.plan).path,
             environment=self._erasures.environment,
             grants=self._erasures.grants,
+            log_name=function_log(deployment.prefix),
             ground=ground,
         )
         self.outputs = DeliveryOutputs(function_name=function.name)
@@ -84,7 +86,7 @@ class DeliveryStack(PipelineStack):
             self,
             "Log",
             ground=ground,
-            name=f"/aws/kinesisfirehose/{deployment.prefix}",
+            name=firehose_log(deployment.prefix),
         )
         if deployment.delivers:
             self._deliver(function)

@@ -12,6 +12,7 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.debezium.topics import RETENTION_DAYS
+from cdclake.firehose.log_names import firehose_log, function_log
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.schemas import TableSchema
 from cdclake.stacks.constructs import firehose_grants
@@ -139,7 +140,12 @@ class PutStack(PipelineStack):
     def _add_stream(self) -> FirehoseStream:
         ground, stream = self._ground, self._parts.stream
         function = RowsFunction(
-            self, "Rows", module=self._parts.module, code=self._parts.code, ground=ground
+            self,
+            "Rows",
+            module=self._parts.module,
+            code=self._parts.code,
+            log_name=function_log(self._name),
+            ground=ground,
         )
         self.outputs = PutOutputs(function_name=function.name)
         made = by_function(
@@ -163,6 +169,6 @@ class PutStack(PipelineStack):
             collecting=Collecting.of(stream),
             processors=[made, *([by_query(stream.route)] if stream.route else [])],
             calls=[firehose_grants.calls(function.arn)],
-            log=LogGroup(self, "Log", ground=ground, name=f"/aws/kinesisfirehose/{self._name}"),
+            log=LogGroup(self, "Log", ground=ground, name=firehose_log(self._name)),
             ground=ground,
         )

@@ -14,6 +14,7 @@ from botocore.exceptions import (
     ProfileNotFound,
 )
 
+from cdclake.config.deployment import Deployment
 from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
 
 _WHERE = "AWS_PROFILE and AWS_REGION select account and region"
@@ -34,6 +35,15 @@ def explained(name: str, doing: str) -> Iterator[None]:
     except BotoCoreError as error:
         remedy = "check that this machine reaches AWS, then run this again"
         raise _failed(name, doing, error, remedy) from None
+
+
+def check_jobs(deployment: Deployment) -> None:
+    """Raise NotRunning if no job is deployed, since the pipeline has no tables of a database."""
+    if not deployment.plan.tables:
+        raise NotRunning(
+            f"{deployment.prefix} has no jobs to ask: its tables are those of puts and web logs",
+            "read `cdclake logs --target aws`, the alarms and the dashboard, and query the tables",
+        )
 
 
 def _refused(name: str, doing: str, error: ClientError) -> CdcError:

@@ -13,7 +13,7 @@ import boto3
 from cdclake import naming
 from cdclake.activity import Advance, Sampler, step
 from cdclake.config.deployment import Deployment, load_deployment
-from cdclake.deployed.aws_calls import explained
+from cdclake.deployed.aws_calls import check_jobs, explained
 from cdclake.errors import ComponentFailed
 from cdclake.job_advance import JobAdvance
 
@@ -62,6 +62,7 @@ class DeployedJob:
 
     def start(self, arguments: dict[str, str]) -> str:
         """Start a run without waiting; return its id."""
+        check_jobs(self.deployment)
         with explained(self.name, "start"):
             started = self._glue.start_job_run(JobName=self.name, Arguments=arguments)
         return str(started["JobRunId"])

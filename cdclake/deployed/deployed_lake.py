@@ -11,7 +11,7 @@ import boto3
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment, load_deployment
-from cdclake.deployed.aws_calls import explained
+from cdclake.deployed.aws_calls import check_jobs, explained
 from cdclake.iceberg.widening import with_widened
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.reader.catalog import Catalog
@@ -38,6 +38,7 @@ class DeployedLake:
     @cached_property
     def arguments(self) -> dict[str, str]:
         """Arguments of the deployed stream; NotRunning if there is no such job."""
+        check_jobs(self.deployment)
         with explained(self.name, "read the arguments of"):
             job = self._glue.get_job(JobName=self.name)["Job"]
         return dict(job["DefaultArguments"])

@@ -14,6 +14,7 @@ from cdclake.connectors.declared import connector_log
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed_jobs import JOBS
 from cdclake.errors import InputError, NotRunning
+from cdclake.firehose.log_names import firehose_log, function_log
 from cdclake.log_line import LogLine, merged_lines
 
 _POLL_S = 5.0
@@ -21,7 +22,18 @@ _LATE_MS = 60_000  # how much later than others CloudWatch may show an event
 
 
 def log_groups(deployment: Deployment) -> dict[str, list[str]]:
-    """Return the log groups of the deployment: connect, kafka, each sink and each job."""
+    """Return the log groups by component; those of web servers have generated names."""
+    groups = _pipeline_groups(deployment) if deployment.plan.tables else {}
+    if deployment.plan.streams:
+        shared = [deployment.prefix] if deployment.plan.deliveries else []
+        puts = [stream.name for stream in deployment.plan.put_streams]
+        names = [*shared, *(naming.delivery_stream_name(deployment.prefix, put) for put in puts)]
+        groups["firehose"] = [log(name) for name in names for log in (firehose_log, function_log)]
+    return groups
+
+
+def _pipeline_groups(deployment: Deployment) -> dict[str, list[str]]:
+    """Return the log groups of connect, kafka, each sink and each job."""
     prefix = deployment.prefix
     groups = {
         "connect": [f"/aws/vendedlogs/{prefix}/connect"],

@@ -13,7 +13,13 @@ from cdclake.firehose.redrive_stream import lateness_seconds
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import TRINO, in_utc
 from cdclake.iceberg.latest_row import folded_rows, history_part
-from cdclake.iceberg.views import BEFORE_ALL, HISTORY_FACTS, PENDING, overlaid_state
+from cdclake.iceberg.views import (
+    BEFORE_ALL,
+    HISTORY_FACTS,
+    PENDING,
+    history_events,
+    overlaid_state,
+)
 from cdclake.plan import Column, Plan, Table
 
 _TIMESTAMPS = (naming.COMMITTED_AT, naming.INGESTED_AT)
@@ -140,7 +146,8 @@ def _of_stamp(field: str, kind: str) -> str:
 def _history(table: Table, database: str) -> str:
     facts = [_named(in_utc(fact), fact) if fact in _TIMESTAMPS else fact for fact in HISTORY_FACTS]
     listed = ",\n  ".join([*facts, *map(_typed, table.columns)])
-    return f"SELECT\n  {listed}\nFROM {_relation(database, table.changes)}"
+    events = history_events(table, _relation(database, table.changes), TRINO)
+    return f"SELECT\n  {listed}\nFROM {events}"
 
 
 def _typed(column: Column) -> str:

@@ -13,12 +13,11 @@ from cdclake.debezium.refusals import WITH_VALUE
 from cdclake.firehose.stream import ARRIVED_AT
 from cdclake.iceberg.dialect import SPARK as SPARK_SQL
 from cdclake.iceberg.dialect import TRINO, Dialect
+from cdclake.iceberg.event_identity import event_identity
 from cdclake.iceberg.incomplete_rows import incomplete_rows
 from cdclake.plan import Table
 from cdclake.web_logs.row import BODY_BYTES_SENT, REMOTE_ADDR, REQUEST, STATUS, TIME_LOCAL
 
-# Identity of an event; its offset may differ if it was sent again.
-_IDENTITY = (naming.EPOCH, naming.PHASE, naming.LSN, naming.OP)
 _CASES = " ".join(f"WHEN '{op}' THEN '{name}'" for op, name in naming.OPERATIONS.items())
 # Without the value that broke a quality rule, which would make a group of each row.
 _REASON = f"split_part(reason, '{WITH_VALUE}', 1)"
@@ -81,7 +80,7 @@ def _state_queries(table: Table, database: str, engine: Engine) -> dict[str, str
 def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str, str]:
     log, quarantine = (engine.table(database, name) for name in (table.changes, naming.QUARANTINE))
     of_key = " AND ".join(f"{engine.name(key)} = ?" for key in table.key)
-    identity = ", ".join((*_IDENTITY, *(engine.name(key) for key in table.key)))
+    identity = event_identity(table, engine.dialect)
     return {
         "audit trail of one key": (
             f"SELECT * FROM {log}\nWHERE {of_key}\nORDER BY {naming.POSITION}"
@@ -94,8 +93,8 @@ def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str,
         "the changelog, each event once": (
             "SELECT * FROM (\n"
             f"  SELECT *, row_number() OVER (PARTITION BY {identity}"
-            f" ORDER BY {naming.OFFSET}) AS repeat\n"
-            f"  FROM {log})\nWHERE repeat = 1"
+            f" ORDER BY {naming.OFFSET}) AS cdc_repeat\n"
+            f"  FROM {log})\nWHERE cdc_repeat = 1"
         ),
         "quarantined events": (
             f"SELECT {_REASON} AS reason, count(*) AS events, max(quarantined_at) AS newest\n"
@@ -123,8 +122,8 @@ def put_queries(
         "each key once, as it arrived last": (
             "SELECT * FROM (\n"
             f"  SELECT *, row_number() OVER (PARTITION BY {listed}"
-            f" ORDER BY {ARRIVED_AT} DESC) AS repeat\n"
-            f"  FROM {table})\nWHERE repeat = 1"
+            f" ORDER BY {ARRIVED_AT} DESC) AS cdc_repeat\n"
+            f"  FROM {table})\nWHERE cdc_repeat = 1"
         ),
     }
     return {

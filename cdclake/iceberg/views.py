@@ -8,6 +8,7 @@ from cdclake import naming
 from cdclake.debezium.position import history_part as history_of
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
+from cdclake.iceberg.event_identity import events_once
 from cdclake.iceberg.key_changes import completed_changes, lacks_values
 from cdclake.iceberg.latest_row import (
     CREATED_AT,
@@ -174,7 +175,15 @@ def history_view(table: Table, *, changes: str, dialect: Dialect) -> str:
         f"{to_state(dialect.name(c.name), c.column_type, dialect)} AS {dialect.name(c.name)}"
         for c in table.columns
     ]
-    return f"SELECT {', '.join([*HISTORY_FACTS, *columns])}\nFROM {changes}"
+    events = history_events(table, changes, dialect)
+    return f"SELECT {', '.join([*HISTORY_FACTS, *columns])}\nFROM {events}"
+
+
+def history_events(table: Table, changes: str, dialect: Dialect) -> str:
+    """Return a relation with one row per event; only Firehose may append an event twice."""
+    if table.delivery != "firehose":
+        return changes
+    return f"{events_once(table, changes, dialect)} AS events"
 
 
 def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:

@@ -92,6 +92,17 @@ class Redrive:
             )
             return self._quarantined(line, raw, reason, now)
 
+    def is_change(self, line: Line) -> bool:
+        """Return whether the record is a change or its row, not a put record or a request."""
+        try:
+            raw = raw_data(line.text)
+            if line.kind == "iceberg-failed":
+                return naming.POSITION in self._returned.read(raw)
+            event = read_event(raw)
+            return event is not None and None not in source_of(event)
+        except (ValueError, RefusedEvent):
+            return False
+
     def is_erased(self, line: Line) -> bool:
         """Return whether the key of the line's record was erased after it, as `route` decides."""
         try:

@@ -82,6 +82,8 @@ class RedriveService:
         self._firehose = firehose
         self._stream = naming.delivery_stream_name(prefix, naming.REDRIVE)
         self._redrive = Redrive(plan, prefix, erased)
+        ours = {naming.delivery_stream_name(prefix, each.name) for each in plan.deliveries}
+        self._ours = {*ours, self._stream, ""}  # "": an object that the operator has written
         self._now_us, self._clock = now_us, clock
 
     def page(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,11 +98,21 @@ class RedriveService:
         writer, result = BatchWriter(self._firehose, self._stream), RedriveResult()
 
         def redrive(failed: FailedObject) -> None:
-            self._redrive_object(failed, writer, result, dry_run=dry_run)
+            if self._has_changes(failed):
+                self._redrive_object(failed, writer, result, dry_run=dry_run)
 
         reached = redrive_page(self._objects, request, redrive, self._clock)
         log.info("%s", result)
         return {**vars(result), **reached}
+
+    def _has_changes(self, failed: FailedObject) -> bool:
+        """Return whether the object is of a stream of changes, also of one that was removed.
+
+        Tables of a removed domain may be in another one now. The records of a removed put stream
+        stay for its redrive, in case the operator adds it again.
+        """
+        lines = self._objects.lines(failed)
+        return failed.stream in self._ours or any(map(self._redrive.is_change, lines))
 
     def _redrive_object(
         self, failed: FailedObject, writer: BatchWriter, result: RedriveResult, *, dry_run: bool

@@ -15,6 +15,7 @@ import duckdb
 
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.event_identity import event_identity
 from cdclake.iceberg.latest_row import value_position
 from cdclake.naming import history_name, rebuilt_name
 from cdclake.plan import Table
@@ -127,12 +128,11 @@ def _doubled_events(table: Table) -> str:
     Firehose may append an event twice, which its readers expect.
     """
     keys = ", ".join(DUCKDB.name(name) for name in table.key)
-    identity = f"{naming.EPOCH}, {naming.PHASE}, {naming.LSN}, {naming.OP}, {keys}"
     return (
         f"SELECT 'doubled_events' AS kind, []::VARCHAR[] AS columns,"
         f" max({naming.POSITION}) AS position, {keys}\n"
         f"FROM {DUCKDB.name(table.changes)} WHERE {naming.PARTITION} >= 0"
-        f" GROUP BY {identity} HAVING count(*) > 1"
+        f" GROUP BY {event_identity(table, DUCKDB)} HAVING count(*) > 1"
     )
 
 

@@ -33,10 +33,10 @@ class LambdaFunction(Construct):
         ground: DeploymentContext,
         memory_mb: int = 256,
         security_group: str | None = None,
+        log_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.log = LogGroup(self, "Log", ground=ground)
-        asset = aws_s3_assets.Asset(self, "Code", path=str(code))
+        self.log = LogGroup(self, "Log", ground=ground, name=log_name)
         statements = [*grants, self.log.written_to()]
         place = None
         if security_group is not None:
@@ -54,12 +54,16 @@ class LambdaFunction(Construct):
             role=role.arn,
             timeout=timeout_s,
             memory_size=memory_mb,
-            code=_Function.CodeProperty(s3_bucket=asset.s3_bucket_name, s3_key=asset.s3_object_key),
+            code=self._uploaded(code),
             environment=_Function.EnvironmentProperty(variables=dict(environment)),
             logging_config=_logged(self.log),
             vpc_config=place,
         )
         self.arn = self.resource.attr_arn
+
+    def _uploaded(self, code: Path) -> aws_lambda.CfnFunction.CodeProperty:
+        asset = aws_s3_assets.Asset(self, "Code", path=str(code))
+        return _Function.CodeProperty(s3_bucket=asset.s3_bucket_name, s3_key=asset.s3_object_key)
 
 
 def _logged(log: LogGroup) -> aws_lambda.CfnFunction.LoggingConfigProperty:

@@ -27,6 +27,7 @@ class RowsFunction(LambdaFunction):
         *,
         module: str,
         code: Path,
+        log_name: str,
         ground: DeploymentContext,
         environment: Mapping[str, str] | None = None,
         grants: Sequence[Grant] = (),
@@ -40,6 +41,7 @@ class RowsFunction(LambdaFunction):
             grants=grants,
             timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
+            log_name=log_name,
             ground=ground,
         )
         self.name = self.resource.ref

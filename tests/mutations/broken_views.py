@@ -48,6 +48,14 @@ STATE_VIEWS = (
         ((_VIEWS, "if waiting := _waiting_creations(", "if False and _waiting_creations("),),
     ),
     Mutation(
+        "the history shows what Firehose appended twice", VIEWS,
+        (("cdclake/iceberg/event_identity.py", " WHERE cdc__copy = 1)", ")"),),
+    ),
+    Mutation(
+        "the history keeps another row of a repeated event than the state", VIEWS,
+        (("cdclake/iceberg/event_identity.py", "{naming.POSITION} DESC", "{naming.POSITION}"),),
+    ),
+    Mutation(
         "Athena's view takes the stamp of a commit that was just made", _TRINO,
         ((_ATHENA, "STAMP_AGE_S = 120", "STAMP_AGE_S = 0"),),
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import zipfile
 
+from cdclake.config.deployment import load_deployment
+from cdclake.deployed.deployed_logs import log_groups
 from tests.synth.deployments import PIPELINE, PUTS, Deploy, Synthesized
 from tests.synth.permissions import allows, role_of
 from tests.synth.upgrades import changes
@@ -32,6 +34,16 @@ def test_next_to_tables_they_add_stacks_and_replace_nothing(deploy: Deploy) -> N
         CLICKS, VISITS, EVENTS, "shop-observability", "shop-queries-puts", "shop-redrive-puts",
     }  # fmt: skip
     assert not (found.removed or found.replaced)
+
+
+def test_the_logs_are_those_that_the_command_reads(variants, tmp_path) -> None:
+    (tmp_path / "transforms" / "visits").mkdir(parents=True)
+    (tmp_path / "transforms" / "visits" / "handler.py").touch()
+    (tmp_path / "shop.yaml").write_text(PUTS)
+    groups = variants["puts"].resources("AWS::Logs::LogGroup")
+    named = {each["Properties"].get("LogGroupName") for each in groups}
+    [firehose] = log_groups(load_deployment(tmp_path / "shop.yaml")).values()
+    assert len(firehose) == 6 and {*firehose} <= named
 
 
 def test_the_table_has_the_declared_columns_and_partitions(variants) -> None:

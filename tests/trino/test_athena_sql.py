@@ -51,6 +51,7 @@ from tests.unit.iceberg.test_athena_views import LOG, MOMENTS, TABLE
 from tests.unit.runbooks import blocks
 from tests.unit.verify.cases import APPLIED_10, C10, stored
 from tests.unit.verify.lakes import create, event, make_plan, make_table
+from tests.unit.verify.test_views import APPENDED_AGAIN
 
 # Stamp, minutes since the commit, and whether it is an ancestor of the present one.
 Commit = tuple[AppliedThrough | None, float, bool]
@@ -204,6 +205,15 @@ def test_history_has_the_local_views_values(engine: Trino) -> None:
         expected = local.fetchall()
     assert [list(map(of_era, row)) for row in found] == [list(map(of_era, row)) for row in expected]
     assert found[0][2] is not None and found[3][2] is None
+
+
+def test_history_has_each_event_of_firehose_once(engine: Trino) -> None:
+    table = make_table(delivery="firehose")
+    lake = lake_values(table, make_plan(table), APPENDED_AGAIN)
+    query = over(select(table, make_plan(table), "history"), lake, "lake_db")
+    assert sorted(engine.rows(f"SELECT cdc_op, id, cdc_offset FROM ({query})")) == [
+        ("c", 1, 90), ("c", 2, 11), ("d", 1, 21), ("t", None, 31)
+    ]  # fmt: skip
 
 
 def of_era(value: object) -> object:

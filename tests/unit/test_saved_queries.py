@@ -9,7 +9,8 @@ import duckdb
 import pytest
 import sqlglot
 
-from cdclake.iceberg.saved_queries import INCOMPLETE, as_one_text, saved_queries
+from cdclake.iceberg.saved_queries import INCOMPLETE, as_one_text, put_queries, saved_queries
+from cdclake.plan import Column
 from tests.unit.runbooks import blocks
 from tests.unit.verify.lakes import create, event, make_table
 
@@ -107,3 +108,20 @@ def test_health_is_of_files_by_what_they_hold():
 def test_a_key_of_several_columns_asks_for_each():
     queries = saved_queries(make_table(key=("id", "v")), "lake_db")
     assert 'WHERE "id" = ? AND "v" = ?' in queries["audit trail of one key"]
+
+
+def test_a_column_named_repeat_is_not_that_of_the_query():
+    columns = tuple(Column(source=name, name=name, type="integer") for name in ("id", "repeat"))
+    table = make_table(columns=columns)
+    events = [event("c", 10, 10 + n, id=n, repeat=n) for n in (1, 2)]
+    once = saved_queries(table, "lake_db")["the changelog, each event once"]
+    latest = put_queries("p", ["id"], "lake_db")["each key once, as it arrived last"]
+    with duckdb.connect() as session:
+        create(session, table, events)
+        session.execute("CREATE TABLE p AS SELECT id, repeat, 0 AS arrived_at FROM t_changes")
+        for query in (once, latest):
+            query = sqlglot.transpile(
+                query.replace('"lake_db".', ""), read="athena", write="duckdb"
+            )[0]
+            found = session.execute(f"SELECT id, repeat FROM ({query}) ORDER BY 1").fetchall()
+            assert found == [(1, 1), (2, 2)]

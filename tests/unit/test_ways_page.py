@@ -5,8 +5,12 @@ import re
 
 import pytest
 
+from cdclake.config.deployment import load_deployment
+from cdclake.cost.usage import DAYS, Load, usage_quantities
 from scripts import ways_page
-from scripts.ways_page import PAGE, always_on, firehose, page, scheduled, sink
+from scripts.ways_page import PAGE, PROJECT, always_on, firehose, page, scheduled, sink
+
+SHOP = PROJECT / "pipelines" / "shop_firehose.yaml"
 
 
 def test_the_page_is_the_newest():
@@ -23,9 +27,22 @@ def test_what_is_measured_counts(monkeypatch):
     monkeypatch.setattr(ways_page, "_median", lambda *_, **__: 0.0)
     starts = 24 * 2 / 60 * 2 * 0.44
     assert scheduled(100) == pytest.approx(starts)
-    assert firehose(100) == pytest.approx(starts + 100 * 0.029 + 0.1024 * 0.20)
+    assert firehose(100) == pytest.approx(2 * starts + 100 * 0.029 + 0.1024 * 0.20)
     monkeypatch.setattr(ways_page, "_median", lambda *_, **__: 2.0)
     assert scheduled(1) == pytest.approx(starts + 1e6 * (2 / 2e5 + 2 / 2e4) / 3600 * 2 * 0.44)
+
+
+def test_firehose_starts_the_jobs_that_cost_counts(monkeypatch):
+    """Without load, the page and `cdclake cost` agree."""
+    quantities = usage_quantities(load_deployment(SHOP, "dev"), Load.of(0, None))
+    jobs = [
+        each.quantity / DAYS * ways_page.DPU
+        for each in quantities
+        if each.meter == "glue.dpu" and each.detail.startswith(("stream_changes", "apply_changes"))
+    ]
+    assert len(jobs) == 2
+    monkeypatch.setattr(ways_page, "_median", lambda *_, **__: 0.0)
+    assert firehose(0) == pytest.approx(sum(jobs))
 
 
 def test_with_our_settings_the_sink_lacked_only_truncates():

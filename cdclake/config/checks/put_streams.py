@@ -18,7 +18,9 @@ from cdclake.web_logs.model import request_tables
 
 _MIN_REQUEST_BYTES = 190  # an empty request as Fluent Bit sends it
 _SMALL_RECORD_BYTES = 100  # of a put table; a call with smaller records may fail
-_DIRECT_PUT_MIB_PER_S = 5  # default quota of Direct PUT for Iceberg in its fastest regions
+# Default quotas of Direct PUT for Iceberg: in these regions, and elsewhere.
+_FAST_REGIONS = ("us-east-1", "us-west-2", "eu-west-1")
+_FAST_MIB_PER_S, _DIRECT_PUT_MIB_PER_S = 5, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +69,17 @@ def check_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[
 def check_sizes(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Refuse settings beyond the quotas of Firehose and Lambda."""
     del tables
+    region = document.get("aws", "region")
+    is_slow = isinstance(region, str) and region not in _FAST_REGIONS
+    quota = _DIRECT_PUT_MIB_PER_S if is_slow else _FAST_MIB_PER_S
     for stream in _streams(document):
         entry = stream.entry
-        if entry.source == "direct_put" and entry.mib_per_second > _DIRECT_PUT_MIB_PER_S:
+        if entry.source == "direct_put" and entry.mib_per_second > quota:
             yield document.problem(
                 (*stream.place, "mib_per_second"),
                 f"{entry.mib_per_second} MiB per second exceed the quota of Direct PUT for Iceberg:"
-                f" {_DIRECT_PUT_MIB_PER_S} in us-east-1, us-west-2 and eu-west-1, and 1 elsewhere",
+                f" {_FAST_MIB_PER_S} in us-east-1, us-west-2 and eu-west-1, and"
+                f" {_DIRECT_PUT_MIB_PER_S} elsewhere",
                 "write `source: kinesis`",
             )
         size = bytes_of_a_call(entry.function.mib, stream.record_bytes)

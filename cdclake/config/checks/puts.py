@@ -22,6 +22,7 @@ _SECTION = "puts"
 _KINDS = ("identity", "year", "month", "day", "hour")
 _ARRIVED_AT = ColumnType("timestamptz")
 _TEXT = ColumnType("text")
+_RENAME = "rename the field, for instance in a `transform:`"
 
 
 def check_columns(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -113,10 +114,12 @@ def _check_names(document: Document, place: Location, entry: PutColumns) -> Iter
     taken = {ARRIVED_AT: "the time of arrival"}
     for field in entry.columns:
         name = naming.lake_name(field)
+        if naming.is_reserved_column(name):
+            message = f"the column {field!r} would be {name!r} in the lake, which is reserved"
+            yield document.key_problem((*place, "columns", field), message, _RENAME)
         if name in taken:
             message = f"the column {name!r} would also be that of {taken[name]}"
-            remedy = "rename the field, for instance in a `transform:`"
-            yield document.key_problem((*place, "columns", field), message, remedy)
+            yield document.key_problem((*place, "columns", field), message, _RENAME)
         taken[name] = repr(field)
 
 
@@ -140,7 +143,21 @@ def _check_partitions(document: Document, place: Location, entry: PutColumns) ->
                 transform.check_type(types[transform.column])
             except Refused as refused:
                 yield document.problem(at, refused.message, refused.remedy)
+            yield from _check_field_name(document, place, entry, transform)
         seen.add(transform.family)
+
+
+def _check_field_name(
+    document: Document, place: Location, entry: PutColumns, transform: partition.Transform
+) -> Iterator[Problem]:
+    """Check that Iceberg does not name the partition, also a default one, like a column."""
+    name = transform.field_name(naming.lake_name(transform.column))
+    spelling = transform.render(transform.column)
+    for field in entry.columns:
+        if transform.kind != "identity" and naming.lake_name(field) == name:
+            message = f"Iceberg would name the partition by {spelling} {name!r}, too"
+            remedy = f"{_RENAME}, or choose another transform in `partition_by:`"
+            yield document.key_problem((*place, "columns", field), message, remedy)
 
 
 def _undeclared(

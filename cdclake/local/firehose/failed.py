@@ -8,7 +8,7 @@ from typing import Any
 
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.naming import delivery_error_prefix, redriven_prefix
-from cdclake.redrive.objects import KINDS, REST
+from cdclake.redrive.objects import KINDS, REST, FailedObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _objects(s3: Any, bucket: str, prefix: str, name: str) -> list[dict[str, Any
         entry
         for page in pages
         for entry in page.get("Contents", [])
-        if entry["Key"].rpartition("/")[2].startswith(f"{name}-1-")
+        if FailedObject(prefix, entry["Key"]).stream == name
     ]
 
 

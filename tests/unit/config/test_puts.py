@@ -95,6 +95,10 @@ CASES = {
     "a rounding time": (file("{columns: {id: timestamptz(3)}}"), 4, 26, "no columns of type", "timestamptz"),
     "columns of one name": (file("{columns: {id: int, ID: int}}"), 4, 31, "the column 'id' would also be that of 'id'", "rename"),
     "the arrival": (file("{columns: {arrived_at: date}}"), 4, 22, "that of the time of arrival", "rename"),
+    "the default partition": (file("{columns: {id: int, arrived_at_day: text}}"), 4, 31, "would name the partition by day(arrived_at) 'arrived_at_day', too", "rename"),
+    "a partition in a table": (file("{route: k, tables: {a: {columns: {At_hour: int, At: timestamp}, partition_by: [hour(At)]}}}"), 4, 45, "would name the partition by hour(At) 'at_hour', too", "choose another transform"),
+    "a column of Iceberg's": (file("{columns: {id: int, _pos: int}}"), 4, 31, "the column '_pos' would be '_pos' in the lake, which is reserved", "rename"),
+    "a column of the lake's": (file("{columns: {id: int, CDC_op: text}}"), 4, 31, "the column 'CDC_op' would be 'cdc_op' in the lake, which is reserved", "rename"),
     "a key that is no column": (file("{columns: {id: int}, key: [ids]}"), 4, 38, "does not declare 'ids'", "id"),
     "a key twice": (file("{columns: {id: int}, key: [id, id]}"), 4, 32, "'id' is listed twice", "remove"),
     "a partition by no column": (file("{columns: {id: int}, partition_by: [day(at)]}"), 4, 47, "does not declare 'at'", "declare"),
@@ -103,6 +107,7 @@ CASES = {
     "a bucket": (file('{columns: {id: int}, partition_by: ["bucket(4, id)"]}'), 4, 47, "cannot be partitioned by bucket()", "year"),
     "a folder above": (file("{columns: {id: int}, transform: ../x}"), 4, 43, "invalid folder '../x'", "relative"),
     "more than Direct PUT takes": (file("{columns: {id: int}, mib_per_second: 6}"), 4, 48, "Direct PUT for Iceberg: 5", "`source: kinesis`"),
+    "more than Direct PUT takes elsewhere": (file("{columns: {id: int}, mib_per_second: 2}", more="aws: {region: eu-central-1}\n"), 5, 48, "and 1 elsewhere", "`source: kinesis`"),
     "more than a function takes": (file("{columns: {id: int}, function: {mib: 2}}"), 4, 48, "MB per call", "`mib: 1`"),
     "a table of web logs": (file(more="weblogs: {clicks: {route: day}}\n"), 5, 3, "already has the name 'clicks'", "rename the put table"),
     "a table of the database": (
@@ -130,6 +135,12 @@ def test_a_transform_must_have_its_handler(tmp_path: Path) -> None:
     (tmp_path / "t" / "a").mkdir(parents=True)
     (tmp_path / "t" / "a" / "handler.py").touch()
     assert plan_of(text, tmp_path).puts[0].transform == "t/a"
+
+
+@pytest.mark.parametrize("more", ["", "aws: {region: eu-west-1}\n"])
+def test_direct_put_takes_more_where_no_slow_region_is_declared(tmp_path: Path, more: str) -> None:
+    [put] = plan_of(file("{columns: {id: int}, mib_per_second: 5}", more=more), tmp_path).puts
+    assert put.stream.mib_per_second == 5
 
 
 def test_the_example_is_valid() -> None:

@@ -132,6 +132,27 @@ def test_another_streams_failures_are_left_alone(stream: Stream) -> None:
     assert [key.rpartition("/")[2][:17] for key in waiting()] == ["shop-dev-weblogs-"]
 
 
+def test_records_of_a_removed_put_stream_stay(stream: Stream) -> None:
+    for record in (b'{"id": 1}', b'{"id": 1, "source": "web"}', b"GET / 200", b"", b"[]"):
+        fail("processing-failed", "clicks", [record])
+    fail("iceberg-failed", "clicks", as_json([{"id": 1, "arrived_at": NOW}]))
+    before = waiting()
+    answer = redrive(stream)
+    assert (answer["objects"], answer["quarantined"], stream.calls) == (0, {}, [])
+    assert keys() == before and len(before) == 6
+
+
+def test_changes_of_a_removed_domain_are_redriven(stream: Stream) -> None:
+    fail("processing-failed", "former", [b"no event", *events("plain")])
+    fail("iceberg-failed", "former", as_json(rows("pair")))
+    answer = redrive(stream)
+    assert answer["redriven"] == {
+        "plain_changes": len(rows("plain")), "pair_changes": len(rows("pair"))
+    }  # fmt: skip
+    assert answer["quarantined"] == {refusals.UNREADABLE_VALUE: 1}
+    assert waiting() == []
+
+
 def test_what_failed_to_be_redriven_comes_again(stream: Stream) -> None:
     fail("processing-failed", "plain", [*events("plain"), b"no event"])
     redrive(stream)

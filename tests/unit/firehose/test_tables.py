@@ -181,13 +181,14 @@ def test_what_failed_lies_in_the_form_that_aws_documents(server: AwsProcess) -> 
     failed = Failure(record=record, code="Lambda.X", message="why", attempts=4, raw=b"\x00raw")
     prefix.write("processing-failed", [failed, failed])
     prefix.write("iceberg-failed", [failed])
-    ErrorPrefix(s3, BUCKET, stream_of(TABLE), "shop-2").write("iceberg-failed", [failed] * 5)
+    # Its objects begin like those of `shop`, whose names have a version.
+    ErrorPrefix(s3, BUCKET, stream_of(TABLE), "shop-1").write("iceberg-failed", [failed] * 5)
     stream = stream_of(TABLE, name="shop")
     told = failed_records(s3, BUCKET, stream, "shop")
     assert told is not None and (told.records, told.reason) == (3, "Lambda.X: why")
     assert told.folder.startswith(f"s3://{BUCKET}/firehose/")
     assert failed_records(s3, BUCKET, stream, "sho") is None
-    s3.delete_object(Bucket=BUCKET, Key=keys_of(s3, "iceberg-failed", "shop-2")[0])
+    s3.delete_object(Bucket=BUCKET, Key=keys_of(s3, "iceberg-failed", "shop-1-1-")[0])
     keys = keys_of(s3, "", "")
     assert [key.split("/")[1] for key in keys] == ["iceberg-failed", "processing-failed"]
     bodies = [s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() for key in keys]

@@ -3,6 +3,7 @@
 import duckdb
 import pytest
 
+from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.tail_facts import view_over_tail
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
@@ -50,3 +51,38 @@ def test_history_has_every_event_with_real_types(session):
         f"SELECT cdc_op, id, v, seen::VARCHAR FROM ({view}) ORDER BY cdc_position"
     ).fetchall()
     assert rows == [("c", 1, 1, "2024-01-02 03:04:05.5+00"), ("d", 1, None, None)]
+
+
+APPENDED_AGAIN = [
+    C10,
+    {**C10, naming.INGESTED_AT: 9},  # appended twice
+    event("c", 10, 11, offset=90, ingested=8, id=1, v=1, big="A"),  # sent twice
+    event("c", 10, 11, id=2, v=1),  # of another key, with the same LSN
+    event("d", 20, 21, id=1),
+    event("d", 20, 21, id=1),
+    event("t", 30, 31),
+    event("t", 30, 31),
+]
+
+
+@pytest.mark.parametrize(("delivery", "rows"), [("firehose", 4), ("stream", 8)])
+def test_history_has_each_event_of_firehose_once(session, delivery, rows):
+    """The row kept is the state's, with the greatest position, as it was first ingested."""
+    table = make_table(delivery=delivery)
+    create(session, table, APPENDED_AGAIN)
+    view = history_view(table, changes="t_changes", dialect=DUCKDB)
+    shown = session.execute(
+        f"SELECT cdc_op, id, cdc_offset, epoch_us(cdc_ingested_at) FROM ({view})"
+    ).fetchall()
+    assert len(shown) == rows
+    once = {("c", 1, 90, 8), ("c", 2, 11, 1), ("d", 1, 21, 1), ("t", None, 31, 1)}
+    assert {*shown} >= once
+
+
+def test_history_reads_only_the_key_that_is_asked_for(session):
+    """The removal of repeated events is behind the predicate, not in front of it."""
+    table = make_table(delivery="firehose")
+    create(session, table, APPENDED_AGAIN)
+    view = history_view(table, changes="t_changes", dialect=DUCKDB)
+    [[_, plan]] = session.execute(f"EXPLAIN SELECT * FROM ({view}) WHERE id = 1").fetchall()
+    assert plan.index("WINDOW") < plan.index("id=1")
