@@ -104,9 +104,8 @@ def test_a_late_commit_of_firehose_is_found_by_snapshots_and_not_by_time(spark, 
     through = max(first.column("cdc_ingested_at").to_pylist())
     late, _ = shown["changes_since"](table_of(log.engine), last)
     assert (lsns(first), lsns(late)) == ([20], [10])
-    assert (
-        lsns(shown["changes_after"](table_of(log.engine), through)) == []
-    )  # why the page forbids it
+    # The page forbids `changes_after` here for this reason.
+    assert lsns(shown["changes_after"](table_of(log.engine), through)) == []
     again, _ = shown["changes_since"](table_of(log.engine), None)
     assert lsns(again) == [10, 20]
 
