@@ -28,7 +28,8 @@ tax. **Nothing here has run on AWS**: no bill has confirmed these figures. Meter
 time come from the synthesized templates, so every resource counts that would be created. Runs of
 jobs, requests and storage come from `--gb-day` or `--events-s` and from the
 [benchmarks](benchmarks.md), whose machine is not a Glue worker. Not counted: data transfer, logs,
-the growth of disks, Athena's queries, and backups beyond what RDS includes.
+the growth of disks, Athena's queries, backups beyond what RDS includes, runs of Glue's table
+optimizers, calls of Lambda functions, and Container Insights of web servers.
 
 A price that is not known is listed, and is missing in the total. `--prices FILE` gives it, or
 replaces the built-in ones with those of your region, which AWS's price list has:

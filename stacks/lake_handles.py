@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aws_cdk import Environment, aws_kms, aws_s3, aws_sns
+from aws_cdk import Environment, aws_ec2, aws_kms, aws_s3, aws_sns
 
 from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import NetworkOutputs
 from cdclake.stacks.observability_stack import ObservabilityStack
 
 
@@ -24,15 +25,16 @@ class LakeHandles:
     database: str
     key: aws_kms.IKey
     alarm_topic: aws_sns.ITopic
+    connect_security_group: aws_ec2.ISecurityGroup
 
 
 def lake_handles(
-    lake: LakeStack, observability: ObservabilityStack, *, key_arn: str
+    lake: LakeStack, observability: ObservabilityStack, *, network: NetworkOutputs
 ) -> LakeHandles:
     """Return the handles of the deployment with these stacks."""
     deployment = lake.deployment
     region = deployment.aws.region
-    key = aws_kms.Key.from_key_arn(lake, "HandleKey", key_arn)
+    key = aws_kms.Key.from_key_arn(lake, "HandleKey", network.ground.key_arn)
     return LakeHandles(
         prefix=deployment.prefix,
         env=None if region is None else Environment(region=region),
@@ -46,4 +48,7 @@ def lake_handles(
         database=lake.outputs.database,
         key=key,
         alarm_topic=observability.alarm_topic,
+        connect_security_group=aws_ec2.SecurityGroup.from_security_group_id(
+            lake, "HandleConnect", network.connect.group_id, allow_all_outbound=False
+        ),
     )

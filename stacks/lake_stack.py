@@ -153,6 +153,8 @@ class LakeStack(PipelineStack):
                 *(expiring_folder(p, deployment.aws.failed_days, classes.failed) for p in prefixes),
                 overwritten_folder(naming.CHECKPOINT_PREFIX),
                 short_lived_folder(f"{naming.CONTROL_PREFIX}/{FORGETS}"),
+                # A command that was interrupted, or whose session expired, deletes no file.
+                short_lived_folder(naming.SOURCE_SQL_PREFIX),
             ],
             ground=ground,
         )

@@ -9,6 +9,7 @@ from constructs import Construct
 
 from cdclake.config.aws_model import CreatedNetwork, ExistingKafka, ExistingNetwork, ExistingSource
 from cdclake.config.deployment import Deployment
+from cdclake.debezium.avro_converter import apicurio_port
 from cdclake.stacks import owner_requests
 from cdclake.stacks.constructs.deployment_context import DeploymentContext, kept
 from cdclake.stacks.constructs.encryption import Encryption
@@ -59,6 +60,7 @@ class NetworkStack(PipelineStack):
             subnets = {"Subnets": ",".join(ground.subnet_ids), "SecurityGroup": connect.group_id}
             add_probe_outputs(self, subnets)
             self._admit_to_source()
+            self._admit_to_registry()
             self._ask_owner_of_kafka()
 
     def _place(
@@ -134,6 +136,25 @@ class NetworkStack(PipelineStack):
             client.may_reach(rules, server=existing.security_group, port=existing.port)
         groups = ", ".join(client.group_id for client in self.outputs.clients)
         self.ask_owner("SourceOwner", owner_requests.source_request(existing, groups))
+
+    def _admit_to_registry(self) -> None:
+        """Add the egress rules to an Apicurio registry.
+
+        Its host may be anywhere and change its address, so only the port is limited.
+        """
+        registry = self.deployment.plan.registry
+        port = apicurio_port(registry)
+        if port is None:
+            return
+        clients = (self.outputs.connect, self.outputs.jobs)
+        if port != _HTTPS:  # which every client may reach
+            rules = Construct(self, "Registry")
+            for client in clients:
+                client.may_reach_anywhere(rules, port=port)
+        groups = ", ".join(client.group_id for client in clients)
+        self.ask_owner(
+            "RegistryOwner", f"{registry} must be reachable from the subnets, and admit {groups}"
+        )
 
     def _ask_owner_of_kafka(self) -> None:
         existing = self.deployment.aws.kafka.declared

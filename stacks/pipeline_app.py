@@ -58,7 +58,7 @@ def add_stacks(app: App, deployment: Deployment) -> LakeHandles:
     _add_queries(base)
     if deployment.lake_formation:
         grant_in_lake_formation(app, location_arn=lake.outputs.warehouse.arn)
-    return lake_handles(lake, observability, key_arn=network.ground.key_arn)
+    return lake_handles(lake, observability, network=network)
 
 
 def _add_changes(base: _Base) -> tuple[str, list[str]]:

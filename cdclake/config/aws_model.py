@@ -128,12 +128,18 @@ class ExistingNetwork(Section):
     )
 
 
+_LEAST_MAX_CAPACITY = 1  # Aurora user guide: "The maximum capacity must be higher than 0.5 ACUs"
 Capacity = Annotated[float, Field(ge=0.5, le=256, multiple_of=0.5)]
 
 
 def _check_capacity(values: list[float]) -> list[float]:
     if len(values) != 2 or values[0] > values[1]:
         raise Refused("invalid capacity", "write minimum and maximum, like `[0.5, 8]`")
+    if values[1] < _LEAST_MAX_CAPACITY:
+        raise Refused(
+            f"maximum capacity {values[1]} is below Aurora's least, {_LEAST_MAX_CAPACITY}",
+            "write a larger maximum, like `[0.5, 1]`",
+        )
     return values
 
 
@@ -172,7 +178,8 @@ class CreatedSource(Section):
         default=20,
         ge=1,
         le=32768,
-        description="WAL kept for a connector that does not read; beyond it the slot is lost.",
+        description="WAL kept for a connector that does not read; beyond it the slot is lost."
+        " Aurora has no such limit: there only the alarm `slot-lag` refers to this size.",
     )
     multi_az: bool = Field(default=True, description="A standby in another availability zone.")
     backup_days: int = Field(default=14, ge=1, le=35, description="Days that backups are kept.")

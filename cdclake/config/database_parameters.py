@@ -15,7 +15,10 @@ def parameter_family(source: CreatedSource) -> str:
 
 
 def database_parameters(source: CreatedSource) -> dict[str, str]:
-    """Return the values by parameter: logical replication over TLS, with bounded WAL on RDS."""
+    """Return the values by parameter: logical replication over TLS, with bounded WAL on RDS.
+
+    Without evidence that a cluster accepts `max_slot_wal_keep_size`, Aurora gets no limit.
+    """
     common = {"rds.logical_replication": "1", "rds.force_ssl": "1"}
     if source.engine == "aurora":
         return common

@@ -38,7 +38,10 @@ def _check_prefix(prefix: str) -> str:
             "use lowercase letters, digits, `-`, `_` and `.`, with `/` only between folders;"
             " Firehose adds the kind of error and the date",
         )
-    taken = (naming.CONTROL_PREFIX, naming.CHECKPOINT_PREFIX, naming.DEPLOYED_PREFIX)
+    taken = (
+        *(naming.CONTROL_PREFIX, naming.CHECKPOINT_PREFIX),
+        *(naming.DEPLOYED_PREFIX, naming.SOURCE_SQL_PREFIX),
+    )
     if prefix.split("/")[0] in taken:
         raise Refused(f"the folder {prefix.split('/')[0]!r} is reserved", "choose another one")
     return prefix

@@ -18,7 +18,12 @@ DEFAULT_COMPATIBILITY = "BACKWARD"
 def _check_url(url: str) -> str:
     """Return `url` if it is one of a server, without a login, a query or a fragment."""
     parts = urlsplit(url)
-    is_plain = not (parts.username or parts.password or parts.query or parts.fragment)
+    try:
+        is_plain = parts.port != 0 and not (
+            parts.username or parts.password or parts.query or parts.fragment
+        )
+    except ValueError:  # the port is not one
+        is_plain = False
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
         raise Refused(
             f"invalid address of a schema registry {url!r}",

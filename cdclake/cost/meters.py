@@ -35,14 +35,18 @@ def fixed_quantities(templates: Mapping[str, Template]) -> list[Quantity]:
         quantity
         for template in templates.values()
         for resource in template["Resources"].values()
-        for quantity in _of(resource)
+        for quantity in _of(resource, template["Resources"])
     ]
 
 
-def _of(resource: Resource) -> Iterator[Quantity]:
+def _of(resource: Resource, others: Mapping[str, Resource]) -> Iterator[Quantity]:
+    properties = resource.get("Properties", {})
     meter = METERS.get(resource["Type"])
     if meter is not None:
-        yield from meter(resource.get("Properties", {}))
+        yield from meter(properties)
+    cluster = properties.get("DBClusterIdentifier")
+    if resource["Type"] == "AWS::RDS::DBInstance" and cluster is not None:
+        yield from _capacity(others[cluster["Ref"]]["Properties"])
 
 
 def _brokers(properties: Resource) -> Iterator[Quantity]:
@@ -68,9 +72,21 @@ def _brokers(properties: Resource) -> Iterator[Quantity]:
         )
 
 
+def _admin_secret(properties: Resource) -> Iterator[Quantity]:
+    """Yield the administrator's secret, which RDS keeps."""
+    if properties.get("ManageMasterUserPassword"):
+        yield Quantity(
+            meter="secrets.secret",
+            quantity=1,
+            unit="secrets",
+            detail="the administrator's, by RDS",
+        )
+
+
 def _database(properties: Resource) -> Iterator[Quantity]:
+    yield from _admin_secret(properties)
     if "DBClusterIdentifier" in properties:
-        return  # the cluster's capacity is billed
+        return  # its capacity is billed, which the cluster has
     kind, copies = properties["DBInstanceClass"], 2 if properties.get("MultiAZ") else 1
     standby = " with a standby" if copies == 2 else ""
     yield Quantity(
@@ -85,8 +101,9 @@ def _database(properties: Resource) -> Iterator[Quantity]:
     )
 
 
-def _cluster(properties: Resource) -> Iterator[Quantity]:
-    least = properties["ServerlessV2ScalingConfiguration"]["MinCapacity"]
+def _capacity(cluster: Resource) -> Iterator[Quantity]:
+    """Yield the capacity of one instance of the cluster."""
+    least = cluster["ServerlessV2ScalingConfiguration"]["MinCapacity"]
     yield Quantity(
         meter="aurora.capacity",
         quantity=least * HOURS,
@@ -139,22 +156,10 @@ def _counted(meter: str, unit: str, detail: str) -> Callable[[Resource], Iterato
     return one
 
 
-def _admin_secret(meter: Callable[[Resource], Iterator[Quantity]]) -> Any:
-    """Add the administrator's secret, which RDS keeps, to the database's meter."""
-    secret = _counted("secrets.secret", "secrets", "the administrator's, by RDS")
-
-    def both(properties: Resource) -> Iterator[Quantity]:
-        yield from meter(properties)
-        if properties.get("ManageMasterUserPassword"):
-            yield from secret(properties)
-
-    return both
-
-
 METERS: Mapping[str, Callable[[Resource], Iterator[Quantity]]] = {
     "AWS::MSK::Cluster": _brokers,
-    "AWS::RDS::DBInstance": _admin_secret(_database),
-    "AWS::RDS::DBCluster": _admin_secret(_cluster),
+    "AWS::RDS::DBInstance": _database,
+    "AWS::RDS::DBCluster": _admin_secret,
     "AWS::KafkaConnect::Connector": _connector,
     "AWS::EC2::VPCEndpoint": _endpoint,
     "AWS::ECS::TaskDefinition": _task,
@@ -168,6 +173,7 @@ METERS: Mapping[str, Callable[[Resource], Iterator[Quantity]]] = {
 BY_USAGE = {
     "AWS::Athena::WorkGroup": "queries, by the bytes that they read",
     "AWS::EC2::FlowLog": "its log",
+    "AWS::ECS::Cluster": "metrics of Container Insights",
     "AWS::Glue::Job": "runs",
     "AWS::Glue::TableOptimizer": "runs",
     "AWS::KinesisFirehose::DeliveryStream": "data",
@@ -189,7 +195,6 @@ FREE = {
     "AWS::EC2::Subnet",
     "AWS::EC2::SubnetRouteTableAssociation",
     "AWS::EC2::VPC",
-    "AWS::ECS::Cluster",
     "AWS::ECS::Service",
     "AWS::Events::Rule",
     "AWS::Glue::Connection",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from cdclake.plan import GLUE_REGISTRY, Plan
 
@@ -19,6 +20,14 @@ class GlueRegistry:
     name: str
     region: str
     endpoint: str = ""
+
+
+def apicurio_port(registry: str) -> int | None:
+    """Return the port of an Apicurio registry; None for Glue's, and without a registry."""
+    if registry in ("", GLUE_REGISTRY):
+        return None
+    address = urlsplit(registry)
+    return address.port or (443 if address.scheme == "https" else 80)
 
 
 def plugin_profile(registry: str) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 import boto3
 
 from cdclake import metrics, naming
+from cdclake.config.source_metrics import LOGICAL_LAG, WAL_ON_DISK, source_dimensions
 from cdclake.connectors.declared import connector_log
 from cdclake.control_objects import PAUSE
 from cdclake.deployed.aws_calls import explained
@@ -211,16 +212,20 @@ def _newest(prefix: str, metric: metrics.Metric) -> float | None:
 
 
 def _slot(lake: DeployedLake) -> dict[str, Any] | None:
-    """Return the WAL that the slot retains, by RDS's metric of a created server."""
+    """Return the WAL that the slot retains, by RDS's metric of a created server.
+
+    Aurora has no limit, and its metric is the WAL on disk: -1 while no slot needs WAL.
+    """
     created = lake.deployment.aws.source.create
     if created is None:
         return None
-    server = naming.source_server(lake.deployment.prefix)
-    dimensions = [{"Name": "DBInstanceIdentifier", "Value": server}]
-    lag = _datapoint("AWS/RDS", "OldestLogicalReplicationSlotLag", dimensions)
+    known = source_dimensions(lake.deployment.prefix, created)
+    dimensions = [{"Name": name, "Value": value} for name, value in known.items()]
+    is_aurora = created.engine == "aurora"
+    retained = _datapoint("AWS/RDS", WAL_ON_DISK if is_aurora else LOGICAL_LAG, dimensions)
     return {
-        "wal_bytes": None if lag is None else int(lag),
-        "limit_bytes": created.slot_wal_gb * 1024**3,
+        "wal_bytes": None if retained is None or retained < 0 else int(retained),
+        "limit_bytes": None if is_aurora else created.slot_wal_gb * 1024**3,
     }
 
 

@@ -79,18 +79,30 @@ def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterato
 def _of_source(
     deployment: Deployment, source: CreatedSource, known: DeploymentMetrics
 ) -> Iterator[AlarmSpec]:
-    limits = deployment.aws.monitoring
-    yield AlarmSpec(
-        name="slot-lag",
-        description=f"The replication slot retains more than {limits.slot_wal_percent} % of its"
-        f" {source.slot_wal_gb} GB WAL limit. At the limit PostgreSQL invalidates it, and the lake"
-        " needs a new snapshot.",
-        metric=known.slot_lag(),
-        threshold=source.slot_wal_gb * _GIB * limits.slot_wal_percent / 100,
-        periods=2,
-    )
+    yield _of_slot(deployment, source, known)
     if source.engine == "rds":  # Aurora's volume grows by itself
         yield _of_storage(deployment, source, known)
+
+
+def _of_slot(deployment: Deployment, source: CreatedSource, known: DeploymentMetrics) -> AlarmSpec:
+    percent, most = deployment.aws.monitoring.slot_wal_percent, source.slot_wal_gb
+    if source.engine == "rds":
+        description = (
+            f"The replication slot retains more than {percent} % of its {most} GB WAL limit. At"
+            " the limit PostgreSQL invalidates it, and the lake needs a new snapshot."
+        )
+    else:
+        description = (
+            f"The source keeps more than {percent} % of {most} GB of WAL. cdclake sets no limit"
+            " on Aurora: its volume grows, and is billed, until the connector has read the WAL."
+        )
+    return AlarmSpec(
+        name="slot-lag",
+        description=description,
+        metric=known.slot_lag(source),
+        threshold=most * _GIB * percent / 100,
+        periods=2,
+    )
 
 
 def _of_storage(
@@ -101,7 +113,7 @@ def _of_storage(
         name="free-storage",
         description=f"Less than {limits.free_storage_percent} % of {source.storage_gb} GB is"
         " free on the source's disk. A full disk stops the source.",
-        metric=known.source("FreeStorageSpace", "Minimum"),
+        metric=known.source(source, "FreeStorageSpace", "Minimum"),
         threshold=source.storage_gb * _GIB * limits.free_storage_percent / 100,
         beyond=LESS,
         periods=3,

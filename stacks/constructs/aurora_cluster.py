@@ -11,6 +11,7 @@ from cdclake import naming
 from cdclake.config import versions
 from cdclake.config.aws_model import CreatedSource
 from cdclake.config.database_parameters import ENGINES, database_parameters, parameter_family
+from cdclake.config.source_metrics import aurora_cluster
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.nag_suppressions import suppress
@@ -43,7 +44,7 @@ class AuroraCluster(Construct):
             self,
             "Cluster",
             # With a fixed name a replacement fails instead of going unnoticed.
-            db_cluster_identifier=f"{self._server}-cluster",
+            db_cluster_identifier=aurora_cluster(ground.prefix),
             database_name=database,
             engine=_ENGINE,
             engine_version=versions.POSTGRES,
@@ -76,7 +77,7 @@ class AuroraCluster(Construct):
         }
 
     def _add_log(self) -> LogGroup:
-        name = f"/aws/rds/cluster/{self._server}-cluster/postgresql"
+        name = f"/aws/rds/cluster/{aurora_cluster(self._ground.prefix)}/postgresql"
         return LogGroup(self, "LogPostgresql", ground=self._ground, name=name)
 
     def _add_parameters(self) -> aws_rds.CfnDBClusterParameterGroup:
@@ -89,7 +90,7 @@ class AuroraCluster(Construct):
         )
 
     def _add_instances(self, cluster: aws_rds.CfnDBCluster) -> None:
-        """Add the writer, whose name is that of the metrics, and the reader of another zone."""
+        """Add the first writer, and a reader in another zone; a failover swaps their roles."""
         names = [self._server, *([f"{self._server}-standby"] if self._sizes.multi_az else [])]
         for name in names:
             instance = aws_rds.CfnDBInstance(

@@ -11,6 +11,7 @@ from constructs import Construct
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
+from cdclake.config.source_metrics import WAL_ON_DISK
 from cdclake.stacks.constructs.deployment_metrics import (
     FIVE_MINUTES,
     DeploymentMetrics,
@@ -66,10 +67,13 @@ def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWid
     """Yield graphs of the created parts; existing ones are on their owners' dashboards."""
     source, kafka = deployment.aws.source.declared, deployment.aws.kafka.declared
     if isinstance(source, CreatedSource):
-        on_disk = known.source("TransactionLogsDiskUsage", "Maximum")
-        yield _graph("Source: WAL retained by the slot", known.slot_lag(), on_disk)
+        lag = known.slot_lag(source)
         if source.engine == "rds":
-            yield _graph("Source: free disk", known.source("FreeStorageSpace", "Minimum"))
+            on_disk = known.source(source, WAL_ON_DISK, "Maximum")
+            yield _graph("Source: WAL retained by the slot", lag, on_disk)
+            yield _graph("Source: free disk", known.source(source, "FreeStorageSpace", "Minimum"))
+        else:
+            yield _graph("Source: WAL on disk", lag)
     yield _graph(
         "Source: changed relations and new columns",
         known.own(metrics.CHANGED_RELATIONS, "Maximum"),

@@ -1,9 +1,9 @@
 """The metrics of one deployment, AWS's and our own, by names that are known before deployment.
 
-Sources: RDS user guide, "Amazon CloudWatch metrics for Amazon RDS"; MSK developer guide,
-"Monitoring Amazon MSK Connect" and "Metrics for monitoring Standard brokers"; Glue user guide,
-"Monitoring with AWS Glue observability metrics". Glue's consumer lag metric
-requires Glue's Kafka source, which the stream does not use.
+Sources: MSK developer guide, "Monitoring Amazon MSK Connect" and "Metrics for monitoring Standard
+brokers"; Glue user guide, "Monitoring with AWS Glue observability metrics". Those of the source are
+in `cdclake/config/source_metrics.py`. Glue's consumer lag metric requires Glue's Kafka source,
+which the stream does not use.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import IMetric, MathExpression, Metric
 
 from cdclake import metrics, naming
+from cdclake.config.aws_model import CreatedSource
+from cdclake.config.source_metrics import LOGICAL_LAG, PHYSICAL_LAG, WAL_ON_DISK, source_dimensions
 
 FIVE_MINUTES, HOUR = Duration.minutes(5), Duration.hours(1)
 
@@ -43,18 +45,22 @@ class DeploymentMetrics:
             label=f"{metric.name} ({job})" if job else metric.name,
         )
 
-    def source(self, name: str, statistic: str) -> Metric:
+    def source(self, source: CreatedSource, name: str, statistic: str) -> Metric:
         """Return a metric of the created database server."""
-        server = naming.source_server(self.prefix)
-        return _of("AWS/RDS", name, statistic, {"DBInstanceIdentifier": server})
+        return _of("AWS/RDS", name, statistic, source_dimensions(self.prefix, source))
 
-    def slot_lag(self) -> IMetric:
-        """Return the WAL bytes retained by the slot furthest behind, logical or physical."""
+    def slot_lag(self, source: CreatedSource) -> IMetric:
+        """Return the WAL bytes retained by the slot furthest behind, logical or physical.
+
+        Of Aurora, the WAL on disk.
+        """
+        if source.engine == "aurora":
+            return self.source(source, WAL_ON_DISK, "Maximum")
         return MathExpression(
             expression="MAX([FILL(logical, 0), FILL(physical, 0)])",
             using_metrics={
-                "logical": self.source("OldestLogicalReplicationSlotLag", "Maximum"),
-                "physical": self.source("OldestReplicationSlotLag", "Maximum"),
+                "logical": self.source(source, LOGICAL_LAG, "Maximum"),
+                "physical": self.source(source, PHYSICAL_LAG, "Maximum"),
             },
             label="WAL retained by the slot",
             period=FIVE_MINUTES,

@@ -93,6 +93,19 @@ class ClientGroup(_Group):
             description=f"{self.who} to {scope.node.path}",
         )
 
+    def may_reach_anywhere(self, scope: Construct, *, port: int) -> None:
+        """Add the egress rule to this port of any IPv4 address to `scope`."""
+        aws_ec2.CfnSecurityGroupEgress(
+            scope,
+            f"Of{self.node.id}",
+            group_id=self.group_id,
+            ip_protocol="tcp",
+            from_port=port,
+            to_port=port,
+            cidr_ip="0.0.0.0/0",
+            description=f"{self.who} to {scope.node.path}",
+        )
+
 
 class ServerGroup(_Group):
     """Group of servers: admitted clients connect to them, and they connect to nothing."""

@@ -15,7 +15,8 @@ from pyiceberg.table import StaticTable
 from cdclake.jobs.maintenance import actions
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files
 from cdclake.jobs.reader.duck import extension_file
-from tests.spark.events import Engine
+from tests.spark.events import Engine, plan_of
+from tests.spark.firehose_log import FirehoseLog
 from tests.spark.test_changelog_readers import append, expire_all_but_newest
 
 pytestmark = pytest.mark.spark
@@ -87,6 +88,26 @@ def test_duckdb_reads_each_row_once_by_time_of_ingestion(engine, monkeypatch):
     append(engine, 40)
     later = re.sub(r"'.*?'", f"'{through}'", query).replace("*", "cdc_lsn")
     assert sorted(duckdb_rows(engine, later)) == [(30,), (40,)]
+
+
+def test_a_late_commit_of_firehose_is_found_by_snapshots_and_not_by_time(spark, shown):
+    log = FirehoseLog(spark, plan_of())
+    ingested = int(datetime.now(UTC).timestamp() * 1_000_000)
+
+    def commit(lsn: int, at: int) -> None:
+        row = dict.fromkeys(log.kinds) | {"id": lsn, "cdc_op": "c", "cdc_lsn": lsn}
+        log.commit([row | {"cdc_position": str(lsn), "cdc_ingested_at": at}])
+
+    commit(20, ingested)
+    first, last = shown["changes_since"](table_of(log.engine), None)
+    commit(10, ingested - 1)
+    through = max(first.column("cdc_ingested_at").to_pylist())
+    late, _ = shown["changes_since"](table_of(log.engine), last)
+    assert (lsns(first), lsns(late)) == ([20], [10])
+    # The page forbids `changes_after` here for this reason.
+    assert lsns(shown["changes_after"](table_of(log.engine), through)) == []
+    again, _ = shown["changes_since"](table_of(log.engine), None)
+    assert lsns(again) == [10, 20]
 
 
 def duckdb_rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:

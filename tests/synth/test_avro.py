@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
-from tests.synth.deployments import Synthesized
+import pytest
+
+from tests.synth.deployments import AVRO, EXISTING, Deploy, Synthesized
 from tests.synth.permissions import allows, role_of
 from tests.synth.rules.reading import listed, statements
 
@@ -61,6 +63,37 @@ def test_the_connector_writes_to_the_registry_of_the_deployment(
     assert settings["value.converter.registry.name"] == registry["Name"] == "shop"
     assert settings["value.converter.region"] == {"Ref": "AWS::Region"}
     assert "value.converter.endpoint" not in settings
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [("http://registry.example.org:8080", 8080), ("http://10.0.0.7", 80), ("https://r:8443", 8443)],
+)
+def test_connector_and_jobs_may_reach_the_port_of_apicurio(
+    deploy: Deploy, url: str, port: int
+) -> None:
+    registry = f"registry: {{apicurio: '{url}'}}"
+    deployed = deploy(AVRO.replace("registry: glue", registry) + EXISTING)
+    resources = deployed.templates["shop-network"]["Resources"]
+    rules = [
+        each["Properties"]
+        for each in resources.values()
+        if each["Type"] == "AWS::EC2::SecurityGroupEgress" and "CidrIp" in each["Properties"]
+    ]
+    assert {(r["CidrIp"], r["IpProtocol"], r["FromPort"], r["ToPort"]) for r in rules} == {
+        ("0.0.0.0/0", "tcp", port, port)
+    }
+    groups = [rule["GroupId"]["Fn::GetAtt"][0] for rule in rules]
+    described = sorted(resources[group]["Properties"]["GroupDescription"] for group in groups)
+    assert described == ["shop-network: Glue jobs", "shop-network: MSK Connect"]
+
+
+def test_apicurio_with_https_needs_no_rule(deploy: Deploy) -> None:
+    registry = "registry: {apicurio: 'https://registry.example.org'}"
+    deployed = deploy(AVRO.replace("registry: glue", registry) + EXISTING)
+    rules = deployed.resources("AWS::EC2::SecurityGroupEgress")
+    assert not any("CidrIp" in rule["Properties"] for rule in rules)
+    assert "RegistryOwner" in deployed.templates["shop-network"]["Outputs"]
 
 
 def test_without_avro_there_is_no_registry(created: Synthesized) -> None:

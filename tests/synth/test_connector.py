@@ -16,6 +16,7 @@ from cdclake.debezium.worker import OWN_PROVIDER, password_of, worker_settings
 from cdclake.deployed.connector_probe import create_request
 from cdclake.errors import InputError
 from cdclake.stacks import bundles
+from tests.source_tree import PROJECT
 from tests.synth.deployments import LARGER, OFF, PIPELINE, WIDER, Synthesized, synthesize
 from tests.synth.permissions import IMPORTED, allows, role_of
 from tests.synth.roles import allowances
@@ -27,6 +28,17 @@ WORKER = "AWS::KafkaConnect::WorkerConfiguration"
 PLUGIN = "AWS::KafkaConnect::CustomPlugin"
 READS_SECRET = "secretsmanager:GetSecretValue"
 PER_PLACE = {"database.hostname", "database.port", "database.sslmode", "database.sslfactory"}
+
+
+def test_page_of_own_workers_lists_the_rights_of_the_connector(
+    variants: dict[str, Synthesized],
+) -> None:
+    """With a salt and Glue's registry, so that no right is missing."""
+    page = (PROJECT / "docs" / "how-to" / "own-connect-worker.md").read_text()
+    _, _, rights = page.partition("## Rights of the worker")
+    found = allowances(variants["governed"], "kafkaconnect.amazonaws.com", named="Connector")
+    assert set(re.findall(r"`([a-z-]+:[A-Z]\w+)`", rights)) == found.keys()
+    assert naming.offsets_topic("<name>") in rights and naming.heartbeat_topic("<name>") in rights
 
 
 def made_of(deployed: Synthesized) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
+from aws_cdk import App, Stack, aws_ec2
 
 from cdclake import packing
 from cdclake.config.deployment import load_deployment
@@ -15,13 +18,17 @@ from cdclake.connectors.declared import DeclaredConnector
 from cdclake.deployed.deployed_logs import log_groups
 from cdclake.errors import InputError
 from cdclake.stacks.bundles import build_connector_plugin
+from cdclake.stacks.pipeline_app import add_stacks
+from tests.source_tree import PROJECT
 from tests.synth.deployments import (
     CONNECTED,
     EXISTING,
+    FLAGS,
     OPTIMIZED,
     PIPELINE,
     Deploy,
     Synthesized,
+    read_assembly,
 )
 from tests.synth.roles import allowances
 from tests.synth.rules import broken_rules
@@ -38,6 +45,23 @@ def connectors(deployed: Synthesized) -> dict[str, dict[str, Any]]:
 
 def allowed(deployed: Synthesized, name: str) -> dict[str, set[str]]:
     return allowances(deployed, "kafkaconnect.amazonaws.com", named=name)
+
+
+def test_an_own_stack_lets_connectors_reach_a_target(tmp_path: Path) -> None:
+    """By the code that docs/connectors.md shows."""
+    page = (PROJECT / "docs" / "connectors.md").read_text()
+    [code] = re.findall(r"```python\n(aws_ec2.*?)```", page, re.S)
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(PIPELINE)
+    app = App(context=FLAGS, outdir=str(tmp_path / "out"), analytics_reporting=False)
+    lake = add_stacks(app, load_deployment(file))
+    own = Stack(app, "shop-own", env=lake.env)
+    exec(code, {"aws_ec2": aws_ec2, "lake": lake, "self": own})
+    app.synth()
+    template = read_assembly(tmp_path / "out").templates["shop-own"]
+    [rule] = [each["Properties"] for each in template["Resources"].values()]
+    assert (rule["CidrIp"], rule["FromPort"], rule["ToPort"]) == ("10.1.0.0/16", 5432, 5432)
+    assert "ConnectGroup" in rule["GroupId"]["Fn::ImportValue"]
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ def test_what_is_billed_by_time_is_what_the_templates_hold(created, variants):
     assert found["secrets.secret"] == 3  # the administrator's is among them
     assert "rds.db.t4g.medium" not in quantities(variants["existing"])
     governed = quantities(variants["governed"])
-    assert governed["aurora.capacity"] == HOURS  # a capacity of 1, and no standby asked for
+    assert governed["aurora.capacity"] == 2 * HOURS  # a capacity of 1, for writer and standby
     assert governed["msk.express.m7g.large"] == 3 * HOURS
     assert "msk.storage" not in governed
     assert quantities(variants["web logs"])["fargate.cpu"] == 2 * 0.25 * HOURS

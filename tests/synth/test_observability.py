@@ -133,6 +133,24 @@ def test_thresholds_are_the_files(deploy):
     assert (found["quarantine"]["Threshold"], stats(found["quarantine"])[0]["Period"]) == (7, 3600)
 
 
+def test_aurora_is_watched_at_the_writer_and_promises_no_limit(variants):
+    alarm = alarms(variants["governed"])["slot-lag"]
+    [metric] = [each["Metric"] for each in stats(alarm)]
+    assert metric["MetricName"] == "TransactionLogsDiskUsage"
+    assert {each["Name"]: each["Value"] for each in metric["Dimensions"]} == {
+        "DBClusterIdentifier": "shop-source-cluster",
+        "Role": "WRITER",
+    }
+    assert "invalidates" not in alarm["AlarmDescription"]
+    cluster = variants["governed"].only("AWS::RDS::DBCluster")
+    assert cluster["DBClusterIdentifier"] == "shop-source-cluster"
+    assert (
+        "max_slot_wal_keep_size"
+        not in variants["governed"].only("AWS::RDS::DBClusterParameterGroup")["Parameters"]
+    )
+    assert "DBInstanceIdentifier" not in body(variants["governed"])
+
+
 def test_who_is_written_to_stands_in_the_file(variants):
     assert variants["created"].resources("AWS::SNS::Subscription") == []
     mail = variants["small"].only("AWS::SNS::Subscription")

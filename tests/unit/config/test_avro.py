@@ -88,6 +88,7 @@ def test_apicurio_has_an_address(tmp_path: Path) -> None:
         ),
         (', format: avro, registry: {apicurio: "r:8080"}', "", "invalid address", "http://"),
         (', format: avro, registry: {apicurio: "http://r/?a=1"}', "", "invalid address", "login"),
+        (', format: avro, registry: {apicurio: "http://r:99999"}', "", "invalid address", "port"),
         (", format: avro, registry: other", "", "invalid schema registry 'other'", "write `glue`"),
     ],
 )

@@ -65,6 +65,9 @@ CASES = {
     "disks smaller than the database": (
         top("aws: {source: {create: {storage_gb: 3000, max_storage_gb: 3000}}}"), 2, 1, "3000 GB passes through", "max_volume_gb: 3000",
     ),
+    "capacity without a range": (
+        top("aws: {source: {create: {engine: aurora, capacity: [0.5, 0.5]}}}"), 2, 41, "maximum capacity 0.5", "[0.5, 1]",
+    ),
     "capacity backwards": (
         top("aws: {source: {create: {engine: aurora, capacity: [8, 1]}}}"), 2, 41, "invalid capacity", "[0.5, 8]",
     ),

@@ -52,6 +52,7 @@ CASES = {
     "retries too long": (file("{retry_seconds: 7201}"), 4, 27, "cannot be 7201", "7200"),
     "backup": (file("{backup: none}"), 4, 20, "`backup` cannot be 'none'", "`failed` or `all`"),
     "prefix": (file("{error_prefix: /x}"), 4, 26, "invalid error prefix '/x'", "adds the kind"),
+    "prefix of source sql": (file("{error_prefix: source-sql}"), 4, 26, "'source-sql' is reserved", "another"),
     "prefix of ours": (file("{error_prefix: control/x}"), 4, 26, "'control' is reserved", "another"),
     "unknown key": (file("{bufer: {}}"), 4, 12, "unknown key 'bufer'", "did you mean 'buffer'?"),
     "unknown key of a domain": (
