@@ -56,9 +56,9 @@ def swept_below(
 ) -> str:
     """Return the floor that a complete snapshot gives the table; "" until its rows have arrived.
 
-    They have when rows of the snapshot's epoch in the changelogs of `same_topic`, which all tables
-    of its Kafka topic share, have reached the end that the topic had. A record that Firehose cannot
-    deliver never arrives, so that much time is enough too.
+    They have when the changelogs of `same_topic`, which all tables of its Kafka topic share, have
+    reached the end that the topic had. A record that Firehose cannot deliver never arrives, so that
+    much time is enough too.
     """
     place = progress.table(table.name)
     if not progress.complete_snapshot:
@@ -67,7 +67,7 @@ def swept_below(
     if applied_through(lake, table).floor >= floor or now > progress.completed_at + DELIVERY_S:
         return floor
     epoch = Position.parse(progress.complete_snapshot).epoch
-    arrived = read_through(lake, same_topic, epoch)
+    arrived = read_through(lake, same_topic, epoch, place.snapshot_ends)
     has_all = all(arrived.get(p, 0) >= end for p, end in place.snapshot_ends.items() if end)
     return floor if has_all else ""
 

@@ -65,7 +65,10 @@ def compare(
             ends=lambda topics: offsets(spark, brokers, topics),
             progress=lambda: Progress.load(control),
             arrived=delivered_offsets(
-                reader, plan, lambda topics: offsets(spark, brokers, topics, "earliest")
+                reader,
+                plan,
+                begins=lambda topics: offsets(spark, brokers, topics, "earliest"),
+                ends=lambda topics: offsets(spark, brokers, topics),
             ),
             wait_s=float(arguments.get("wait", _WAIT_S)),
             obstacle=lambda: silence(plan, Progress.load(control), datetime.now(UTC)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from cdclake import naming
+from cdclake.firehose.present_topic import in_present_topic, reached_offsets
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.control.progress import Progress
@@ -19,25 +20,32 @@ Offsets = Mapping[str, Mapping[int, int]]  # by partition
 
 
 def delivered_offsets(
-    reader: Reader, plan: Plan, begins: Callable[[Sequence[str]], Offsets]
+    reader: Reader,
+    plan: Plan,
+    *,
+    begins: Callable[[Sequence[str]], Offsets],
+    ends: Callable[[Sequence[str]], Offsets],
 ) -> Callable[[Progress], Offsets]:
     """Return a function that finds, by table, the topic offsets that its changelog has reached.
 
     For a Firehose stream that is the newest event in any of its changelogs. Older events may still
     be in flight, and undeliverable ones are in no changelog. `begins` returns by topic the first
-    offsets in Kafka: earlier events are not expected, as a changelog may have dropped them. Events
-    of an earlier epoch do not count, since their topic may have been lost with its Kafka.
+    offsets in Kafka: earlier events are not expected, as a changelog may have dropped them. `ends`
+    returns the next offsets: an event of an earlier epoch beyond them is of a lost topic.
     """
 
     def arrived(progress: Progress) -> Offsets:
         found = dict(progress.offsets())
         if not plan.deliveries:
             return found
-        kept = begins([stream.topic for stream in plan.deliveries])
+        topics = [stream.topic for stream in plan.deliveries]
+        kept, following = begins(topics), ends(topics)
         for stream in plan.deliveries:
             newest = dict(kept.get(stream.topic, {}))
-            for partition, following in _in_logs(reader, plan, stream, progress.epoch):
-                newest[partition] = max(following, newest.get(partition, 0))
+            logs = _in_logs(reader, plan, stream, progress.epoch)
+            reached = in_present_topic(logs, following.get(stream.topic, {}))
+            for partition, offset in reached.items():
+                newest[partition] = max(offset, newest.get(partition, 0))
             found |= dict.fromkeys(stream.tables, newest)
         return found
 
@@ -46,18 +54,16 @@ def delivered_offsets(
 
 def _in_logs(
     reader: Reader, plan: Plan, stream: DeliveryStream, epoch: int
-) -> list[tuple[int, int]]:
-    """Return by partition the offset after the newest event in the stream's changelogs."""
+) -> list[tuple[int, int | None, int | None]]:
+    """Return by partition what the stream's changelogs have reached, since the epoch and before."""
     tables = [plan.table(name) for name in stream.tables]
-    # In Kafka a tombstone without a row follows each delete.
-    behind = f"{naming.OFFSET} + CASE {naming.OP} WHEN 'd' THEN 2 ELSE 1 END"
-    place = f"{naming.PARTITION}, {behind} AS following"
+    columns = ", ".join((naming.EPOCH, naming.PARTITION, naming.OFFSET, naming.OP))
     rows = " UNION ALL ".join(
-        f"SELECT {place} FROM {DUCKDB.name(table.changes)} WHERE {naming.EPOCH} >= {epoch}"
+        f"SELECT {columns} FROM {DUCKDB.name(table.changes)} WHERE {naming.OFFSET} IS NOT NULL"
         for table in tables
     )
     with reader.open(tables) as session:
         return session.execute(
-            f"SELECT {naming.PARTITION}, max(following) FROM ({rows})"
-            " WHERE following IS NOT NULL GROUP BY ALL"
+            f"SELECT {naming.PARTITION}, {', '.join(reached_offsets(epoch))} FROM ({rows})"
+            " GROUP BY ALL"
         ).fetchall()

@@ -50,10 +50,13 @@ def plan() -> Plan:
     )
 
 
-def arrived(logs: Logs, begin: int = 0, epoch: int = 1) -> dict[str, Any]:
+def arrived(logs: Logs, begin: int = 0, epoch: int = 1, end: int = 100) -> dict[str, Any]:
     progress = Progress(epoch=epoch, tables={"c": TableProgress(offsets={0: 5})})
     find = delivered_offsets(
-        cast(Reader, logs), plan(), lambda topics: {t: {0: begin} for t in topics}
+        cast(Reader, logs),
+        plan(),
+        begins=lambda topics: {t: {0: begin} for t in topics},
+        ends=lambda topics: {t: {0: end} for t in topics},
     )
     return dict(find(progress))
 
@@ -75,8 +78,15 @@ def test_a_delete_has_a_record_without_a_value_behind_it() -> None:
 
 def test_events_of_an_earlier_epoch_may_be_of_a_topic_that_is_lost() -> None:
     new = {**event("r", 1, 2, id=1, offset=3), "cdc_epoch": 2}
-    logs = Logs(a=[event("c", 1, 1, id=1, offset=1000), new])
+    old = [event("c", 1, 1, id=1, offset=offset) for offset in (98, 99, 1000)]
+    logs = Logs(a=[*old, new])
     assert arrived(logs, epoch=2)["a"] == {0: 4}
+    assert arrived(logs, epoch=1)["a"] == {0: 1001}
+
+
+def test_events_of_an_earlier_epoch_count_in_a_topic_that_was_kept() -> None:
+    logs = Logs(a=[event("c", 1, 1, id=1, offset=41)])
+    assert arrived(logs, epoch=2, end=42)["a"] == {0: 42}
 
 
 def test_a_row_without_a_place_tells_nothing() -> None:
