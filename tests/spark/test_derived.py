@@ -68,6 +68,7 @@ def queried(lake: DerivedLake) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in found), key=repr)
 
 
+@pytest.mark.slow
 def test_columns_that_are_equal_in_matched_rows_alone_tell_no_row(spark: SparkSession) -> None:
     lake = filled(DerivedLake(spark, HALF_EQUAL))
     lake.refresh()
@@ -77,6 +78,7 @@ def test_columns_that_are_equal_in_matched_rows_alone_tell_no_row(spark: SparkSe
     assert (4, "Cusco", None) in lake.rows()
 
 
+@pytest.mark.slow
 def test_a_row_that_a_new_match_removes_leaves_the_table(spark: SparkSession) -> None:
     """It was stored with NULL as the key of the match, which is all that has changed."""
     lake = filled(DerivedLake(spark, LEFT_OUT, key=("city_id",)))
@@ -254,6 +256,7 @@ def test_a_changed_row_with_the_key_of_another_stops_the_table(spark: SparkSessi
     assert lake.rows() == [(1, "b"), (2, "a"), (3, "c"), (4, "d")], "they have changed places"
 
 
+@pytest.mark.slow
 def test_the_match_of_a_left_join_comes_alone(spark: SparkSession) -> None:
     lake = filled(DerivedLake(spark))
     lake.city.run(lake.city.event("u", 80, 80, id=3, v="Atlantis", big="7"))
@@ -321,7 +324,7 @@ EXACT = """
 
 
 @mock_aws
-@pytest.mark.parametrize("kind", ["json", "parquet"])
+@pytest.mark.parametrize("kind", ["json", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_files_have_exact_values(
     spark: SparkSession, kind: FileFormat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
