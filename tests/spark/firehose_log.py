@@ -70,8 +70,9 @@ class FirehoseLog:
             f"{_FROM_JSON.get(kind, '{}').format(SPARK.name(name))} AS {SPARK.name(name)}"
             for name, kind in self.kinds.items()
         ]
+        # Firehose's stand-in has parsed numbers with a fraction as Decimal, for columns of doubles.
         # One literal, which Spark reads while it plans: no Python worker has to be asked.
-        text = F.from_json(F.lit(json.dumps(rows)), f"array<struct<{given}>>")
+        text = F.from_json(F.lit(json.dumps(rows, default=float)), f"array<struct<{given}>>")
         frame = self.spark.range(1).select(F.inline(text)).selectExpr(*columns)
         log = self.engine.lake.qualified(self.table.changes)
         frame.writeTo(log).option("fanout-enabled", "true").append()
