@@ -329,6 +329,7 @@ def test_files_have_exact_values(
     spark: SparkSession, kind: FileFormat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)  # of a lake that another test has opened
     glue = boto3.client("glue")
     lake = DerivedLake(spark, EXACT, ("id",), format=kind)
     glue.create_database(DatabaseInput={"Name": lake.address.lake.database})
