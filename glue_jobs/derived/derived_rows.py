@@ -15,9 +15,9 @@ from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.iceberg.repeated_keys import repeated_key
 
 _FOUND = "cdc__found_"
-_ROWS = "cdc__rows"  # a column of the key may be named `count`
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,10 @@ def check_keys(table: DerivedTable, rows: DataFrame) -> None:
             f"a row of the query has NULL in the key ({_shown(table, row.asDict())})",
             "leave such rows out in the query, or choose another `key:`",
         )
-    doubled = rows.groupBy(*table.key).agg(F.count("*").alias(_ROWS)).where(f"{_ROWS} > 1")
-    if (row := doubled.first()) is not None:
+    if (found := repeated_key(rows, table.key)) is not None:
         raise TableError(
             table.name,
-            f"{row[_ROWS]} rows of the query have the same key ({_shown(table, row.asDict())})",
+            f"{found.rows} rows of the query have the same key ({_shown(table, found.values)})",
             "add to `key:` the columns that tell the rows apart",
         )
 

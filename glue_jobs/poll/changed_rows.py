@@ -10,22 +10,17 @@ from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.iceberg.repeated_keys import repeated_key
 from cdclake.jobs.operations.stale_rows import delete_columns
 from cdclake.plan import Column, Table
-
-_ROWS = "cdc__rows"  # a column of the key may be named `count`
 
 
 def refuse_repeated_keys(rows: DataFrame, table: Table) -> None:
     """Raise TableError if two of the rows have the same key: one would replace the other."""
-    keys = [SPARK.name(name) for name in table.key]
-    counted = rows.groupBy(*keys).agg(F.count("*").alias(_ROWS))
-    found = counted.where(f"{_ROWS} > 1").limit(1).collect()
-    if found:
-        key = {name: found[0][name] for name in table.key}
+    if (found := repeated_key(rows, table.key)) is not None:
         raise TableError(
             table.name,
-            f"{found[0][_ROWS]} rows of {table.source} have the key {key}",
+            f"{found.rows} rows of {table.source} have the key {found.values}",
             "declare as `key:` columns that are unique together; nothing was stored",
         )
 

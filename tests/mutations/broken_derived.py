@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _TESTS = "tests/spark/test_derived.py"
+_OF_FIREHOSE = ("tests/spark/test_derived_firehose.py",)
 _QUERIES = ("tests/unit/config/test_derived.py",)
 _FILES = ("tests/unit/jobs/test_partition_files.py",)
 _ROWS = "glue_jobs/derived/derived_rows.py"
@@ -24,7 +25,7 @@ DERIVED = (
           "WHEN MATCHED AND false THEN DELETE"),),
     ),
     Mutation(
-        "a new snapshot of a source is a change of its keys", (_TESTS, "-k", "firehose"),
+        "a new snapshot of a source is a change of its keys", _OF_FIREHOSE,
         ((_SOURCE, "if self.progress.floor != since.floor:", "if False:"),),
     ),
     Mutation(
@@ -34,7 +35,7 @@ DERIVED = (
     ),
     Mutation(
         "two rows may have one key", (_TESTS, "-k", "one_key"),
-        ((_ROWS, '.where(f"{_ROWS} > 1")', '.where(f"{_ROWS} > 9")'),),
+        (("glue_jobs/iceberg/repeated_keys.py", "{_ROWS} > 1", "{_ROWS} > 9"),),
     ),
     Mutation(
         "a changed row replaces one that has its key", (_TESTS, "-k", "key_of_another"),
