@@ -36,8 +36,8 @@ def file_rows(s3: Any, entry: dict[str, Any]) -> str:
     if entry["Parameters"]["classification"] == "parquet":
         read = ", ".join(filter(None, [DUCKDB.text(f"{folder}/**/*.parquet"), options]))
         return f"SELECT * FROM read_parquet({read})"
-    coded = [DUCKDB.name(name) for name, kind in columns.items() if kind == "binary"]
-    texts = columns | {name: "string" for name, kind in columns.items() if kind == "binary"}
+    coded = [name for name, kind in columns.items() if kind == "binary"]
+    texts = columns | dict.fromkeys(coded, "string")
     types = ", ".join(f"{DUCKDB.name(name)}: '{file_type(kind)}'" for name, kind in texts.items())
     given = [
         DUCKDB.text(f"{folder}/**/*.json.gz"),
@@ -45,7 +45,7 @@ def file_rows(s3: Any, entry: dict[str, Any]) -> str:
         f"columns = {{{types}}}",
         options,
     ]
-    decoded = ", ".join(f"from_base64({name}) AS {name}" for name in coded)
+    decoded = ", ".join(f"from_base64({name}) AS {name}" for name in map(DUCKDB.name, coded))
     shown = f"* REPLACE ({decoded})" if coded else "*"
     return f"SELECT {shown} FROM read_json({', '.join(filter(None, given))})"
 

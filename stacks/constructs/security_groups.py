@@ -82,27 +82,20 @@ class ClientGroup(_Group):
 
     def may_reach(self, scope: Construct, *, server: str, port: int) -> None:
         """Add the egress rule to the group `server` to `scope`."""
-        aws_ec2.CfnSecurityGroupEgress(
-            scope,
-            f"Of{self.node.id}",
-            group_id=self.group_id,
-            ip_protocol="tcp",
-            from_port=port,
-            to_port=port,
-            destination_security_group_id=server,
-            description=f"{self.who} to {scope.node.path}",
-        )
+        self._egress(scope, port).destination_security_group_id = server
 
     def may_reach_anywhere(self, scope: Construct, *, port: int) -> None:
         """Add the egress rule to this port of any IPv4 address to `scope`."""
-        aws_ec2.CfnSecurityGroupEgress(
+        self._egress(scope, port).cidr_ip = "0.0.0.0/0"
+
+    def _egress(self, scope: Construct, port: int) -> aws_ec2.CfnSecurityGroupEgress:
+        return aws_ec2.CfnSecurityGroupEgress(
             scope,
             f"Of{self.node.id}",
             group_id=self.group_id,
             ip_protocol="tcp",
             from_port=port,
             to_port=port,
-            cidr_ip="0.0.0.0/0",
             description=f"{self.who} to {scope.node.path}",
         )
 

@@ -18,7 +18,7 @@ _SECRET_REFERENCE = re.compile(r"(_?(arn|name|id))$|^secret$", re.IGNORECASE)
 _URL_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:(?!\$\{)[^@\s]+@")
 _DSN_WITH_PASSWORD = re.compile(r"\bpassword\s*=\s*(?![\"']?\$\{)\S", re.IGNORECASE)
 _SQL_STRING = re.compile(r"'(?:[^']|'')*'")
-_SQL_FIELDS = (("query",), ("sql",))
+_SQL_FIELDS = frozenset({"query", "sql"})
 
 
 def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -48,7 +48,7 @@ def _is_setting(location: Location) -> bool:
 
 def _is_sql(location: Location) -> bool:
     """Check whether this is SQL, where a column may be compared and only a text may be a DSN."""
-    return location[-1:] in _SQL_FIELDS
+    return not _SQL_FIELDS.isdisjoint(location[-1:])
 
 
 def _in_section(location: Location) -> Location:
