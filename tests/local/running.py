@@ -243,7 +243,7 @@ class ShopWriter:
 class Business:
     """Changes of the shop's tables on a thread of their own, for as long as the block lasts.
 
-    Between two rounds of two transactions `beside` may do something with the connection. The block
+    After each round of two transactions `after_round` is called with the connection. The block
     fails with the error that ended the changes, or if there was none at all.
     """
 
@@ -253,9 +253,10 @@ class Business:
         *,
         seed: int,
         pause_s: float = 0.1,
-        beside: "Callable[[psycopg.Connection[tuple[Any, ...]], int], None] | None" = None,
+        after_round: "Callable[[psycopg.Connection[tuple[Any, ...]], int], None] | None" = None,
     ) -> None:
-        self._lake, self._seed, self._pause_s, self._beside = lake, seed, pause_s, beside
+        self._lake, self._seed, self._pause_s = lake, seed, pause_s
+        self._after_round = after_round
         self._closed = threading.Event()
         self._pool = ThreadPoolExecutor(max_workers=1)
         self.rounds = 0
@@ -275,6 +276,6 @@ class Business:
             writer = ShopWriter(connection, self._seed)
             while not self._closed.wait(self._pause_s):
                 writer.change(transactions=2)
-                if self._beside is not None:
-                    self._beside(connection, self.rounds)
+                if self._after_round is not None:
+                    self._after_round(connection, self.rounds)
                 self.rounds += 1

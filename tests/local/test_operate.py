@@ -117,7 +117,7 @@ def test_a_resync_makes_a_table_right_while_everything_flows(lake: RunningLake) 
     found = {t["table"]: (t["missing"], t["extra"], t["different"]) for t in report["tables"]}
     assert found == {"customers": (0, 0, 0), "orders": (10, 10, 10), "order_items": (0, 0, 0)}
     counts: list[int] = []
-    with Business(lake, seed=7, pause_s=0.05, beside=touch_large_rows) as business:
+    with Business(lake, seed=7, pause_s=0.05, after_round=touch_large_rows) as business:
         table = resync_beside(lake, counts)
     assert business.rounds > 10
     assert table["ghosts"] == 10, table

@@ -23,7 +23,7 @@ def engine(spark: SparkSession) -> Engine:
 
 @pytest.fixture
 def cut_bounds(spark: SparkSession, engine: Engine) -> Iterator[None]:
-    """Of topics, the quarantine's files have the first 16 characters, as in lakes made before."""
+    """Bounds of topics have 16 characters, as in lakes of earlier versions."""
     table = engine.lake.qualified("cdclake_quarantine")
     setting = "write.metadata.metrics.column.topic"
     spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('{setting}')")

@@ -48,7 +48,7 @@ def allowed(deployed: Synthesized, name: str) -> dict[str, set[str]]:
 
 
 def test_an_own_stack_lets_connectors_reach_a_target(tmp_path: Path) -> None:
-    """By the code that docs/connectors.md shows."""
+    """Run the code that docs/connectors.md shows."""
     page = (PROJECT / "docs" / "connectors.md").read_text()
     [code] = re.findall(r"```python\n(aws_ec2.*?)```", page, re.S)
     file = tmp_path / "pipeline.yaml"
