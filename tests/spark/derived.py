@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -100,3 +100,26 @@ class DerivedLake:
         name = self.address.lake.qualified(self.table.name)
         listed = self.spark.sql(f"SELECT operation FROM {name}.snapshots ORDER BY committed_at")
         return [row["operation"] for row in listed.collect()]
+
+
+def refreshes(engine: Engine, columns: str = "id, v") -> Callable[[], list[tuple[Any, ...]]]:
+    """Return what refreshes a derived table of the engine's rows, and returns its rows."""
+    table = engine.table
+    derived = DerivedTable(
+        name=f"derived_{table.name}",
+        sql=f"SELECT {columns} FROM {table.name}_current",
+        key=("id",),
+        schedule="rate(1 hour)",
+        sources=(table.name,),
+        source_keys={table.name: {"id": "id"}},
+    )
+    plan = replace(engine.plan, derived=(derived,))
+    store = MemoryStore()
+    job = TableJob(plan, engine.lake, FreeLeases(), store, named=False)  # type: ignore[arg-type]
+
+    def refreshed() -> list[tuple[Any, ...]]:
+        refresh(job, derived)
+        stored = engine.lake.read(derived.name).collect()
+        return sorted(tuple(row) for row in stored)
+
+    return refreshed

@@ -18,7 +18,7 @@ from cdclake.jobs.stream import changelog_job
 from cdclake.jobs.stream.changelog_job import run_changelog_job
 from tests.local.repeated_work import repeated
 from tests.spark.events import RECORD, Engine
-from tests.spark.test_micro_batch import Stream
+from tests.spark.fed_stream import Stream
 
 pytestmark = pytest.mark.spark
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from types import SimpleNamespace
@@ -16,17 +15,14 @@ import pytest
 from moto import mock_aws
 from pyspark.sql import SparkSession
 
-from cdclake.derived_table import DerivedTable, FileFormat
+from cdclake.derived_table import FileFormat
 from cdclake.errors import InputError, TableError
 from cdclake.jobs.derived import refresh as refreshing
 from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.reader.file_tables import file_rows
-from cdclake.jobs.table_jobs.table_job import TableJob
 from tests.spark.derived import HALF_EQUAL, JOINED, LEFT_OUT, DerivedLake
-from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
-from tests.spark.firehose_log import FirehoseLog
-from tests.spark.test_collapse import MICROS, NOW, OLD, collapse, set_clock
-from tests.spark.test_firehose_log import rows
+from tests.spark.events import Engine
+from tests.spark.test_collapse import NOW, OLD, collapse, set_clock
 
 pytestmark = pytest.mark.spark
 
@@ -348,80 +344,6 @@ def test_files_have_exact_values(
         (2, None, None, b"", Decimal(2), None),
         (3, early, str(early), None, Decimal(3), early.date()),
     ]
-
-
-HOUR = 3_600_000_000
-
-
-def refreshes(engine: Engine, columns: str = "id, v") -> Callable[[], list[tuple[Any, ...]]]:
-    """Return what refreshes a derived table of the engine's rows, and returns its rows."""
-    table = engine.table
-    derived = DerivedTable(
-        name=f"derived_{table.name}",
-        sql=f"SELECT {columns} FROM {table.name}_current",
-        key=("id",),
-        schedule="rate(1 hour)",
-        sources=(table.name,),
-        source_keys={table.name: {"id": "id"}},
-    )
-    plan = replace(engine.plan, derived=(derived,))
-    store = MemoryStore()
-    job = TableJob(plan, engine.lake, FreeLeases(), store, named=False)  # type: ignore[arg-type]
-
-    def refreshed() -> list[tuple[Any, ...]]:
-        refreshing.refresh(job, derived)
-        stored = engine.lake.read(derived.name).collect()
-        return sorted(tuple(row) for row in stored)
-
-    return refreshed
-
-
-@pytest.mark.slow
-def test_a_row_whose_delete_by_firehose_has_collapsed_leaves_the_table(
-    spark: SparkSession,
-) -> None:
-    log = FirehoseLog(spark, plan_of())
-    e, refreshed = log.engine.event, refreshes(log.engine)
-    first, other, gone, new = rows(
-        log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"),
-        e("d", 20, 20, id=2, before={"id": 2, "v": None, "big": None}), e("u", 30, 30, v="c"),
-    )  # fmt: skip
-    for row in (other, gone):
-        row["cdc_ingested_at"] = int(OLD.timestamp() * MICROS)
-    for row in (first, new):
-        row["cdc_ingested_at"] = int(NOW.timestamp() * MICROS)
-    log.commit([first, other])
-    assert refreshed() == [(1, "a"), (2, "b")]
-    log.commit([gone])
-    log.commit([new])
-    log.apply(epoch=1)
-    collapse(log.engine)
-    assert {row["id"] for row in log.engine.log()} == {1}
-    assert refreshed() == [(1, "c")]
-
-
-@pytest.mark.slow
-def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
-    spark: SparkSession,
-) -> None:
-    """Commits are counted, since rows of a later one may have been ingested earlier."""
-    log = FirehoseLog(spark, plan_of())
-    e, refreshed = log.engine.event, refreshes(log.engine)
-    first, second, late = rows(
-        log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"), e("u", 20, 20, v="c"),
-    )  # fmt: skip
-    late["cdc_ingested_at"] -= HOUR
-    log.commit([first, second])
-    assert refreshed() == [(1, "a"), (2, "b")]
-    log.apply(epoch=1)
-    log.commit([late])
-    assert refreshed() == [(1, "c"), (2, "b")]
-    [read] = rows(log, e("r", 50, 50, v="new", epoch=2), first=3)
-    read["cdc_ingested_at"] += HOUR
-    log.commit([read])
-    assert refreshed() == [(1, "new"), (2, "b")], "the sweep removes the row without a commit"
-    log.apply(epoch=2)
-    assert refreshed() == [(1, "new")]
 
 
 @pytest.mark.slow

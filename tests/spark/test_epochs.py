@@ -21,7 +21,7 @@ from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.stream.epoch_snapshot import EpochSnapshot
 from cdclake.jobs.stream.table_stream import Replaced
 from tests.spark.events import Engine, plan_of
-from tests.spark.test_micro_batch import Stream
+from tests.spark.fed_stream import Stream
 
 COMPLETE = Replaced(str(epoch_start(2)), is_swept=False)
 RUNNING = Replaced()

@@ -17,7 +17,7 @@ from cdclake.jobs.stream import batch as micro_batch
 from cdclake.jobs.stream.state_round import StateRound
 from cdclake.jobs.stream.topic_check import TopicCheck
 from tests.spark.events import RECORD, Engine, MemoryStore
-from tests.spark.test_micro_batch import Stream
+from tests.spark.fed_stream import Stream
 
 pytestmark = pytest.mark.spark
 

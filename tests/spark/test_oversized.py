@@ -14,7 +14,7 @@ from cdclake.jobs.operations import executor
 from cdclake.jobs.stream.partition_summary import RefusedReasons
 from cdclake.jobs.stream.state_round import StateRound
 from tests.spark.events import Engine, MemoryStore, plan_of
-from tests.spark.test_micro_batch import Stream
+from tests.spark.fed_stream import Stream
 from tests.spark.test_repairs import asked, known, notification
 
 pytestmark = pytest.mark.spark

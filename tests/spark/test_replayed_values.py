@@ -18,9 +18,9 @@ from cdclake.iceberg.views import current_view
 from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.plan import Column
+from tests.spark.derived import refreshes
 from tests.spark.events import Engine, plan_of
 from tests.spark.test_copied_rows import opened, stamp
-from tests.spark.test_derived import refreshes
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

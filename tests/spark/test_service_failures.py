@@ -17,8 +17,8 @@ from cdclake.jobs.stream import batch as micro_batch
 from cdclake.local.aws.aws_server import DurableAws
 from cdclake.local.aws.http_server import Answer
 from tests.spark.events import RECORD
+from tests.spark.fed_stream import Stream
 from tests.spark.glue_catalog import glue_session, serving
-from tests.spark.test_micro_batch import Stream
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -17,7 +17,7 @@ from cdclake.jobs.stream.batch import MicroBatch
 from cdclake.plan import Column
 from cdclake.stream_requests import request_resume
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
-from tests.spark.test_micro_batch import FixedPlan
+from tests.spark.fed_stream import FixedPlan
 
 pytestmark = pytest.mark.spark
 

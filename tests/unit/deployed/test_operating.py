@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,6 @@ import pytest
 import requests
 from moto.moto_api import state_manager
 
-from cdclake import metrics
 from cdclake.cli import main as command
 from cdclake.cli.page_answers import deployed_answers
 from cdclake.control_objects import PAUSE, PROGRESS, VERIFIED
@@ -24,8 +23,8 @@ from cdclake.jobs.control.table_life import Stopped
 from cdclake.prometheus_text import samples
 from cdclake.ui.overview import Overview
 from tests.unit.config.pipelines import VALID
+from tests.unit.deployed.stored_lake import PREFIX, add_table, publish, put
 
-PREFIX = "shop-dev"
 CONF = "spark.sql.catalog.lake.warehouse=s3://warehouse --conf a=b=c"
 Run = Callable[..., tuple[object, str]]
 
@@ -81,46 +80,6 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
     yield connectors
     state_manager.unset_transition("glue::job_run")
-
-
-def put(name: str, content: Any) -> None:
-    """Write a control object."""
-    boto3.client("s3").put_object(
-        Bucket="state", Key=f"control/{name}", Body=json.dumps(content).encode()
-    )
-
-
-def add_table(name: str, *, rows: int, deleted: int) -> None:
-    """Add an Iceberg table that has metadata and no files."""
-    key = f"cdc_iceberg.db/{name}/metadata/1.json"
-    summary = {"total-records": str(rows), "total-position-deletes": str(deleted)}
-    snapshot = {"snapshot-id": 1, "timestamp-ms": 1, "summary": summary, "schema-id": 0}
-    metadata = {
-        "schemas": [{"schema-id": 0, "fields": []}],
-        "current-schema-id": 0,
-        "current-snapshot-id": 1,
-        "snapshots": [snapshot],
-        "snapshot-log": [{"timestamp-ms": 1, "snapshot-id": 1}],
-    }
-    boto3.client("s3").put_object(Bucket="warehouse", Key=key, Body=json.dumps(metadata).encode())
-    table = {"Name": name, "Parameters": {"metadata_location": f"s3://warehouse/{key}"}}
-    boto3.client("glue").create_table(DatabaseName="cdc_iceberg", TableInput=table)
-
-
-def publish(name: str, value: float, namespace: str = metrics.NAMESPACE) -> None:
-    """Have CloudWatch know a value of ten seconds ago."""
-    dimensions = [{"Name": metrics.DEPLOYMENT, "Value": PREFIX}]
-    boto3.client("cloudwatch").put_metric_data(
-        Namespace=namespace,
-        MetricData=[
-            {
-                "MetricName": name,
-                "Dimensions": dimensions,
-                "Value": value,
-                "Timestamp": datetime.now(UTC) - timedelta(seconds=10),
-            }
-        ],
-    )
 
 
 def test_a_lake_that_runs_is_healthy(run, deployed, without_read):
