@@ -70,7 +70,7 @@ POLLS = (
     Mutation(
         "two rows of a poll may have one key",
         (_TESTS, "-k", "same_key"),
-        ((_ROWS, '.where(f"{_ROWS} > 1")', '.where(f"{_ROWS} > 9")'),),
+        (("glue_jobs/iceberg/repeated_keys.py", "{_ROWS} > 1", "{_ROWS} > 9"),),
     ),
     Mutation(
         "a poll ignores that the stream has written since",
