@@ -61,8 +61,10 @@ class ApplyScheduler:
 
         If all states that are behind fit into a small share of the trigger interval, and next to
         the changelogs, all are chosen. Otherwise as many as fit, those first whose
-        `state_freshness` ends first, or more if needed to apply each within it. A batch without
-        events applies states for up to a trigger interval, since new events may arrive.
+        `state_freshness` ends first, or more if needed to apply each within it. States that are
+        behind for longer, since an update has at most so many events, take what is left of the
+        interval. A batch without events applies states for up to a trigger interval, since new
+        events may arrive.
         """
         streams = list(flowing)
         everything = frozenset(stream.table.name for stream in streams)
@@ -85,11 +87,18 @@ class ApplyScheduler:
         if len(lacking) * self._state_seconds <= room:
             self._owed = 0.0
             return everything
+        ends = {table: waiting.get(table, now) + allowed[table] for table in lacking}
+        overdue = sum(end < now for end in ends.values())
         fitting = int(room / self._state_seconds) if room > 0 else 0
         turns = max(fitting, int(self._owed), 0 if arriving else 1)
+        turns = max(turns, min(overdue, self._fitting_overdue(plan.trigger_seconds)))
         self._owed = max(0.0, self._owed - turns)
-        by_end = sorted(lacking, key=lambda table: waiting.get(table, now) + allowed[table])
-        return elsewhere | frozenset(by_end[:turns])
+        return elsewhere | frozenset(sorted(ends, key=ends.__getitem__)[:turns])
+
+    def _fitting_overdue(self, trigger: float) -> int:
+        """Return how many overdue states a batch takes: at least one, unless the stream is late."""
+        left = trigger - self._logs_seconds
+        return max(1, int(left / self._state_seconds)) if left > 0 else 0
 
     def _room(self, trigger: float, *, is_busy: bool) -> float:
         """Return the seconds of a batch that state updates may take."""

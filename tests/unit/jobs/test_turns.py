@@ -105,6 +105,39 @@ def test_a_batch_without_events_brings_states_up_for_no_longer_than_the_trigger(
     assert len(turns.chosen(frozenset())) == 1
 
 
+def test_a_state_that_needs_several_updates_gets_them_from_a_stream_that_keeps_up(turns, clock):
+    """An update has at most so many events; with one a freshness the state would fall behind."""
+    ingested, applied, per_batch, per_update = 0, 0, 200_000, 400_000
+    lags = []
+    for clock.now in range(0, 20 * FRESHNESS_S, TRIGGER_S):
+        ingested += per_batch
+        took = 0.0
+        if "a" in turns.chosen(frozenset("a")):
+            applied = min(ingested, applied + per_update)
+            took = 4.0
+        if applied == ingested:
+            turns.settle("a")
+        else:
+            turns.wait("a")
+        turns.note_batch(busy=True, seconds=2 + took, states=int(took > 0), merging=took)
+        lags.append((ingested - applied) / per_batch * TRIGGER_S)
+    assert max(lags) <= 2 * FRESHNESS_S
+    assert lags.count(0) >= 5
+
+
+def test_overdue_states_take_what_the_changelogs_leave_of_the_interval(turns, clock):
+    turns.wait(*TABLES)
+    turns.note_batch(busy=True, seconds=6 + 4, states=1, merging=4)
+    clock.now = FRESHNESS_S * 5
+    assert turns.chosen(ALL) == {*TABLES}  # owed
+    turns.note_batch(busy=True, seconds=2 + 9, states=3, merging=9)
+    clock.now += TRIGGER_S
+    assert len(turns.chosen(ALL)) == 2  # 3 s each
+    turns.note_batch(busy=True, seconds=TRIGGER_S + 9, states=3, merging=9)
+    clock.now += TRIGGER_S
+    assert not turns.chosen(ALL)  # a late stream gets no later
+
+
 def test_as_many_states_as_fit_the_longest_waiting_first(turns, clock):
     for table in ("b", "c"):
         turns.wait(table)
