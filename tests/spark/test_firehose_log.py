@@ -96,7 +96,8 @@ def refusal(record: Record, plan: Plan) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow  # by default the tests of each step below
+@pytest.mark.parametrize("seed", [0, 1])
 def test_both_ways_end_equal(spark: SparkSession, seed: int) -> None:
     both_ways(spark, *TABLES[(seed * 5) % len(TABLES)]).by_firehose(seed)
 

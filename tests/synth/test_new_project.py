@@ -75,6 +75,7 @@ def test_own_stack_is_deployed_after_those_that_it_uses(output: Path) -> None:
     assert needed <= set(artifacts["shop-lake-trial-size"]["dependencies"])
 
 
+@pytest.mark.synth
 def test_own_test_fails_for_a_finding_of_cdk_nag(project: Path, tmp_path: Path) -> None:
     planted = tmp_path / "shop-lake"
     shutil.copytree(project, planted)

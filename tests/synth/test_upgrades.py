@@ -191,7 +191,13 @@ OF_SOURCE = "  source:" + EXISTING.split("  source:")[1].split("  kafka:")[0]
 OF_KAFKA = "  kafka:" + EXISTING.split("  kafka:")[1]
 
 
-@pytest.mark.parametrize("kafka", ["  protect: true\n", OF_KAFKA], ids=["created", "existing"])
+@pytest.mark.parametrize(
+    "kafka",
+    [
+        pytest.param("  protect: true\n", marks=pytest.mark.synth, id="created"),
+        pytest.param(OF_KAFKA, id="existing"),
+    ],
+)
 def test_another_server_takes_the_place_of_a_created_one_in_the_runbooks_order(deploy, kafka):
     created = deploy(f"{PIPELINE}aws:\n{kafka}")
     existing = deploy(f"{PIPELINE}aws:\n{OF_SOURCE}{kafka}")
