@@ -89,16 +89,19 @@ class ApplyScheduler:
             return everything
         ends = {table: waiting.get(table, now) + allowed[table] for table in lacking}
         overdue = sum(end < now for end in ends.values())
-        fitting = int(room / self._state_seconds) if room > 0 else 0
-        turns = max(fitting, int(self._owed), 0 if arriving else 1)
-        turns = max(turns, min(overdue, self._fitting_overdue(plan.trigger_seconds)))
-        self._owed = max(0.0, self._owed - turns)
+        turns = self._turns(room, plan.trigger_seconds, overdue, is_busy=bool(arriving))
         return elsewhere | frozenset(sorted(ends, key=ends.__getitem__)[:turns])
 
-    def _fitting_overdue(self, trigger: float) -> int:
-        """Return how many overdue states a batch takes: at least one, unless the stream is late."""
-        left = trigger - self._logs_seconds
-        return max(1, int(left / self._state_seconds)) if left > 0 else 0
+    def _turns(self, room: float, trigger: float, overdue: int, *, is_busy: bool) -> int:
+        """Return the number of states that a batch updates if not all fit."""
+        fitting = int(room / self._state_seconds) if room > 0 else 0
+        left = (
+            trigger - self._logs_seconds
+        )  # at least one of the overdue, unless the stream is late
+        overdue = min(overdue, max(1, int(left / self._state_seconds))) if left > 0 else 0
+        turns = max(fitting, int(self._owed), overdue, 0 if is_busy else 1)
+        self._owed = max(0.0, self._owed - turns)
+        return turns
 
     def _room(self, trigger: float, *, is_busy: bool) -> float:
         """Return the seconds of a batch that state updates may take."""
