@@ -95,9 +95,8 @@ class ApplyScheduler:
     def _turns(self, room: float, trigger: float, overdue: int, *, is_busy: bool) -> int:
         """Return the number of states that a batch updates if not all fit."""
         fitting = int(room / self._state_seconds) if room > 0 else 0
-        left = (
-            trigger - self._logs_seconds
-        )  # at least one of the overdue, unless the stream is late
+        left = trigger - self._logs_seconds
+        # At least one of the overdue states, unless the stream is late.
         overdue = min(overdue, max(1, int(left / self._state_seconds))) if left > 0 else 0
         turns = max(fitting, int(self._owed), overdue, 0 if is_busy else 1)
         self._owed = max(0.0, self._owed - turns)
