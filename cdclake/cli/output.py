@@ -131,7 +131,10 @@ def emit_error(error: CdcError, as_json: bool) -> None:
         lines.append(str(tail).rstrip())
     if error.remedy:
         lines.append(f"remedy: {error.remedy}")
-    sys.stderr.write("\n".join(lines) + "\n")
+    text = "\n".join(lines)
+    if sys.stderr.isatty():
+        text = text.translate(ESCAPED_CONTROLS)
+    sys.stderr.write(text + "\n")
 
 
 def given_source(dsn: str) -> str:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.activity import listening, step
+from cdclake.cli.aligned import ESCAPED_CONTROLS
 from cdclake.cli.output import JsonOption, emit_outcome, failed_answer, say, say_all
 from cdclake.cli.status_text import deployed_lines, status_lines
 from cdclake.cli.table_answers import VerboseOption
@@ -128,5 +129,6 @@ def _watch_on_terminal(shown: _Shown, verbose: bool) -> None:
     with Live(screen=True, auto_refresh=False) as live:
         while True:
             lines = [time.strftime("%H:%M:%S"), *shown.lines(shown.read(), verbose)]
-            live.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"), refresh=True)
+            text = "\n".join(lines).translate(ESCAPED_CONTROLS)
+            live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
             time.sleep(_WATCH_INTERVAL_S)

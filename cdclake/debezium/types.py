@@ -273,11 +273,13 @@ def event_form(column_type: ColumnType) -> str:
     False
     """
     if column_type.array:
-        return "text[]" if column_type.base == "varchar" else f"{column_type.base}[]"
+        return f"{_ELEMENT_FORM.get(column_type.base, column_type.base)}[]"
     if column_type.bits == 1:
         return "bit"
     return _EVENT_FORM.get(column_type.base, "text")
 
+
+_ELEMENT_FORM: Mapping[str, str] = {"varchar": "text", "integer": "bigint", "jsonb": "json"}
 
 # Strings in the changelog that are not PostgreSQL's plain text: declaring one as another would make
 # `verify` compare two representations of one value.

@@ -51,7 +51,7 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     if plan is not None and plan.all_tables and endpoints.source is not None and not state.epoch:
         database = plan.source_database
         create_database(endpoints.source.dsn(), database)
-    state = replace(state, external=dsn is not None, database=database)
+    state = replace(state, external=dsn is not None, database=database, bare=True)
     state.save(home)
     source = asdict(endpoints.source) if endpoints.source else source_parts(str(dsn))
     if endpoints.source is not None and database:
@@ -79,7 +79,7 @@ def up(
     endpoints = _bring_up(home, dsn, plan, plugin_profile(plan.registry))
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=masks, database=existing_database(endpoints, plan, before),
+        masks=masks, database=existing_database(endpoints, plan, before), bare=False,
         source_id="" if dsn is None else identity_of(dsn),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):

@@ -121,7 +121,8 @@ SELECT current_setting('server_version_num')::int, current_setting('wal_level'),
        coalesce(s.database::text, ''), coalesce(s.wal_status, ''),
        EXISTS (SELECT FROM pg_publication WHERE pubname = %s),
        coalesce(shobj_description(r.oid, 'pg_authid'), ''),
-       (SELECT setting::int FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
+       (SELECT setting::int FROM pg_settings WHERE name = 'max_slot_wal_keep_size'),
+       to_regproc('aurora_version') IS NOT NULL
 FROM pg_roles u
 LEFT JOIN pg_roles r ON r.rolname = %s
 LEFT JOIN pg_replication_slots s ON s.slot_name = %s

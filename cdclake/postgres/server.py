@@ -48,6 +48,7 @@ class ServerState:
     publication_exists: bool
     role_comment: str  # "": none
     slot_wal_mb: int  # max_slot_wal_keep_size; -1: unlimited
+    aurora: bool  # the volume grows with the WAL; no page of AWS says that it takes a limit
 
     @staticmethod
     def from_row(row: Sequence[Any]) -> ServerState:
@@ -138,7 +139,7 @@ def check_settings(state: ServerState, *, senders: int = 1) -> list[Refusal]:
 
 def settings_warnings(state: ServerState) -> list[Refusal]:
     """Return the settings that endanger the server although a pipeline can stream from it."""
-    if state.slot_wal_mb != _UNLIMITED:
+    if state.slot_wal_mb != _UNLIMITED or state.aurora:
         return []
     message = (
         "max_slot_wal_keep_size is -1 (unlimited): a slot that nothing reads retains WAL until the"

@@ -20,8 +20,9 @@ from cdclake.local.process.supervisor_client import Component
 NAME = "postgres"
 SUPERUSER = "postgres"
 DATABASE = "postgres"
-# The server has no TLS, and the shell may have PGSSLMODE and PGSSLROOTCERT for the user's database.
-NO_TLS = {"sslmode": "disable", "sslrootcert": ""}
+# The server has no TLS and listens here alone; the shell may have PGSSLMODE, PGSSLROOTCERT and
+# PGHOSTADDR for the user's database.
+ONLY_HERE = {"hostaddr": "127.0.0.1", "sslmode": "disable", "sslrootcert": ""}
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",  # a socket's path may not be longer than 107 bytes; homes are
@@ -90,7 +91,7 @@ def answers(home: Home, port: int) -> bool:
         password=home.secret("superuser_password"),
         dbname=DATABASE,
         connect_timeout=2,
-        **NO_TLS,
+        **ONLY_HERE,
     )
     with psycopg.connect(dsn) as connection:
         return connection.execute("select not pg_is_in_recovery()").fetchone() == (True,)

@@ -39,6 +39,7 @@ class LakeState:
     epoch: int = 0  # 0: never streamed
     loading: bool = False  # the epoch's bulk load has not finished
     paused: bool = False
+    bare: bool = False  # the last `up` was without a stream
     masks: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # mask_history.History
     connector_offsets: str = ""  # id of the topic with the connector's offsets; "": not known
     # By table: where its snapshot began, until its rows are in the lake (`table_loads`).
@@ -64,7 +65,8 @@ class LakeState:
     def set_paused(home: Home, *, paused: bool) -> None:
         """Store that the stream is paused or not, and leave the rest of the stored state."""
         with home.changing():
-            replace(LakeState.load(home), paused=paused).save(home)
+            state = LakeState.load(home)
+            replace(state, paused=paused, bare=state.bare and paused).save(home)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ def lake_components(home: Home, state: LakeState) -> list[dict[str, Any]]:
     While another command changes the lake, a missing writer is starting.
     """
     found = stack.components(home)
-    if not found or not state.plan or state.paused:
+    if not found or not state.plan or state.paused or state.bare:
         return found
     names = {part["name"] for part in found}
     missing = [name for name in _writers(Plan.from_json(state.plan)) if name not in names]

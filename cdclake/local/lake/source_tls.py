@@ -37,7 +37,10 @@ def secured(dsn: str) -> str:
         for name, variable in _VARIABLES.items()
         if not parts.get(name) and os.environ.get(variable)
     }
-    if mode or not _is_local(parts):
+    # libpq prefers this variable even to a host in the DSN; an empty value hides it.
+    if (address := os.environ.get("PGHOSTADDR")) and not parts.get("hostaddr"):
+        found["hostaddr"] = "" if parts.get("host") else address
+    if mode or not _is_local(parts | found):
         found["sslmode"] = str(mode or "require")
     if authorities:
         path = str(authorities)

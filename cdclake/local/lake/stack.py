@@ -48,7 +48,7 @@ class LocalSource:
     def dsn(self, database: str = "") -> str:
         """Return the DSN of a database, or of the default one."""
         parts = {**asdict(self), "dbname": database or self.dbname}
-        return make_conninfo(**parts, **postgres.NO_TLS)
+        return make_conninfo(**parts, **postgres.ONLY_HERE)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdclake.cli import output
+from cdclake.errors import InputError
 
 COMMAND = f'exec "{sys.executable}" -m cdclake.cli.main'
 PROJECT = Path(__file__).resolve().parents[3]
@@ -52,6 +53,16 @@ def test_lines_are_written_at_once_and_escaped_on_a_terminal(
         monkeypatch.setattr(sys, "stdout", stream)
         output.say("a\x1b[2Jb\tc")
         assert os.read(controller, 100) == b"a\\x1b[2Jb\tc\r\n"
+    os.close(controller)
+
+
+def test_errors_are_escaped_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller, terminal = os.openpty()
+    with os.fdopen(terminal, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        output.emit_error(InputError("no column a\x1b[2J", "declare it"), as_json=False)
+        stream.flush()
+        assert os.read(controller, 200).splitlines()[0] == b"error: no column a\\x1b[2J"
     os.close(controller)
 
 

@@ -51,6 +51,8 @@ def test_accepted_types_have_the_outcome_of_the_columns_own_type() -> None:
         if same_in_the_lake(type_in_plan(other), type_in_plan(own))
     ]
     assert {("text", "enum"), ("text", "varchar(3)"), ("text[]", "varchar[]")} <= {*accepted}
+    assert {("bigint[]", "integer[]"), ("integer[]", "bigint[]")} <= {*accepted}
+    assert {("json[]", "jsonb[]"), ("jsonb[]", "json[]")} <= {*accepted}
     assert [pair for pair in accepted if outcomes[pair[0]] != outcomes[pair[1]]] == []
 
 

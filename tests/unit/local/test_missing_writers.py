@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cdclake.config.resolve import load_plan
-from cdclake.local import status
+from cdclake.local import lifecycle, status
 from cdclake.local.lake import lake as lake_module
 from cdclake.local.lake.lake import LakeState
+from cdclake.local.lake.stack import LocalSource
 from cdclake.local.process import ports, supervisor_client
 from cdclake.local.process.home import Home, read_json, write_atomically
 from cdclake.local.process.process_spec import Desired, Observed, ProcessStatus, Spec
@@ -50,6 +52,21 @@ def test_a_lake_without_its_stream_is_down(home: Home) -> None:
     assert (found["health"], found["down"], found["ok"]) == ("down", ["stream"], False)
     assert found["attention"][0] == "down: stream; run `cdclake up`"
     assert status.with_components(home, found)["down"] == ["stream"]
+
+
+def test_a_lake_that_was_started_without_its_stream_is_healthy(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = LocalSource("127.0.0.1", 1, "postgres", "p", "shop")
+    assert status_of(home, plan(), "kafka", "connect")["health"] == "down"
+    monkeypatch.setattr(lifecycle, "_bring_up", lambda *_: SimpleNamespace(source=own))
+    monkeypatch.setattr(lifecycle, "_answer", lambda *_: {})
+    lifecycle.up_bare(home, None, None)
+    assert status.lake_status(home)["down"] == []
+    LakeState.set_paused(home, paused=True)
+    assert LakeState.load(home).bare
+    LakeState.set_paused(home, paused=False)  # `resume` starts the stream
+    assert status.lake_status(home)["down"] == ["stream"]
 
 
 def test_a_lake_without_its_firehose_is_down(home: Home) -> None:

@@ -60,7 +60,13 @@ def test_a_lake_without_a_database_and_one_that_does_not_run_say_so(home: Home) 
 
 
 @pytest.mark.parametrize(
-    "shell", [{"PGSSLMODE": "require"}, {"PGSSLROOTCERT": "system"}, {"PGSSLMODE": "verify-full"}]
+    "shell",
+    [
+        {"PGSSLMODE": "require"},
+        {"PGSSLROOTCERT": "system"},
+        {"PGSSLMODE": "verify-full"},
+        {"PGHOSTADDR": "10.9.9.9"},
+    ],
 )
 def test_the_own_database_is_reached_without_tls_whatever_the_shell_says(
     home: Home, shell: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -70,7 +76,8 @@ def test_the_own_database_is_reached_without_tls_whatever_the_shell_says(
     declare(home, postgres.NAME)
     dsn, _ = running_source(home)
     connection = pq.PGconn.connect_start(f"{secured(dsn)} host=127.0.0.1 port=1".encode())
-    assert {o.keyword: o.val for o in connection.info}[b"sslmode"] == b"disable"
+    found = {o.keyword: o.val for o in connection.info}
+    assert (found[b"sslmode"], found[b"hostaddr"]) == (b"disable", b"127.0.0.1")
     assert b"sslmode" not in connection.error_message
     with pytest.raises(psycopg.OperationalError, match="refused"):
         postgres.answers(home, 1)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict
 
 from cdclake.debezium.connector import SourceAddress, connector_config
@@ -47,6 +48,19 @@ def test_the_address_of_the_environment_is_that_of_the_driver(monkeypatch):
     assert (parts["host"], parts["port"], parts["dbname"]) == ("127.0.0.1", 5433, "d")
     monkeypatch.delenv("PGHOST")
     assert source_parts(secured("hostaddr=10.0.0.5 user=u"))["host"] == "10.0.0.5"
+    monkeypatch.setenv("PGHOSTADDR", "10.0.0.6")
+    found = {"user=u": "10.0.0.6", "host=db user=u": "db", "hostaddr=10.0.0.5": "10.0.0.5"}
+    for dsn, host in found.items():
+        assert source_parts(secured(dsn))["host"] == host
+        assert driver_tls(secured(dsn))["sslmode"] == "require"
+        assert _reached(secured(dsn)) == host
+
+
+def _reached(dsn: str) -> str:
+    """Return the address that libpq takes: hostaddr before host."""
+    connection = pq.PGconn.connect_start(f"{dsn} port=1".encode())
+    found = {option.keyword: option.val for option in connection.info}
+    return ((found[b"hostaddr"] or found[b"host"]) or b"").decode()
 
 
 @pytest.mark.parametrize(

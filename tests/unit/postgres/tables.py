@@ -88,6 +88,7 @@ def server(**changes: Any) -> ServerState:
             "publication_exists": False,
             "role_comment": "",
             "slot_wal_mb": 4096,
+            "aurora": False,
             **changes,
         }
     )

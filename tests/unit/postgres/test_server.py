@@ -64,6 +64,7 @@ def test_unlimited_wal_of_a_slot_is_a_warning_and_no_refusal() -> None:
     (warning,) = settings_warnings(server(slot_wal_mb=-1, rds=True))
     assert "parameter group" in warning.remedy and "ALTER SYSTEM" not in warning.remedy
     assert settings_warnings(server(slot_wal_mb=65536)) == []
+    assert settings_warnings(server(slot_wal_mb=-1, rds=True, aurora=True)) == []
 
 
 @pytest.mark.parametrize("changes", [{"slots": 10, "max_slots": 10}, {"senders": 10}])
