@@ -22,7 +22,7 @@ from cdclake.local.lake.source import (
     check_owner_in,
     check_source,
     identity_of,
-    source_warnings,
+    warnings_of,
 )
 from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
@@ -131,7 +131,7 @@ def _outcome(
         "changed": table_changes(lake, before, change),
         "paused": lake.state.paused,
         "relation_changes": checked.to_json(),
-        "warnings": as_warnings(source_warnings(lake.dsn, lake.plan)),
+        "warnings": as_warnings(warnings_of(lake.dsn, lake.plan)),
     }
 
 

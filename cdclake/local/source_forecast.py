@@ -12,9 +12,10 @@ from cdclake.local.lake.declared_tables import NewTables, find_new_tables
 from cdclake.plan import Plan
 from cdclake.plan_diff import PlanDiff
 from cdclake.plan_effects import READ, SourceFindings
-from cdclake.postgres.refusal import as_warnings
-from cdclake.postgres.server import ServerState, settings_warnings
+from cdclake.postgres.refusal import Refusal, as_warnings
+from cdclake.postgres.server import ServerState
 from cdclake.postgres.source import is_renamed, read_catalog, read_publication, read_server
+from cdclake.postgres.source_warnings import source_warnings
 from cdclake.postgres.table_sizes import TableSize, read_sizes
 
 NOT_ASKED = (
@@ -34,6 +35,7 @@ class SourceForecast:
     unpublished: frozenset[str] = frozenset()
     declared: Mapping[str, str] = field(default_factory=dict)  # columns that `up` adds to the file
     server: ServerState | None = None
+    warnings: Sequence[Refusal] = ()
 
     def completed(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Return the answer of `plan` with sizes and new tables, or that they are not known."""
@@ -52,7 +54,7 @@ class SourceForecast:
             ],
             "undeclared_tables": list(self.new.others),
             "unknown": [*answer["unknown"], *([] if self.was_asked else [NOT_ASKED])],
-            "warnings": as_warnings(settings_warnings(self.server) if self.server else []),
+            "warnings": as_warnings(self.warnings),
         }
 
 
@@ -86,6 +88,7 @@ def _asked(connection: Connection, plan: Plan) -> dict[str, Any]:
     return {
         "sizes": read_sizes(connection, plan.all_tables),
         "server": read_server(connection, plan.source_object) if plan.tables else None,
+        "warnings": source_warnings(connection, plan) if plan.tables else (),
         "renamed": frozenset(
             table.source
             for table in plan.tables

@@ -3,7 +3,7 @@
 PostgreSQL gives a new partition the identity DEFAULT, whatever its root has. Without a primary key
 its first UPDATE would fail, because we publish the root. In the embedded database an event trigger
 gives it the identity of the root. cdclake leaves none in a user's database: there a table whose new
-partitions DEFAULT would not identify is refused.
+partitions DEFAULT would not identify is refused, and one with FULL is a warning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from cdclake.postgres.refusal import Refusal
 from cdclake.postgres.statement import Statement
 
 _FUNCTION = qualified(SOURCE_SCHEMA, "follow_identity")
-_TRIGGER = identifier("cdclake_follow_identity")
+EVENT_TRIGGER = "cdclake_follow_identity"
+_TRIGGER = identifier(EVENT_TRIGGER)
 
 _BODY = """
 DECLARE leaf record;
@@ -75,6 +76,21 @@ def check_new_partitions(declared: Table, actual: SourceTable) -> list[Refusal]:
             " ADD PRIMARY KEY (...);",
         )
     ]
+
+
+def unfollowed_full(actual: SourceTable) -> Refusal:
+    """Warn of a partitioned table with the identity FULL, which new partitions do not have.
+
+    Nothing in their events shows it: a delete has NULL, 0 or an empty text in place of the row's
+    last values, and an update lacks large values that it did not change.
+    """
+    return Refusal(
+        actual.source,
+        "PostgreSQL gives each new partition the replica identity DEFAULT: deletes of its rows do"
+        " not have their last values, and updates lack large values that they did not change",
+        "run `ALTER TABLE <partition> REPLICA IDENTITY FULL;` in the transaction that creates a"
+        f" partition; or write `replica_identity: default` under {actual.source}",
+    )
 
 
 def follow_identity() -> list[Statement]:

@@ -47,13 +47,12 @@ from cdclake.postgres.relation_check import (
 )
 from cdclake.postgres.relations import SourceState
 from cdclake.postgres.run_script import run_script
-from cdclake.postgres.server import settings_warnings
 from cdclake.postgres.source import (
     SESSION_SETTINGS,
     leave_session,
     prepare_session,
-    read_server,
 )
+from cdclake.postgres.source_warnings import source_warnings
 from cdclake.postgres.sql_script import split_script
 from cdclake.postgres.widened import find_widened
 from cdclake.source_notes import (
@@ -104,7 +103,7 @@ def do(request: str, prepared: str, stack: str) -> None:
     password = secret(os.environ["LOGIN_SECRET"])["password"]
     with connected("ADMIN_SECRET") as session:
         done = prepare_session(session, plan, embedded=False, owner=owner, role_password=password)
-        warnings = settings_warnings(read_server(session, plan.source_object))
+        warnings = source_warnings(session, plan)
     log.info("prepared %s of PostgreSQL %s", done.database, done.version)
     if done.slot_lost:
         log.error("the slot has lost its WAL: drop it and increase `aws: connect: epoch:`")

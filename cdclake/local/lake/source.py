@@ -10,15 +10,15 @@ from cdclake.plan import Plan
 from cdclake.postgres import queries
 from cdclake.postgres.ownership import Owner
 from cdclake.postgres.refusal import Refusal
-from cdclake.postgres.server import failover_problem, settings_warnings
+from cdclake.postgres.server import failover_problem
 from cdclake.postgres.source import (
     Prepared,
     check_session,
     leave_session,
     prepare_session,
-    read_server,
     refuse_another_owner,
 )
+from cdclake.postgres.source_warnings import source_warnings
 from cdclake.postgres.teardown import drop_slot
 
 
@@ -65,10 +65,10 @@ def check_owner_in(dsn: str, plan: Plan, owner: Owner) -> None:
         refuse_another_owner(connection, plan, owner)
 
 
-def source_warnings(dsn: str, plan: Plan) -> list[Refusal]:
-    """Return the settings that endanger the server while it has the plan's slot."""
+def warnings_of(dsn: str, plan: Plan) -> list[Refusal]:
+    """Return the warnings about the source while it has the plan's slot."""
     with connect(dsn) as connection:
-        return settings_warnings(read_server(connection, plan.source_object))
+        return source_warnings(connection, plan)
 
 
 def drop_unread_slot(dsn: str, plan: Plan) -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cdclake.postgres.server import settings_warnings
 from tests.load_function import load
 from tests.unit.postgres.tables import plan, server
 
@@ -26,7 +27,8 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     monkeypatch.setattr(function, "secret", lambda _: {"password": "p"})
     monkeypatch.setattr(function, "connected", lambda _: nullcontext())
     monkeypatch.setattr(function, "prepare_session", lambda *_, **__: done)
-    monkeypatch.setattr(function, "read_server", lambda *_: server(slot_wal_mb=limit_mb))
+    found = settings_warnings(server(slot_wal_mb=limit_mb))
+    monkeypatch.setattr(function, "source_warnings", lambda *_: found)
     function.do("Create", "prepared", STACK)
     logged = [each.message for each in caplog.records if each.levelname == "WARNING"]
     assert bool(logged) is is_warned
