@@ -46,4 +46,4 @@ def test_max_decoded_bytes_is_a_part_of_a_cores_memory(memory: int, mib: int) ->
 
 
 def test_a_task_has_at_most_its_part_of_this_machine() -> None:
-    assert MAX_DECODED_BYTES == max_decoded_bytes(memory_per_core())
+    assert max_decoded_bytes(memory_per_core()) == MAX_DECODED_BYTES
