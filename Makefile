@@ -97,7 +97,7 @@ prove: connectors hudi-jars trino-iceberg-jars $(FLINK) ## Run what CI leaves ou
 bench: setup $(if $(filter-out buffering views,$(or $(ONLY),all)),$(PEER_JARS)) $(if $(filter P5 full tiny,$(or $(ONLY),$(SIZE))),$(DLT)) $(if $(filter N10 N10a full tiny,$(or $(ONLY),$(SIZE))),$(FLINK)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results, MINUTES=25 to go on later
 	@$(BIN)/python -m benchmarks.run $(SIZE) $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))
 
-bench-full: setup $(PEER_JARS) $(DLT) $(FLINK) ## Run all benchmarks and write docs/benchmarks.md; needs an idle machine
+bench-full: setup $(PEER_JARS) $(DLT) $(FLINK) ## Run all benchmarks but buffering and views, and write docs/benchmarks.md; needs an idle machine
 	@$(BIN)/python -m benchmarks.run full
 	@$(BIN)/python -m benchmarks.profile
 	@$(BIN)/python -m benchmarks.page

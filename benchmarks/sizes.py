@@ -76,7 +76,10 @@ class Size:
     measures: tuple[str, ...]
 
 
-EVERY = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "N10", "N10a")
+EVERY = (
+    *("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9", "N10", "N10a"),
+    *("N1", "N1a", "N7", "N7a", "N8", "N8a", "N8b", "N8c", "N8d", "N8e"),
+)
 SIZES = {
     "full": Size(
         rows=10_000_000,

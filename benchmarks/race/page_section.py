@@ -19,9 +19,10 @@ def race_tables(measure: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ..
     """Yield each table with the words before it: a table of figures, and one of the set-up."""
     rows = [_row(run) for run in measure["runs"] if run["figures"]]
     rounds = min(len(run["figures"]) for run in measure["runs"] if run["figures"])
+    of_rounds = f"Medians of {rounds} rounds." if rounds > 1 else "One round, without a spread."
     words = (
-        f"Medians of {rounds} round{'s' * (rounds > 1)}. Freshness and requests are those of the "
-        "common rate; a `*` marks the greatest rate that was tried:\n"
+        f"{of_rounds} Freshness and requests are those of the common rate; a `*` marks the "
+        "greatest rate that was tried:\n"
     )
     yield words, _HEADS, rows
     given: Rows = [(name, racer.given, racer.cannot or "-") for name, racer in RACERS.items()]

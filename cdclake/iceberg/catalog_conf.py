@@ -35,7 +35,7 @@ def catalog_conf(warehouse: str) -> dict[str, str]:
         # Spark keeps the plans of its last queries for its UI, 1,000 by default, even without a UI:
         # for the tests' tables they filled 3 GB of the heap, more than a small driver has.
         "spark.sql.ui.retainedExecutions": "50",
-        # A consumer per topic's partition is kept between batches; Spark's default is 64.
+        # A consumer per piece of a topic is kept between batches (decision 42); by default 64.
         "spark.kafka.consumer.cache.capacity": "512",
         # Each query's consumer keeps the records of its last poll, up to 500 of any size, for five
         # minutes by default: 500 MB after five reads of rows of 200 kB (measured).

@@ -3,8 +3,8 @@
 A data file never changes, so its index is made once for each machine and kept on Spark's local disk
 as long as the application runs, by the file's path: the keys' sort values in order, their row
 numbers, and what tells equal sort values apart. Indexes used longest ago are removed beyond a
-limit. Without room on the disk there is no stored index, and the next look-up makes it again;
-nothing fails.
+limit. Without room on the disk there is no stored index, and the next task makes it again; nothing
+fails.
 """
 
 from __future__ import annotations
@@ -165,7 +165,10 @@ class KeyIndexes:
         return is_open or any(self._place(path, each).exists() for each in kinds)
 
     def _known(self, path: str, kind: str) -> FileIndex | None:
-        known = self._open.get((path, kind)) or self._load(path, kind)
+        place = self._place(path, kind)
+        with suppress(OSError):  # there is none
+            os.utime(place)  # also of an open one: those used longest ago are removed first
+        known = self._open.get((path, kind)) or self._load(place, path, kind)
         if known is not None:
             self._keep(path, known)
         return known
@@ -183,29 +186,38 @@ class KeyIndexes:
         self._save(path, _indexed(sorted_keys(columns)))
 
     def shrink(self) -> None:
-        """Remove the indexes that were used longest ago, beyond the limit."""
-        found = []
-        if not self._folder.exists():
-            return
-        for entry in os.scandir(self._folder):
-            with suppress(FileNotFoundError):  # another worker has renamed or removed it
-                found.append((entry.stat(), Path(entry.path)))
+        """Remove the indexes that were used longest ago, beyond the limit.
+
+        Closes those that are not stored: the disk has room again only when no process maps a file.
+        """
+        found = self._stored()
         size = sum(stat.st_size for stat, _ in found)
+        left = {file.name for _, file in found}
         for stat, file in sorted(found, key=lambda each: each[0].st_atime_ns):
             if size <= self._max_bytes:
                 break
             file.unlink(missing_ok=True)
+            left.remove(file.name)
             size -= stat.st_size
+        for opened in [opened for opened in self._open if self._place(*opened).name not in left]:
+            del self._open[opened]
+
+    def _stored(self) -> list[tuple[os.stat_result, Path]]:
+        found: list[tuple[os.stat_result, Path]] = []
+        if not self._folder.exists():
+            return found
+        for entry in os.scandir(self._folder):
+            with suppress(FileNotFoundError):  # another worker has renamed or removed it
+                found.append((entry.stat(), Path(entry.path)))
+        return found
 
     def _place(self, path: str, kind: str) -> Path:
         return self._folder / f"{hashlib.sha256(path.encode()).hexdigest()}.{kind}"
 
-    def _load(self, path: str, kind: str) -> FileIndex | None:
-        place = self._place(path, kind)
+    def _load(self, place: Path, path: str, kind: str) -> FileIndex | None:
         if not place.exists():
             return None
         try:
-            os.utime(place)
             stored = pa.ipc.open_file(pa.memory_map(str(place))).read_all()
         except (OSError, pa.ArrowInvalid) as error:  # removed meanwhile, or damaged
             log.warning("cannot read the key index of %s: %s", path, error)

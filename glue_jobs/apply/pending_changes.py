@@ -17,9 +17,24 @@ from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed, names_in_file
 from cdclake.jobs.iceberg.row_selection import filtered
 from cdclake.jobs.iceberg.table_handle import TableHandle
+from cdclake.jobs.runtime.machine_memory import memory_per_core
 
-# Of one update: its rows are held in a task, where a column of texts has at most 2 GiB.
-MAX_EVENTS, MAX_BYTES, MAX_DECODED_BYTES = 500_000, 128 << 20, 512 << 20
+# A task needs 3 to 5 times the decoded bytes of its rows (measured), and each core has a task. Next
+# to them are Java's heap and the Python processes.
+DECODED_PART_OF_MEMORY = 16
+
+
+def max_decoded_bytes(memory: int) -> int:
+    """Return the decoded bytes that an update may have where a core has this much memory.
+
+    A column of texts has at most 2 GiB, so more memory does not allow more than 512 MiB.
+    """
+    return min(512 << 20, memory // DECODED_PART_OF_MEMORY)
+
+
+# Of one update: its rows are held in a task.
+MAX_EVENTS, MAX_BYTES = 500_000, 128 << 20
+MAX_DECODED_BYTES = max_decoded_bytes(memory_per_core())
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -4,7 +4,7 @@
 
 The faults of one run share one lake and are injected one after the other. After each, at rest,
 every row and every event is compared with what the source's audit says. Results are merged into
-docs/proofs/fault-campaign.json.
+docs/proofs/fault-campaign.json, by fault and seed.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def _inject(model: Model, lake: FaultyLake, fault: Fault, wave: Wave, seed: int)
     events = model.events()
     say(f"passed {time.monotonic() - started:5.0f} s  {fault.id}: {fault.title}")
     _record(
-        fault,
+        fault.id,
+        seed,
         {
             "title": fault.title,
-            "seed": seed,
             "date": datetime.now(UTC).strftime("%Y-%m-%d"),
             "commit": _commit(),
             "injected_s": round(injected, 1),
@@ -99,9 +99,10 @@ def _wave(seed: int, number: int) -> Wave:
     return Wave(number, tuple(history(one, truncates=one == first) for one in seeds))
 
 
-def _record(fault: Fault, result: dict[str, Any]) -> None:
+def _record(fault: str, seed: int, result: dict[str, Any]) -> None:
     known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    known[fault.id] = result
+    by_seed = {**known.get(fault, {}), str(seed): result}
+    known[fault] = dict(sorted(by_seed.items(), key=lambda each: int(each[0])))
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n")
 

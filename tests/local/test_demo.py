@@ -75,11 +75,16 @@ def test_a_failing_writer_says_why() -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_proves_itself_and_leaves_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "cdclake.cli.main", "demo", "--json", "--seconds", "15"]
+@pytest.mark.parametrize(
+    "options", [("--seconds", "15"), ("--seconds", "30", "--rate", "3000")], ids=["usual", "fast"]
+)
+def test_the_demo_proves_itself_and_leaves_nothing(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-m", "cdclake.cli.main", "demo", "--json", *options]
     environment = {**os.environ, "CDCLAKE_HOME": str(tmp_path / "home")}
     done = subprocess.run(
-        command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=300
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=500
     )
     assert done.returncode == 0, done.stderr[-3000:]
     answer = json.loads(done.stdout)

@@ -14,6 +14,7 @@ from tests.recorded_requests.record import PARTS
 PROJECT = Path(__file__).resolve().parents[2]
 MODEL_SEEDS, SEEDS_PER_UNIT = 200, 20
 READS, READS_PER_UNIT = 1000, 100
+FAULT_SEEDS = 5
 _READS = "tests/trino/test_reads.py"
 _REQUESTS = "tests/local/test_recorded_requests.py"
 _MARKED = re.compile(r"\bmark\.(slow|synth)\b")
@@ -91,11 +92,8 @@ def all_parts() -> list[Part]:
         ),
         Part(
             "faults",
-            "each fault of the campaign on the real local lake under load",
-            tuple(
-                Unit(f"group {group}", ("tests.faults.run", "--group", group, "--seed", "0"))
-                for group in GROUPS
-            ),
+            f"each fault of the campaign on the real local lake under load, {FAULT_SEEDS} seeds",
+            tuple(_fault_unit(group, seed) for seed in range(FAULT_SEEDS) for group in GROUPS),
         ),
     ]
 
@@ -130,6 +128,11 @@ def _model_unit(first: int) -> Unit:
         ("pytest", "-q", "-m", "model", "tests/model_lake/test_model.py"),
         seeds,
     )
+
+
+def _fault_unit(group: str, seed: int) -> Unit:
+    command = ("tests.faults.run", "--group", group, "--seed", str(seed))
+    return Unit(f"group {group}, seed {seed}", command)
 
 
 def _reads_unit(first: int) -> Unit:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrameWriterV2
 
 from cdclake.iceberg.schemas import changes_schema, state_schema
@@ -17,6 +18,7 @@ from cdclake.jobs.publish.copied_rows import StateSnapshot
 from cdclake.jobs.publish.copy_stamp import CopyStamp
 from cdclake.jobs.reader.catalog import parse_table
 from tests.spark.events import Engine, plan_of
+from tests.spark.test_changelog_readers import Reader
 
 pytestmark = pytest.mark.spark
 
@@ -205,6 +207,28 @@ def test_killed_around_its_commit_the_collapse_is_refused_to_as_of_and_done_agai
     collapse(engine)
     assert [row[2] for row in events(engine)] == ["5", "new"]
     assert collapsed_before(engine) == refused
+
+
+def test_a_stream_reads_on_over_a_collapse_only_if_it_skips_overwrites(
+    spark, ingest_at, tmp_path
+) -> None:
+    """As docs/how-to/stream-a-changelog.md says of its readers."""
+    engine = Engine(spark)
+    e = engine.event
+    reader = Reader(spark, f"lake.cdc.{engine.table.changes}", tmp_path)
+    ingest_at(OLD)
+    engine.run(*(e("u", 10 + n, 10 + n, v=f"{n}") for n in range(4)))
+    ingest_at(NOW)
+    engine.run(e("u", 30, 30, v="a"))
+    reader.run()
+    collapse(engine)
+    assert [row["cdc_lsn"] for row in engine.log()] == [13, 30]
+    engine.run(e("u", 40, 40, v="b"), apply_now=False)
+    with pytest.raises(StreamingQueryException, match="overwrite"):
+        reader.run()
+    reader.options = {"streaming-skip-overwrite-snapshots": "true"}
+    reader.run()
+    assert sorted(reader.received) == [10, 11, 12, 13, 30, 40]
 
 
 def test_a_copy_without_what_has_collapsed_is_written_as_a_whole(spark, ingest_at) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from cdclake import naming
@@ -22,6 +23,7 @@ from cdclake.jobs.operations import erasure
 from cdclake.jobs.operations.erasure import erase_rows
 from cdclake.plan import Column
 from tests.spark.events import Engine, MemoryStore, plan_of
+from tests.spark.test_changelog_readers import Reader
 
 pytestmark = pytest.mark.spark
 
@@ -121,6 +123,17 @@ def test_an_erased_row_is_stored_nowhere_and_the_others_stay(engine: Engine) -> 
     offsets = '"offsets": {"0": 8, "1": 1}'
     assert offsets in after.stamp and offsets in stamp
     assert applied_through(engine.lake, engine.table) == applied
+
+
+def test_a_stream_that_had_read_everything_has_to_start_again(
+    engine: Engine, tmp_path: Path
+) -> None:
+    reader = Reader(engine.spark, f"lake.cdc.{engine.table.changes}", tmp_path)
+    engine.run(engine.event("c", 10, 10, id=1, v=ERASED))
+    reader.run()
+    assert erase(engine, register(engine, 1, 60)) is not None
+    with pytest.raises(StreamingQueryException, match="expired"):
+        reader.run()
 
 
 def test_events_before_the_erasure_do_not_come_back_and_a_new_row_flows(

@@ -130,6 +130,20 @@ def test_the_newest_file_with_a_key_has_its_row(spark: SparkSession) -> None:
     assert engine.state() == {1: ("c", "B")}
 
 
+def test_a_row_that_is_inserted_again_is_the_stored_one(spark: SparkSession) -> None:
+    """Over its tombstone, and after the tombstone was purged; older files have the key as well."""
+    engine = Engine(spark)
+    e = engine.event
+    engine.run(*(e("c", 10, 10 + id, id=id, v="a", big="A") for id in (1, 2)))
+    engine.run(*(e("d", 20, 20 + id, id=id) for id in (1, 2)))
+    engine.run(e("c", 30, 30, id=1, v="b", big="B"))
+    spark.sql(f"DELETE FROM lake.cdc.{engine.table.name} WHERE {naming.DELETED}")
+    engine.run(e("c", 40, 40, id=2, v="c", big="C"))
+    engine.run(*(e("u", 50, 50 + id, id=id, v="d", big=...) for id in (1, 2)))
+    assert engine.state() == {1: ("d", "B"), 2: ("d", "C")}
+    assert engine.lake.read(engine.table.name).count() == 2
+
+
 def test_rows_and_tombstones_move_between_partitions(spark: SparkSession) -> None:
     engine = Engine(spark, plan_of(partition_by=("v",)))
     e = engine.event

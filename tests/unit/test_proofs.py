@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.faults import run as faults
+from tests.faults.catalogue import GROUPS
 from tests.proofs import run
 from tests.proofs.page import PAGE, render_page
-from tests.proofs.parts import Part, Unit, all_parts
+from tests.proofs.parts import FAULT_SEEDS, Part, Unit, all_parts
 from tests.proofs.record import Result, engine_digest, read_results, write_results
 
 GOOD = Unit("good", ("timeit", "-n", "1", "print('2 mutations, 0 not noticed')"))
@@ -68,6 +71,22 @@ def test_a_part_goes_on_with_what_is_left(monkeypatch: pytest.MonkeyPatch) -> No
     assert ran == ["good", "bad", "bad"]
     assert run.run_part(Part("p", "", (GOOD,)), minutes=1)
     assert ran == ["good", "bad", "bad"]
+
+
+def test_faults_are_recorded_by_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "campaign.json"
+    monkeypatch.setattr(faults, "RESULTS", file)
+    for fault, seed, date in (("F2", 3, "a"), ("F1", 0, "b"), ("F2", 0, "c"), ("F2", 3, "d")):
+        faults._record(fault, seed, {"date": date})
+    recorded = {"F1": {"0": {"date": "b"}}, "F2": {"0": {"date": "c"}, "3": {"date": "d"}}}
+    assert json.loads(file.read_text()) == recorded
+
+
+def test_each_group_of_faults_is_a_unit_for_each_seed() -> None:
+    [part] = [part for part in all_parts() if part.name == "faults"]
+    commands = {unit.command for unit in part.units}
+    assert ("tests.faults.run", "--group", "kills", "--seed", "4") in commands
+    assert len(commands) == len(part.units) == len(GROUPS) * FAULT_SEEDS
 
 
 def test_digest_changes_with_the_engine(tmp_path: Path) -> None:

@@ -13,13 +13,19 @@ from benchmarks.expected import differences, same_rows
 from benchmarks.history import INSERTS_ONLY, History
 from benchmarks.page import page
 from benchmarks.results import Bound, Measure, Run, worst_subject
-from benchmarks.run import keep
+from benchmarks.run import NAMES, PARTS, keep
+from benchmarks.sizes import SIZES
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bench")
     return DataSet(folder=folder, rows=500, changes=200, batches=2, keys="zipf").make()
+
+
+@pytest.mark.parametrize("size", ["full", "tiny"])
+def test_a_run_without_names_takes_every_measure_of_the_page(size):
+    assert {*SIZES[size].measures} == {*NAMES} - {*PARTS}
 
 
 @pytest.mark.parametrize("keys", ["zipf", "uniform"])

@@ -190,6 +190,7 @@ def test_the_page_has_the_race_near_and_far() -> None:
     assert "| flink_upsert | 11.00 | 66.00 | 6.00 | >= 5x | yes |" in text
     assert "| ours | near | 4,500* | 5,000 | 5,000 | 6.0 | 11.0 | 12.5 | 1,200 | 80 |" in text
     assert "wrong: 2 rows differ from the source" in text
+    assert "One round, without a spread." in text, "flink_upsert has one"
     bars = race_bars(kept)
     assert bars["ours near"] == 11.0
     assert bars["spark_merge near"] == "wrong: 2 rows differ from the source"

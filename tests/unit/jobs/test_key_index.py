@@ -118,6 +118,33 @@ def test_the_indexes_used_longest_ago_are_removed(tmp_path: Path) -> None:
     KeyIndexes(tmp_path).look_up("0", WantedKeys([pa.array([5])]), never)
 
 
+def test_an_index_that_stays_open_counts_as_used(tmp_path: Path) -> None:
+    """The large index of a state's oldest file is loaded once and used by every batch."""
+    KeyIndexes(tmp_path).put("base", [pa.array(range(10_000))])
+    [base] = tmp_path.iterdir()
+    indexes = KeyIndexes(tmp_path, max_bytes=base.stat().st_size + 50_000)
+    for number in range(20):
+        indexes.put(str(number), [pa.array(range(1000))])
+        indexes.look_up("base", WantedKeys([pa.array([5])]), never)
+        indexes.shrink()
+    assert base.exists()
+    assert len(list(tmp_path.iterdir())) < 20
+
+
+@pytest.mark.parametrize("removed_by", ["this worker", "another worker"])
+def test_a_removed_index_is_closed(tmp_path: Path, removed_by: str) -> None:
+    indexes = KeyIndexes(tmp_path, max_bytes=0)
+    indexes.put("file", [pa.array(range(1000))])
+    indexes.look_up("file", WantedKeys([pa.array([5])]), never)
+    [stored] = tmp_path.iterdir()
+    maps = Path("/proc/self/maps")
+    assert stored.name in maps.read_text()
+    if removed_by == "another worker":
+        stored.unlink()
+    indexes.shrink()
+    assert stored.name not in maps.read_text()
+
+
 def test_files_that_another_worker_removes_meanwhile_are_passed_over(tmp_path: Path) -> None:
     indexes = KeyIndexes(tmp_path, max_bytes=0)
     for number in range(200):
