@@ -150,7 +150,21 @@ def check_column(column: Column, declared: Table, actual: SourceTable) -> Refusa
             f"column {column.source!r} is generated, and generated columns are not in the stream",
             f"remove `{column.source}` from `columns`; compute it in a view of the lake",
         )
+    if found.unvalidated and declared.polling is None:
+        return _unvalidated(column, actual)
     return _check_type(column, found, actual)
+
+
+def _unvalidated(column: Column, actual: SourceTable) -> Refusal:
+    """Refuse a column that Debezium takes for NOT NULL and whose rows may have NULL."""
+    name, of = qualified(actual.schema, actual.table), identifier(column.source)
+    return Refusal(
+        actual.source,
+        f"column {column.source!r} is NOT NULL by a constraint that is NOT VALID: a NULL of an"
+        " earlier row would arrive as 0, an empty text or 1970",
+        "in the source fill the column and validate the constraint, or drop it: ALTER TABLE"
+        f" {name} ALTER COLUMN {of} DROP NOT NULL;",
+    )
 
 
 def _gone(column: Column, declared: Table, actual: SourceTable) -> Refusal:

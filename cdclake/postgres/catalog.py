@@ -27,6 +27,7 @@ class SourceColumn:
     generated: bool = False  # computed from other columns: never in the stream
     numbered: bool = False  # an identity, a sequence or a generated uuid fills it
     number: int = 0  # never used again in its table, even if the column is dropped
+    unvalidated: bool = False  # NOT NULL, but NOT VALID (since PostgreSQL 18): rows may have NULL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,7 @@ def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
     """Return the rows of `queries.COLUMNS`, by relation."""
     found: dict[int, list[SourceColumn]] = defaultdict(list)
     for oid, name, shown, resolved, array, kind, schema, extension, dims, *flags in rows:
-        nullable, generated, numbered, number = flags
+        nullable, generated, numbered, number, unvalidated = flags
         column = SourceColumn(
             name=name,
             shown=shown + "[]" * (dims - 1),
@@ -130,6 +131,7 @@ def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
             generated=generated,
             numbered=numbered,
             number=number,
+            unvalidated=unvalidated,
         )
         found[oid].append(column)
     return {oid: tuple(columns) for oid, columns in found.items()}

@@ -74,7 +74,9 @@ SELECT a.attrelid::bigint, a.attname::text, format_type(a.atttypid, a.atttypmod)
           AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'),
        s.dims, NOT a.attnotnull, a.attgenerated <> '',
        a.attidentity <> '' OR coalesce(pg_get_expr(b.adbin, b.adrelid) ~ 'nextval|uuid', false),
-       a.attnum::int
+       a.attnum::int,
+       EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'n'
+               AND k.conkey[1] = a.attnum AND NOT k.convalidated)
 FROM step s
 JOIN pg_type t ON t.oid = s.typid AND t.typtype <> 'd'
 JOIN pg_type e

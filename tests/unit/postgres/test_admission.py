@@ -80,6 +80,11 @@ def test_a_missing_table_is_answered_with_near_ones() -> None:
             "generated",
             "remove `number`",
         ),
+        (
+            {"columns": (COLUMNS[0], column("number", nullable=False, unvalidated=True))},
+            "a constraint that is NOT VALID",
+            'ALTER TABLE "public"."orders" ALTER COLUMN "number" DROP NOT NULL;',
+        ),
         ({"identity": "n"}, "NOTHING", "`replica_identity: default`"),
         ({"indexes": ()}, "no primary key", "`replica_identity: full`"),
         (
