@@ -144,8 +144,8 @@ def lake_name(source: str) -> str:
 
 
 def _sanitized(part: str) -> str:
-    """Replace characters that Kafka does not allow in a topic's name, as Debezium does."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", part)
+    """Replace UTF-16 units that Kafka does not allow in a topic's name, as Debezium does."""
+    return re.sub(r"[^A-Za-z0-9._-]", lambda found: "__" if found[0] > "\uffff" else "_", part)
 
 
 def topic_name(pipeline: str, schema: str, table: str) -> str:

@@ -174,7 +174,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED_EXIT_CODE
     except Exception as error:
-        failure = _unexpected(error, is_local=Target.AWS.value not in given)
+        words = " ".join(given).replace("--target=", "--target ")
+        failure = _unexpected(error, is_local=f"--target {Target.AWS}" not in words)
         emit_error(failure, as_json)
         code = failure.exit_code
     sys.exit(code if isinstance(code, int) else 0)

@@ -34,9 +34,16 @@ _UNSTABLE_NAMES = frozenset(
 _TIME_TEXT = re.compile(
     r"\s*(?:now|today|tomorrow|yesterday)(?:\s+\S+|[^a-z\s]\S*)?\s*", re.IGNORECASE
 )
+_GIVES_TEXT = (
+    exp.Case, exp.Coalesce, exp.Concat, exp.ConcatWs, exp.DPipe, exp.If, exp.Initcap, exp.Lower,
+    exp.Nvl2, exp.Overlay, exp.Pad, exp.Paren, exp.RegexpExtract, exp.RegexpReplace, exp.Repeat,
+    exp.Replace, exp.Reverse, exp.Substring, exp.SubstringIndex, exp.Translate, exp.Trim, exp.Upper,
+)  # fmt: skip
 _NEEDS_NO_TIME = (
-    exp.Array, exp.ArrayContains, exp.Case, exp.Coalesce, exp.Concat, exp.ConcatWs, exp.DPipe,
-    exp.If, exp.ILike, exp.Like,
+    exp.Array, exp.ArrayContains, exp.ArrayPosition, exp.ArrayRemove, exp.ArrayToString,
+    exp.Contains, exp.EndsWith, exp.FromJson, exp.ILike, exp.Length, exp.Levenshtein, exp.Like,
+    exp.MD5, exp.PropertyEQ, exp.RegexpLike, exp.RegexpSplit, exp.SHA2, exp.SimilarTo,
+    exp.StartsWith, exp.StrPosition, exp.StrToMap, exp.Struct, exp.VarMap,
 )  # fmt: skip
 # With one of these, a row of the result may depend on rows whose keys it does not show.
 _BEYOND_ROWS = (
@@ -111,13 +118,22 @@ def _check_stable(query: exp.Query) -> None:
 
 
 def _may_be_time(literal: exp.Literal) -> bool:
-    user = literal.parent
-    while isinstance(user, exp.Paren):
-        user = user.parent
-    if not isinstance(user, (exp.Func, exp.Binary, exp.Predicate)):
+    """Check whether Spark may cast the text to a date or time, as it does to compare with one.
+
+    Only a constant is taken for the current time: a text that was made of a column never is.
+    """
+    if not literal.is_string or _TIME_TEXT.fullmatch(literal.name) is None:
         return False
-    is_text = literal.is_string and not isinstance(user, _NEEDS_NO_TIME)
-    return is_text and _TIME_TEXT.fullmatch(literal.name) is not None
+    value: exp.Expr = literal
+    user = literal.parent
+    while isinstance(user, _GIVES_TEXT):
+        if isinstance(user, (exp.Case, exp.If)) and value.arg_key == "this":
+            return True  # a simple CASE compares it
+        if user.find(exp.Column) is not None:
+            return False
+        value, user = user, user.parent
+    is_used = isinstance(user, (exp.Func, exp.Binary, exp.Predicate))
+    return is_used and not isinstance(user, _NEEDS_NO_TIME)
 
 
 def is_unstable(function: exp.Func) -> bool:

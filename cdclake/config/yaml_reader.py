@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -165,11 +166,15 @@ class _Reader:
     def _number(self, node: ScalarNode, kind: str) -> Any:
         try:
             value = getattr(self.constructor, f"construct_yaml_{kind}")(node)
-        except (ValueError, KeyError, IndexError):
+            is_rounded = isinstance(value, float) and Decimal(repr(value)) != Decimal(node.value)
+        except (ValueError, KeyError, IndexError, InvalidOperation):
             value = math.nan
         if isinstance(value, float) and not math.isfinite(value):
             self._refuse(node, f"{node.value[:20]!r} is not a valid number", "quote it as text")
             return None
+        if is_rounded:
+            message = f"{node.value[:40]!r} would be rounded to {value!r}"
+            self._refuse(node, message, "quote it as text")
         return value
 
     def _check_tag(self, node: Node, expected: str) -> None:

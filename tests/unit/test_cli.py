@@ -190,7 +190,13 @@ def test_the_unexpected_is_a_line_and_a_file(run, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "state", "component"),
-    [("", "failed", "aws"), ("", "running", "cli"), ("--target aws", "failed", "cli")],
+    [
+        ("", "failed", "aws"),
+        ("", "running", "cli"),
+        ("--target aws", "failed", "cli"),
+        ("--target=aws", "failed", "cli"),
+        ("--target local", "failed", "aws"),
+    ],
 )
 def test_a_dead_component_is_named_when_a_client_gets_no_answer(
     run, monkeypatch, tmp_path, words, state, component

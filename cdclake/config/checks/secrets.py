@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import sqlglot
+from sqlglot.errors import TokenError
+
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
@@ -17,8 +20,7 @@ _SECRET_REFERENCE = re.compile(r"(_?(arn|name|id))$|^secret$", re.IGNORECASE)
 # Not a reference to a secret, `${...}`, which settings of `connectors:` may have there.
 _URL_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:(?!\$\{)[^@\s]+@")
 _DSN_WITH_PASSWORD = re.compile(r"\bpassword\s*=\s*(?![\"']?\$\{)\S", re.IGNORECASE)
-_SQL_STRING = re.compile(r"'(?:[^']|'')*'")
-_SQL_FIELDS = frozenset({"query", "sql"})
+_SQL_DIALECTS = {"query": "postgres", "sql": "spark"}  # by the field with the SQL
 
 
 def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -31,8 +33,7 @@ def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterato
             yield document.key_problem(location, message, NO_PASSWORDS)
         if not isinstance(value, str) or _is_setting(location):
             continue
-        texts = _SQL_STRING.findall(value) if _is_sql(location) else [value]
-        if any(map(carries_password, texts)):
+        if any(map(carries_password, _texts(key, value))):
             yield document.problem(location, "this value contains a password", NO_PASSWORDS)
 
 
@@ -46,9 +47,14 @@ def _is_setting(location: Location) -> bool:
     return (*location[:1], *location[2:3]) == ("connectors", "settings")
 
 
-def _is_sql(location: Location) -> bool:
-    """Check whether this is SQL, where a column may be compared and only a text may be a DSN."""
-    return not _SQL_FIELDS.isdisjoint(location[-1:])
+def _texts(key: Any, value: str) -> list[str]:
+    """Return the texts that may be a DSN: of SQL its tokens, since it may compare a column."""
+    if key not in _SQL_DIALECTS:
+        return [value]
+    try:
+        return [token.text for token in sqlglot.tokenize(value, read=_SQL_DIALECTS[key])]
+    except TokenError:
+        return [value]
 
 
 def _in_section(location: Location) -> Location:

@@ -221,13 +221,24 @@ def _converted(
 def _readable(value: str, kind: str) -> str:
     """Return times as text: Python's have fewer years and need pytz for zones."""
     if kind == "TIMESTAMP WITH TIME ZONE":
-        return f"replace(replace({value}::VARCHAR, ' ', 'T'), '+00', '+00:00')"
+        return f"replace(replace({_with_iso_year(value)}, ' ', 'T'), '+00', '+00:00')"
     if kind.startswith("TIMESTAMP"):
-        return f"replace({value}::VARCHAR, ' ', 'T')"
-    is_text = kind.startswith(("DATE", "TIME", "INTERVAL"))
+        return f"replace({_with_iso_year(value)}, ' ', 'T')"
+    if kind == "DATE":
+        return _with_iso_year(value)
+    is_text = kind.startswith(("TIME", "INTERVAL"))
     # The members of a union share a column, so one that may be a time is text as a whole.
     is_text |= kind.startswith("UNION") and ("TIME" in kind or "DATE" in kind)
     return f"{value}::VARCHAR" if is_text else value
+
+
+def _with_iso_year(value: str) -> str:
+    """Return a date or timestamp as text, with the year of ISO 8601, where 1 BC is year 0."""
+    text, era = f"{value}::VARCHAR", "' (BC)'"
+    years = f"regexp_extract({text}, '^[0-9]+')::INTEGER - 1"
+    iso = f"if({years} > 0, '-', '') || format('{{:04d}}', {years})"
+    rest = f"replace(substr({text}, strpos({text}, '-')), {era}, '')"
+    return f"CASE WHEN contains({text}, {era}) THEN {iso} || {rest} ELSE {text} END"
 
 
 def _writable(value: str, kind: str) -> str:

@@ -177,6 +177,16 @@ def test_a_left_joined_key_that_a_row_without_a_match_lacks(
         ("SELECT city_id FROM city_current WHERE city = 'today'", "'today' for"),
         ("SELECT city_id FROM city_current WHERE city IN ('a', 'today')", "'today' for"),
         ("SELECT city_id FROM city_current WHERE city BETWEEN 'a' AND 'today'", "'today' for"),
+        ("SELECT city_id, CASE city WHEN 'today' THEN 1 END AS r FROM city_current", "'today' for"),
+        ("SELECT city_id, CASE 'now' WHEN city THEN 1 END AS r FROM city_current", "'now' for"),
+        (
+            "SELECT city_id FROM city_current WHERE CASE city WHEN ('now') THEN 1 END = 1",
+            "'now' for",
+        ),
+        ("SELECT city_id FROM city_current WHERE city = lower('TODAY')", "'TODAY' for"),
+        ("SELECT city_id, CAST(trim(coalesce('now')) AS DATE) AS r FROM city_current", "'now' for"),
+        ("SELECT city_id, nullif(city, 'today') AS r FROM city_current", "'today' for"),
+        ("SELECT city_id, decode(city, 'today', 1) AS r FROM city_current", "'today' for"),
     ],
 )
 def test_a_query_is_refused(sql: str, message: str) -> None:
@@ -194,6 +204,13 @@ def test_a_query_is_refused(sql: str, message: str) -> None:
         "SELECT city_id, CASE WHEN city > 'a' THEN 'now' ELSE 'today' END AS r FROM city_current",
         "SELECT city_id, coalesce(city, 'now') || 'today' AS r FROM city_current",
         "SELECT city_id FROM city_current WHERE city = 'nowhere' OR city = 'today and tomorrow'",
+        "SELECT city_id, CASE city WHEN 'a' THEN 'now' ELSE 'today' END AS r FROM city_current",
+        "SELECT city_id, replace(city, 'now', '') AS r, split(city, 'now') AS s FROM city_current",
+        "SELECT city_id, lower('NOW') AS r, struct('now' AS k) AS s FROM city_current",
+        "SELECT city_id, map('now', 1) AS r, named_struct('k', 'now') AS s FROM city_current",
+        "SELECT city_id, from_json(city, 'now int') AS r FROM city_current",
+        "SELECT city_id FROM city_current WHERE instr(city, 'now') > 0 AND contains(city, 'now')",
+        "SELECT city_id FROM city_current WHERE replace(city, 'now', '') = 'a' OR city RLIKE 'now'",
         "SELECT city_id, timestamp'2026-01-01 00:00:00' AS r, DATE 'epoch' AS e FROM city_current",
     ],
 )

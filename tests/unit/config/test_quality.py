@@ -30,7 +30,7 @@ tables:
     key: [Id]
     columns:
       {{Id: bigint, status: enum, total: 'numeric(12,2)', paid: boolean, day: date, at: timestamptz,
-      customer_id: bigint, card: {{type: text, exclude: true}}}}
+      customer_id: bigint, sum: 'numeric(16,2)', card: {{type: text, exclude: true}}}}
     checks:
       - {rule}
 """
@@ -70,6 +70,15 @@ def problem(tmp_path: Path, rule: str) -> Problem:
         (
             "range: {total: {min: 0, max: '99999.99'}}", "range(total)",
             "`total` < CAST('0' AS decimal(12,2)) OR `total` > CAST('99999.99' AS decimal(12,2))",
+        ),
+        (
+            "range: {sum: {min: 0.10, max: '99999999999999.99'}}", "range(sum)",
+            "`sum` < CAST('0.1' AS decimal(16,2))"
+            " OR `sum` > CAST('99999999999999.99' AS decimal(16,2))",
+        ),
+        (
+            "in: {sum: ['99999999999999.99']}", "in(sum)",
+            "NOT (`sum` IN (CAST('99999999999999.99' AS decimal(16,2))))",
         ),
         ("range: {day: {min: '2020-01-01'}}", "range(day)", "`day` < CAST('2020-01-01' AS date)"),
         ("sql: {sane: total >= 0 OR NOT paid}", "sane", "NOT (`total` >= 0 OR NOT `paid`)"),
@@ -127,6 +136,13 @@ def test_a_rule_of_tables(tmp_path: Path, rule: str, expected: dict[str, Any]) -
         ("{not_null: [Id], on: stop}", "'stop'", "quarantine"),
         ("range: {Id: {min: 2.5}}", "2.5 is no value of 'Id'", "of that type"),
         ("range: {Id: {max: 9223372036854775808}}", "is no value of 'Id'", "of that type"),
+        (
+            "{range: {sum: {max: 99999999999999.99}}, on: quarantine}",
+            "to 99999999999999.98",
+            "quote",
+        ),
+        ("{in: {sum: [99999999999999.99]}, on: quarantine}", "to 99999999999999.98", "quote"),
+        ("range: {sum: {min: -99999999999999.99}}", "to -99999999999999.98", "quote it as text"),
         ("in: {total: ['0.001']}", "'0.001' is no value of 'total'", "of that type"),
         ("{on: warn}", "not one rule", "one rule per entry"),
         ("{not_null: [Id], freshness: 90}", "not one rule", "one rule per entry"),

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from cdclake import naming
-from cdclake.config.resolve import load_plan
+from cdclake.config.resolve import find_problems, load_plan
+from cdclake.config.yaml_reader import parse_document
 from cdclake.debezium.connector import SourceAddress, connector_config
 from cdclake.plan import Plan
 from tests.source_tree import PROJECT
@@ -78,3 +79,29 @@ def test_a_writer_without_its_topic_is_noticed() -> None:
     assert written_topics(words) - set(plan.topics) == {f"{plan.name}.message"}
     chatty = {**config, "provide.transaction.metadata": "true"}
     assert written_topics(chatty) - set(plan.topics) == {f"{plan.name}.transaction"}
+
+
+@pytest.mark.parametrize(
+    ("table", "topic"),
+    [
+        ("Orders-2.x", "shop.public.Orders-2.x"),
+        ("größe, 1", "shop.public.gr__e__1"),
+        ("t\uffff", "shop.public.t_"),
+        ("t\U0001f600", "shop.public.t__"),
+        ("\U00010000\U0010ffff", "shop.public.____"),
+    ],
+)
+def test_a_topic_has_an_underscore_for_each_utf_16_unit(table: str, topic: str) -> None:
+    """Topics as Debezium 3.7's SchemaTopicNamingStrategy names them."""
+    assert naming.topic_name("shop", "public", table) == topic
+
+
+def test_tables_whose_topics_debezium_would_share_are_refused() -> None:
+    table = "{key: [id], columns: {id: integer}}"
+    text = (
+        "version: 1\nname: shop\nsource: {database: shop}\ntables:\n"
+        f"  public.t\U0001f600: {table}\n  public.t__: {table}\n"
+    )
+    [problem] = find_problems(parse_document(text))
+    assert problem.line == 6
+    assert "would share the topic 'shop.public.t__'" in problem.message

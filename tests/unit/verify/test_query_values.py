@@ -53,6 +53,26 @@ def test_nested_values_that_are_missing_stay_null() -> None:
     assert rows_of("SELECT {'at': NULL::DATE}, [NULL::DATE]") == [[{"at": None}, [None]]]
 
 
+def test_times_before_christ_are_iso_8601() -> None:
+    """Year 0 is 1 BC, as in ISO 8601."""
+    query = (
+        "SELECT TIMESTAMPTZ '0044-03-15 (BC) 12:00:00.5+00' AS at,"
+        " TIMESTAMP '0001-12-31 (BC) 00:00:00' AS until, DATE '4713-01-01 (BC)' AS day,"
+        " [DATE '0044-03-15 (BC)', '0044-03-15', NULL] AS days, '-infinity'::TIMESTAMP AS never,"
+        " DATE '10001-02-03 (BC)' AS long"
+    )
+    assert rows_of(query) == [
+        [
+            "-0043-03-15T12:00:00.5+00:00",
+            "0000-12-31T00:00:00",
+            "-4712-01-01",
+            ["-0043-03-15", "0044-03-15", None],
+            "-infinity",
+            "-10000-02-03",
+        ]
+    ]
+
+
 def test_statement_may_end_with_a_semicolon_and_a_comment() -> None:
     for end in (";", " ;; ", "; -- é; note", " /* a;b */ ; /* c */", " -- only; a comment"):
         assert rows_of(f"SELECT 'é;' AS t{end}") == [["é;"]]
