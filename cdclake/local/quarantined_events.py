@@ -9,7 +9,8 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.refusal_details import RefusalDetail, RefusalDetails
-from cdclake.debezium.refusals import is_withheld, without_value
+from cdclake.debezium.refusals import TOO_OLD, is_withheld, without_value
+from cdclake.delivery_remedies import repair_refused, retry_refused
 from cdclake.jobs.reader.duck import Reader
 from cdclake.local.reader.refused_records import RefusedRecord, refused_records
 from cdclake.plan import Plan, Table
@@ -58,22 +59,25 @@ def _events(
             found, key = details.recorded(record.reason, value), _failed_key(failed, table, value)
         else:
             found, key = details.reasons(record.key, value), details.key(record.key, value)
-        reasons = found or [RefusalDetail(without_value(record.reason))]
-        yield {
-            "table": table.name,
-            "key": key,
-            "at": datetime.fromtimestamp(record.quarantined_us / 1e6, UTC).isoformat(
-                timespec="milliseconds"
-            ),
-            "topic": record.topic,
-            "partition": record.partition,
-            "offset": record.offset,
-            "bytes": len(record.key or b"") + len(record.value or b""),
-            "withheld": is_withheld(record.reason),
-            "accepted_now": not found,
-            "reasons": [detail._asdict() for detail in reasons],
-            "remedy": _remedy(quarantine, table, is_withheld(record.reason), not found),
-        }
+        yield {"table": table.name, "key": key, **_shown(quarantine, table, record, found)}
+
+
+def _shown(
+    quarantine: Quarantine, table: Table, record: RefusedRecord, found: Sequence[RefusalDetail]
+) -> dict[str, Any]:
+    at = datetime.fromtimestamp(record.quarantined_us / 1e6, UTC)
+    reasons = found or [RefusalDetail(without_value(record.reason))]
+    return {
+        "at": at.isoformat(timespec="milliseconds"),
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "bytes": len(record.key or b"") + len(record.value or b""),
+        "withheld": is_withheld(record.reason),
+        "accepted_now": not found,
+        "reasons": [detail._asdict() for detail in reasons],
+        "remedy": _remedy(quarantine, table, record.reason, not found),
+    }
 
 
 def _failed_key(
@@ -84,17 +88,20 @@ def _failed_key(
     return None if found is None else dict(zip(table.key, found.key, strict=True))
 
 
-def _remedy(quarantine: Quarantine, table: Table, withheld: bool, accepted_now: bool) -> str | None:
+def _remedy(quarantine: Quarantine, table: Table, reason: str, accepted_now: bool) -> str | None:
     """Return what brings the row into the lake; None if a rule withholds it on purpose."""
-    if withheld:
+    if is_withheld(reason):
         return None
+    if reason == TOO_OLD:
+        return "update the row in the source, whose new event brings it"
+    options = quarantine.options
     if table.delivery == "poll":
-        return "correct the row in the source; the next poll that reads it stores it"
-    replay = f"`cdclake replay --table {table.name}{quarantine.options}`"
+        return repair_refused(table.name, table.delivery, options=options)
+    retry = retry_refused(table.name, table.delivery, options=options)
     if accepted_now:
-        return replay
+        return retry
     declare = f"declare in {quarantine.file} what the values need"
-    return f"{declare}, {quarantine.applying}, then {replay}"
+    return f"{declare}, {quarantine.applying}, then {retry}"
 
 
 def quarantine_lines(answer: Mapping[str, Any]) -> Iterator[str]:

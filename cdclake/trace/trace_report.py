@@ -14,7 +14,7 @@ from cdclake.trace.explanation import TraceFinding, explain
 from cdclake.trace.trace_facts import Row, TracedEvent, TraceFacts
 
 _MAX_VALUE_CHARACTERS = 60
-_COMMAND = re.compile(r"`(cdclake [^`]+)`")
+_COMMAND = re.compile(r"`(cdclake (?!runbook )[^`]+)`")  # of a lake
 
 
 def trace_report(facts: TraceFacts, options: str = "") -> dict[str, Any]:

@@ -11,7 +11,7 @@ from cdclake.local.lake.no_answer import known
 from cdclake.plan import Table
 
 TABLE: dict[str, Any] = {
-    "table": "t", "state": "streaming", "last_error": None, "quarantined": 0,
+    "table": "t", "delivery": "stream", "state": "streaming", "last_error": None, "quarantined": 0,
     "withheld": 0, "incomplete": 0,
     "source_changes": [], "relation_changes": [], "live_rows": 1, "changes_rows": 1,
     "lag_events": 0, "freshness_s": None,
@@ -55,8 +55,9 @@ def test_a_failed_connector_needs_attention() -> None:
         ({}, {"quarantined": 3}, 1, "cdclake replay"),
         ({}, {"quarantined": 3, "withheld": 3}, 0, ""),
         ({}, {"quarantined": 3, "withheld": 2}, 1, "t: 1 events in quarantine"),
-        ({}, {"quarantined": 3, "withheld": 3, "polled": {"refused": 3}}, 0, ""),
-        ({}, {"quarantined": 3, "polled": {"refused": 3}}, 1, "the next poll that reads them"),
+        ({}, {"quarantined": 3, "withheld": 3, "delivery": "poll"}, 0, ""),
+        ({}, {"quarantined": 3, "delivery": "poll"}, 1, "the next poll that reads the row"),
+        ({}, {"quarantined": 3, "delivery": "firehose"}, 1, "cdclake redrive"),
         ({}, {"last_error": "broken"}, 1, "broken"),
         ({}, {"source_changes": [{"column": "a"}]}, 1, "differs from the source"),
         (
