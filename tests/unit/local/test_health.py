@@ -124,6 +124,16 @@ def test_only_what_deviates_is_shown_with_totals_unless_all_is_asked_for():
     assert any(line.split() == ["kafka", "running", "1", "-"] for line in everything)
 
 
+def test_a_healthy_polled_table_does_not_deviate():
+    polled = TABLE | {"table": "p", "delivery": "poll", "state": "polling"}
+    found = answer()
+    found["tables"] += [polled, polled | {"table": "late", "state": "paused"}]
+    lines = lines_of(found)
+    assert [line.split()[0] for line in lines if " paused " in line] == ["late"]
+    assert not any(line.startswith("p ") for line in lines)
+    assert "nothing to report of 2 other tables; -v shows every table" in lines
+
+
 def test_an_error_is_shown_once():
     lines = lines_of(answer(last_error="broken"))
     assert sum("broken" in line for line in lines) == 1
