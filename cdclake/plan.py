@@ -26,6 +26,7 @@ from cdclake.web_logs.model import WebLogs
 
 PLAN_VERSION = 1
 _Named = TypeVar("_Named", DerivedTable, HudiCopy)
+Delivery = Literal["stream", "firehose", "poll"]
 GLUE_REGISTRY = "glue"  # Plan.registry is this, or the URL of an Apicurio registry
 
 
@@ -67,7 +68,7 @@ class Table:
     key: tuple[str, ...]  # lake names, in declared order
     columns: tuple[Column, ...]  # flowing columns in declared order
     excluded: tuple[str, ...] = ()  # source names declared with `exclude`
-    delivery: Literal["stream", "firehose", "poll"] = "stream"
+    delivery: Delivery = "stream"
     polling: Polling | None = None  # with delivery "poll", and only then
     apply: Literal["each_batch", "scheduled"] = "each_batch"
     state_freshness: int = 60  # seconds that the state may lag behind the changelog under load

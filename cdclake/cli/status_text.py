@@ -9,6 +9,7 @@ from cdclake.cli.aligned import UNKNOWN, aligned, counted, number, size
 
 _NAMES = ("table", "state", "rows", "changes", "lag", "freshness", "quarantined", "verified")
 _NUMBERS = ("rows", "changes", "lag", "freshness", "quarantined")
+_HEALTHY_STATES = ("streaming", "polling")
 _SUMMED = ("live_rows", "changes_rows", "lag_events")
 
 Line = Mapping[str, Any]
@@ -81,7 +82,7 @@ def _tables(tables: Sequence[Line], verbose: bool) -> Iterator[str]:
 def _deviates(table: Line) -> bool:
     last = table["last_verified"]
     return bool(
-        table["state"] != "streaming"
+        table["state"] not in _HEALTHY_STATES
         or any(table.get(name) for name in ("lag_events", "quarantined", "last_error", "loading"))
         or table.get("incomplete")
         or any(table.get(name) for name in ("gap", "relation_changes", "source_changes"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cdclake.cli.aligned import aligned, counted, number
+from cdclake.delivery_remedies import read_again, repair_refused
 
 _KINDS = ("missing", "extra", "different", "unsettled", "withheld", "incomplete")
 _NAMES = ("table", "result", "source rows", "lake rows", *_KINDS, "quarantined")
@@ -82,10 +83,10 @@ def _notes(table: Line, verbose: bool) -> Iterator[str]:
     if table["error"]:
         yield f"{name}: {table['error']}"
     if table.get("quarantined"):
-        yield (
-            f"{name}: {counted(table['quarantined'], 'event')} in the quarantine"
-            " (`cdclake replay`, or `cdclake resync` where it refuses them)"
-        )
+        delivery = table.get("delivery", "stream")  # an older job does not name it
+        count, repair = counted(table["quarantined"], "event"), repair_refused(name, delivery)
+        refuses = f"; if it refuses them, {read_again(name, delivery)}"
+        yield f"{name}: {count} in the quarantine: {repair}{refuses * (delivery == 'stream')}"
     if verbose and table["omitted_columns"]:
         yield f"{name}: without {', '.join(table['omitted_columns'])}"
     for example in table["first"]:

@@ -55,7 +55,11 @@ class RefusalDetails:
         decoded = self._rows.row(key, value, Place(0, 0))
         if decoded is None or decoded.refusal is None:
             return []
-        first = refusals.without_value(decoded.refusal)
+        return self.recorded(decoded.refusal, value)
+
+    def recorded(self, reason: str, value: bytes | None) -> list[RefusalDetail]:
+        """Return a reason, and what the current declaration refuses in the columns of the event."""
+        first = refusals.without_value(reason)
         found = list(self._of_columns(row_image(json_object(value)) or {}))
         is_covered = any(detail.reason == first for detail in found)
         # The event is refused as a whole because of the fields that are found here.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cdclake.config.deployment import Deployment, load_deployment
+from cdclake.delivery_remedies import read_again
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.errors import ComponentFailed, InputError, NotRunning
@@ -24,7 +25,8 @@ _ACCOUNT = (
     "`aws:` is not compared with the account: `cdk diff` shows what changes there; with `--against"
     " FILE` it is compared, and a new `aws.connect.epoch`, which reads every table again, is seen"
 )
-_BY_RESYNC = "the connector reads no rows of it by itself: run `cdclake resync {} --target aws`"
+_NOT_READ = "the connector reads no rows of it by itself"
+_BY_SIGNAL = "send the signal of its incremental snapshot, see `cdclake runbook adding-a-table`"
 
 
 def forecast_deployment(
@@ -86,15 +88,23 @@ def _effects(before: Plan | None, after: Plan, new_epoch: str, deployment: str) 
     answer = forecast(before, after, change, SourceFindings(new_epoch=new_epoch))
     if new_epoch:
         return answer
-    return {**answer, "by_resync": True, "tables": [*map(_by_resync, answer["tables"])]}
+    return {
+        **answer,
+        "by_resync": True,
+        "tables": [_by_resync(each, after) for each in answer["tables"]],
+    }
 
 
-def _by_resync(table: dict[str, Any]) -> dict[str, Any]:
+def _by_resync(table: dict[str, Any], after: Plan) -> dict[str, Any]:
     """Return the table with what has to be run, since a deployment reads no rows again."""
     if table["effect"] not in READ:
         return table
-    reason = f"{table['reason']}; {_BY_RESYNC.format(table['table'])}"
-    return {**table, "reason": reason}
+    delivery = after.table(table["table"]).delivery
+    if delivery == "poll":  # its first poll reads every row
+        return table
+    read = read_again(table["table"], delivery, options=" --target aws")
+    how = _BY_SIGNAL if delivery == "firehose" else read
+    return {**table, "reason": f"{table['reason']}; {_NOT_READ}: {how}"}
 
 
 def _changed_aws(before: Deployment, after: Deployment) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cdclake.delivery_remedies import repair_refused
+
 HEALTHY, ATTENTION, DOWN = "healthy", "attention", "down"
 EXIT_CODES = {HEALTHY: 0, ATTENTION: 1, DOWN: 4}
 _ALIVE = ("running", "starting")
@@ -49,15 +51,10 @@ def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name} is stopped; fix the cause, then run `cdclake resume`"
     elif table["last_error"] is not None:
         yield f"{name}: {table['last_error']}"
-    if refused and table.get("polled") is not None:
+    if refused:
         yield (
-            f"{name}: {refused} rows in quarantine; correct them in the source, and the next poll"
-            " that reads them stores them"
-        )
-    elif refused:
-        yield (
-            f"{name}: {refused} events in quarantine; `cdclake quarantine {name}` shows why,"
-            " `cdclake replay` processes them again"
+            f"{name}: {refused} events in quarantine; `cdclake quarantine {name}` shows why:"
+            f" {repair_refused(name, table['delivery'])}"
         )
     for change in table["relation_changes"] or ():
         yield f"{name}: {change['message']}; {change['remedy']}"

@@ -9,10 +9,12 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.refusal_details import RefusalDetail, RefusalDetails
-from cdclake.debezium.refusals import is_withheld, without_value
+from cdclake.debezium.refusals import TOO_OLD, is_withheld, without_value
+from cdclake.delivery_remedies import repair_refused, retry_refused
 from cdclake.jobs.reader.duck import Reader
 from cdclake.local.reader.refused_records import RefusedRecord, refused_records
 from cdclake.plan import Plan, Table
+from cdclake.redrive.failed_events import FailedEvents
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def _events(
     quarantine: Quarantine, table: Table, records: Sequence[RefusedRecord]
 ) -> Iterator[dict[str, Any]]:
     plan = quarantine.plan
-    details = RefusalDetails(table, plan)
+    details, failed = RefusalDetails(table, plan), FailedEvents(plan)
     values = [record.value for record in records]
     if plan.format == "avro":
         from cdclake.jobs.stream.avro_values import AvroValues  # needs an extra
@@ -52,36 +54,54 @@ def _events(
 
         values = AvroValues(registry_of(plan)).as_json(values)
     for record, value in zip(records, values, strict=True):
-        found = details.reasons(record.key, value)
-        reasons = found or [RefusalDetail(without_value(record.reason))]
-        yield {
-            "table": table.name,
-            "key": details.key(record.key, value),
-            "at": datetime.fromtimestamp(record.quarantined_us / 1e6, UTC).isoformat(
-                timespec="milliseconds"
-            ),
-            "topic": record.topic,
-            "partition": record.partition,
-            "offset": record.offset,
-            "bytes": len(record.key or b"") + len(record.value or b""),
-            "withheld": is_withheld(record.reason),
-            "accepted_now": not found,
-            "reasons": [detail._asdict() for detail in reasons],
-            "remedy": _remedy(quarantine, table, is_withheld(record.reason), not found),
-        }
+        if record.is_redriven:
+            # Firehose's function refused it; the stream's decoder would miss the record's key.
+            found, key = details.recorded(record.reason, value), _failed_key(failed, table, value)
+        else:
+            found, key = details.reasons(record.key, value), details.key(record.key, value)
+        yield {"table": table.name, "key": key, **_shown(quarantine, table, record, found)}
 
 
-def _remedy(quarantine: Quarantine, table: Table, withheld: bool, accepted_now: bool) -> str | None:
+def _shown(
+    quarantine: Quarantine, table: Table, record: RefusedRecord, found: Sequence[RefusalDetail]
+) -> dict[str, Any]:
+    at = datetime.fromtimestamp(record.quarantined_us / 1e6, UTC)
+    reasons = found or [RefusalDetail(without_value(record.reason))]
+    return {
+        "at": at.isoformat(timespec="milliseconds"),
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "bytes": len(record.key or b"") + len(record.value or b""),
+        "withheld": is_withheld(record.reason),
+        "accepted_now": not found,
+        "reasons": [detail._asdict() for detail in reasons],
+        "remedy": _remedy(quarantine, table, record.reason, not found),
+    }
+
+
+def _failed_key(
+    failed: FailedEvents, table: Table, value: bytes | None
+) -> Mapping[str, Any] | None:
+    """Return the key in the bytes of a failed record: an event, or a row of the changelog."""
+    found = failed.read(value or b"", (table.name,))
+    return None if found is None else dict(zip(table.key, found.key, strict=True))
+
+
+def _remedy(quarantine: Quarantine, table: Table, reason: str, accepted_now: bool) -> str | None:
     """Return what brings the row into the lake; None if a rule withholds it on purpose."""
-    if withheld:
+    if is_withheld(reason):
         return None
+    if reason == TOO_OLD:
+        return "update the row in the source, whose new event brings it"
+    options = quarantine.options
     if table.delivery == "poll":
-        return "correct the row in the source; the next poll that reads it stores it"
-    replay = f"`cdclake replay --table {table.name}{quarantine.options}`"
+        return repair_refused(table.name, table.delivery, options=options)
+    retry = retry_refused(table.name, table.delivery, options=options)
     if accepted_now:
-        return replay
+        return retry
     declare = f"declare in {quarantine.file} what the values need"
-    return f"{declare}, {quarantine.applying}, then {replay}"
+    return f"{declare}, {quarantine.applying}, then {retry}"
 
 
 def quarantine_lines(answer: Mapping[str, Any]) -> Iterator[str]:
@@ -91,7 +111,7 @@ def quarantine_lines(answer: Mapping[str, Any]) -> Iterator[str]:
         yield f"{naming.QUARANTINE} has no event {of}"
     for event in answer["events"]:
         key = "unreadable" if event["key"] is None else _key(event["key"])
-        yield f"{event['table']} {key}  {event['at']}  offset {event['offset']}"
+        yield f"{event['table']} {key}  {event['at']}  {_place(event)}"
         for detail in event["reasons"]:
             column = f"{detail['column']}: " if detail["column"] else ""
             value = "" if detail["value"] is None else f"  value {detail['value']}"
@@ -100,6 +120,12 @@ def quarantine_lines(answer: Mapping[str, Any]) -> Iterator[str]:
             yield "   a rule withholds the row, as declared"
         else:
             yield f"   remedy: {event['remedy']}"
+
+
+def _place(event: Mapping[str, Any]) -> str:
+    if event["partition"] is None:
+        return f"line {event['offset']} of {event['topic']}"
+    return f"offset {event['offset']}"
 
 
 def _key(key: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from cdclake import naming
 from cdclake.config.column_lines import Lines
+from cdclake.delivery_remedies import read_again
 from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
@@ -222,6 +223,7 @@ def _table(
     return {
         "table": table.name,
         "source": table.source,
+        "delivery": table.delivery,
         **figures,
         "state_age_s": _state_age(progress),
         "lag_events": None if ends is None else _lag(ends, facts.arrived.get(table.name, {})),
@@ -242,7 +244,8 @@ def _table(
 def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | None:
     gap, load = facts.gaps.get(table.name), facts.loads.get(table.name)
     if load is not None and load.refused is not None:
-        return f"{load.refused}. Fix the cause, then run `cdclake resync {table.name}`"
+        read = read_again(table.name, table.delivery)
+        return f"{load.refused}. Fix the cause, then {read}"
     if gap is None or gap.lost_events == 0:
         failed = facts.failed.get(table.name)
         undelivered = _describe_failed(failed) if failed else None
@@ -294,6 +297,7 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
     return {
         "table": table.name,
         "source": table.source,
+        "delivery": table.delivery,
         **dict.fromkeys(counts),
         "state": "unknown",
         "loading": None,

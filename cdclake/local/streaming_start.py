@@ -12,6 +12,7 @@ from functools import partial
 from cdclake.activity import Advance, Sampler, Step, step
 from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
 from cdclake.debezium.worker import password_of, salt_of
+from cdclake.delivery_remedies import read_again
 from cdclake.errors import ComponentFailed, TableError
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.jobs.control.progress import Progress
@@ -169,7 +170,8 @@ def await_rows(lake: LocalLake) -> None:
             shown.note(advance)
         for name, load in loads.items():
             if load.refused is not None:
-                raise ComponentFailed(load.refused, f"run `cdclake resync {name}`", "connect")
+                read = read_again(name, lake.plan.table(name).delivery)
+                raise ComponentFailed(load.refused, read, "connect")
         return not loads
 
     connector = ConnectorClient(lake.endpoints.connect, lake.plan)

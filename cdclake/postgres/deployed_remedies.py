@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cdclake.delivery_remedies import read_again
 from cdclake.plan import Table
 from cdclake.postgres.relations import RelationChange
 
@@ -11,9 +12,7 @@ _PUBLISH = "increase `aws: connect: login_version` and deploy, which publishes i
 
 def deployed_remedy(table: Table, change: RelationChange) -> str:
     """Return the operator's steps for a change that the deployed check reports."""
-    read = f"run `cdclake resync {table.name} --target aws`"
-    if table.delivery == "firehose":
-        read = "remove the table from the file, deploy, and add it again under another `name:`"
+    read = read_again(table.name, table.delivery, options=" --target aws", is_deployed=True)
     match change.kind:
         case "recreated" | "unpublished" if table.delivery == "firehose":
             return read

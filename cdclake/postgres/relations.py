@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from cdclake.delivery_remedies import read_again
 from cdclake.plan import Table
 from cdclake.postgres.admission import check_columns
 from cdclake.postgres.catalog import SourceTable, TableId
@@ -30,12 +31,6 @@ Kind = Literal[
     "replaced",
     "rewritten",
 ]
-
-
-# The stream does not write what Firehose delivers, so it cannot delete rows either.
-_ADD_AGAIN = (
-    "remove the table from the file, run `cdclake up FILE`, and add it again under another `name:`"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +121,7 @@ class SourceState:
         """Yield the differences of one table; without a record only those that need none."""
         for change in self._differences(table, record):
             if table.delivery == "firehose" and change.resync:
-                change = replace(change, remedy=_ADD_AGAIN, resync=False)
+                change = replace(change, remedy=_read_again(table), resync=False)
             yield change
 
     def _differences(self, table: Table, record: RelationRecord | None) -> Iterator[RelationChange]:
@@ -163,7 +158,7 @@ class SourceState:
                 yield RelationChange(
                     kind="key",
                     message=refusal.message + _moved(record, found),
-                    remedy=f"{refusal.remedy}; then run `cdclake resync {table.name}`",
+                    remedy=f"{refusal.remedy}; then {_read_again(table)}",
                     statements=refusal.remedy,
                 )
 
@@ -186,6 +181,10 @@ class SourceState:
             remedy=f"create it and run `cdclake up`, or remove {table.source} from the file and run"
             " `cdclake up FILE`: its rows remain in the lake",
         )
+
+
+def _read_again(table: Table) -> str:
+    return read_again(table.name, table.delivery)
 
 
 def _name_again(now: TableId, table: Table) -> str:
@@ -275,7 +274,7 @@ def _rewritten(
             kind="rewritten",
             message="the table was rewritten while the lake read it for the first time: its rows"
             " may be missing",
-            remedy=f"run `cdclake resync {table.name}`",
+            remedy=_read_again(table),
             resync=True,
         )
         return
@@ -286,7 +285,7 @@ def _rewritten(
             kind="rewritten",
             message=f"the table was rewritten for the new type of {', '.join(changed)}: values that"
             " the statement computed (USING) are in no event",
-            remedy=f"run `cdclake resync {table.name}` if it computed any",
+            remedy=f"if it computed any, {_read_again(table)}",
         )
 
 

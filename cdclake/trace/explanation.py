@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from cdclake import naming
 from cdclake.debezium.refusals import is_withheld
+from cdclake.delivery_remedies import read_again, repair_refused, retry_refused
 from cdclake.plan import Table
 from cdclake.trace.trace_facts import FlowFacts, TracedEvent, TraceFacts
 
@@ -93,15 +94,14 @@ def _not_captured(facts: TraceFacts) -> TraceFinding:
         return TraceFinding(
             "not_published",
             f"the source has the row, but the publication does not contain {table.source}",
-            "run `cdclake up FILE`, which restores the publication, then"
-            f" `cdclake resync {table.name}`",
+            f"run `cdclake up FILE`, which restores the publication, then {_read_again(facts)}",
         )
     if source.row_filter is not None:
         return TraceFinding(
             "filtered",
             "the source has the row, and the row filter of the publication hides it:"
             f" {source.row_filter}",
-            f"remove the filter in the source, then run `cdclake resync {table.name}`",
+            f"remove the filter in the source, then {_read_again(facts)}",
         )
     if flow.is_loading:
         return TraceFinding(
@@ -110,10 +110,16 @@ def _not_captured(facts: TraceFacts) -> TraceFinding:
         )  # fmt: skip
     if flow.is_resyncing:
         return TraceFinding("resync_running", "the running resync has not read the row yet")
-    return _not_sent(table.name, flow)
+    return _not_sent(facts)
 
 
-def _not_sent(name: str, flow: FlowFacts) -> TraceFinding:
+def _read_again(facts: TraceFacts) -> str:
+    table = facts.table
+    return read_again(table.name, table.delivery, is_deployed=facts.is_deployed)
+
+
+def _not_sent(facts: TraceFacts) -> TraceFinding:
+    flow = facts.flow
     if not flow.kafka_answers:
         return TraceFinding(
             "kafka_unknown",
@@ -131,7 +137,7 @@ def _not_sent(name: str, flow: FlowFacts) -> TraceFinding:
         "not_in_kafka",
         "the source has the row, and Kafka has no event of it: the connector has not sent it yet,"
         " or it was written while the table was not captured",
-        f"run the command again; if nothing changes, run `cdclake resync {name}`",
+        f"run the command again; if nothing changes, {_read_again(facts)}",
     )
 
 
@@ -165,24 +171,26 @@ def _not_stored(facts: TraceFacts) -> Iterator[TraceFinding]:
         "Kafka has a newer event of the row, which the lake has passed without storing it",
         "run `cdclake redrive`, which delivers failed records again"
         if is_delivered
-        else f"run `cdclake verify --table {name}`; if it differs, `cdclake resync {name}`",
+        else f"run `cdclake verify --table {name}`; if it differs, {_read_again(facts)}",
     )
 
 
 def _refused(facts: TraceFacts, events: Sequence[TracedEvent]) -> Iterator[TraceFinding]:
+    name, delivery = facts.table.name, facts.table.delivery
     # One finding per reason: an event that was delivered twice is quarantined twice.
     for reason in dict.fromkeys(event.reason or "" for event in events):
         if is_withheld(reason):
             yield TraceFinding(
                 "withheld",
                 f"a rule of the pipeline file withholds an event of the row: {reason}",
-                "correct the row in the source, or change the rule and run `cdclake replay`",
+                "correct the row in the source; or change the rule, then"
+                f" {retry_refused(name, delivery)}",
             )
         else:
             yield TraceFinding(
                 "quarantined",
                 f"an event of the row is in {naming.QUARANTINE}: {reason}",
-                f"fix the cause, then run `cdclake replay --table {facts.table.name}`",
+                repair_refused(name, delivery),
             )
 
 
@@ -259,7 +267,7 @@ def _history(facts: TraceFacts) -> Iterator[TraceFinding]:
     if any((a.ingested_us or 0) > (b.ingested_us or 0) for a, b in pairwise(stored)):
         yield TraceFinding(
             "late_event",
-            "an event arrived after newer ones, for example by `cdclake replay`; the position"
+            "an event arrived after newer ones, for example by a replay or a redrive; the position"
             " decides, so it did not replace their values",
         )
     newest = facts.newest
@@ -275,7 +283,7 @@ def _history(facts: TraceFacts) -> Iterator[TraceFinding]:
         yield TraceFinding(
             "value_missing",
             f"the lake never received the value of {names}",
-            f"run `cdclake resync {facts.table.name}`",
+            _read_again(facts),
         )
 
 
@@ -321,7 +329,7 @@ def _interrupted(facts: TraceFacts, codes: set[str]) -> Iterator[TraceFinding]:
         yield TraceFinding(
             "not_published",
             f"the publication does not contain {table.source}: later changes are missing",
-            f"run `cdclake up FILE`, which restores it, then `cdclake resync {table.name}`",
+            f"run `cdclake up FILE`, which restores it, then {_read_again(facts)}",
         )
     if flow.connector_error is not None and not flow.is_loading:
         yield TraceFinding(

@@ -14,7 +14,7 @@ from cdclake.trace.explanation import TraceFinding, explain
 from cdclake.trace.trace_facts import Row, TracedEvent, TraceFacts
 
 _MAX_VALUE_CHARACTERS = 60
-_COMMAND = re.compile(r"`(cdclake [^`]+)`")
+_COMMAND = re.compile(r"`(cdclake (?!runbook )[^`]+)`")  # of a lake
 
 
 def trace_report(facts: TraceFacts, options: str = "") -> dict[str, Any]:
@@ -139,7 +139,7 @@ def timeline(report: Mapping[str, Any]) -> Iterator[str]:
         hops = [hop for hop in report["hops"] if hop["event"] == number]
         yield from (_hop_line(hop, report) for hop in hops)
         if event["offset"] is not None and all(hop["hop"] != "kafka" for hop in hops):
-            yield f"   {'time unknown':>29}  {_kafka_place(event)}"
+            yield f"   {'time unknown':>29}  {_place(event)}"
         yield from _changed(event)
     yield ""
     yield "now"
@@ -166,6 +166,12 @@ def _hop_line(hop: Mapping[str, Any], report: Mapping[str, Any]) -> str:
         "state": f"{report['table']}: applied",
     }
     return f"   {when:>29}  {names[hop['hop']]}"
+
+
+def _place(event: Mapping[str, Any]) -> str:
+    if event["partition"] is None:  # a redrive has quarantined it
+        return f"Firehose: line {event['offset']} of {event['topic']}"
+    return _kafka_place(event)
 
 
 def _kafka_place(found: Mapping[str, Any]) -> str:

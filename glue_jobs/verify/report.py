@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cdclake.jobs.verify.deep_comparison import DeepComparison
+from cdclake.plan import Delivery, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,15 @@ class TableComparison:
     quarantined: int = 0  # events in the quarantine, a cause of differences
     withheld: int = 0  # keys that differ only by events that a rule withholds: no difference
     incomplete: int = 0  # keys that lack values until they are applied: no difference
+    delivery: Delivery = "stream"
     deep: DeepComparison | None = None  # with --deep
+
+    @staticmethod
+    def failed(table: Table, error: str) -> TableComparison:
+        """Return the result of a table that cannot be compared."""
+        return TableComparison(
+            table=table.name, source=table.source, delivery=table.delivery, error=error
+        )
 
     @property
     def ok(self) -> bool:

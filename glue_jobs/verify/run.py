@@ -97,7 +97,7 @@ def _comparable(
             sides.append(sides_of(table, plan, source, engine))
         except InputError as error:
             reason = f"{error.message}; {error.remedy}"
-            broken.append(TableComparison(table=table.name, source=table.source, error=reason))
+            broken.append(TableComparison.failed(table, reason))
     return sides, broken
 
 

@@ -93,6 +93,7 @@ def _report(
     return TableComparison(
         table=table.name,
         source=table.source,
+        delivery=table.delivery,
         source_rows=passed.source_rows,
         lake_rows=passed.lake_rows,
         compared_rows=passed.compared_rows,

@@ -58,9 +58,7 @@ def _comparable(
             sides.append(_sides_of(table, duck, engine))
         except InputError as error:
             reason = f"{error.message}; {error.remedy}"
-            broken[table.name] = TableComparison(
-                table=table.name, source=table.source, error=reason
-            )
+            broken[table.name] = TableComparison.failed(table, reason)
     return sides, broken
 
 

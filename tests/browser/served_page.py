@@ -39,6 +39,10 @@ _EVENT = {
     "accepted_now": False, "remedy": "`cdclake replay --table orders`",
     "reasons": [{"column": "n", "reason": "NOT_REPRESENTABLE", "value": HOSTILE}],
 }  # fmt: skip
+_REDRIVEN = {
+    **_EVENT, "topic": "s3://lake/firehose/redriven/processing-failed/x", "partition": None,
+    "offset": 3,
+}  # fmt: skip
 
 
 class PlantedLake:
@@ -62,7 +66,7 @@ class PlantedLake:
             "overview": lambda _: self._overview.answer(),
             "table": _columns,
             "snapshots": lambda _: _SNAPSHOTS,
-            "quarantine": lambda _: {"ok": True, "events": [_EVENT]},
+            "quarantine": lambda _: {"ok": True, "events": [_EVENT, _REDRIVEN]},
             "trace": _trace,
             "jobs": lambda _: {"ok": True, "jobs": [_JOB]},
         }
@@ -78,11 +82,14 @@ def _trace(query: Query) -> Mapping[str, Any]:
     event = {"operation": "update", "tx_id": 7, "before": {"note": "a"}, "after": {"note": HOSTILE},
              "reason": None, "topic": "shop.public.orders", "partition": 0,
              "offset": 17}  # fmt: skip
+    redriven = {**event, "operation": "unknown", "tx_id": None, "before": None, "after": None,
+                "topic": _REDRIVEN["topic"], "partition": None, "offset": 3}  # fmt: skip
     hop = {"event": 0, "hop": "source", "at": "2026-11-26T20:00:00", "seconds": None, "lsn": "0/1"}
     return {
         "ok": True, "table": query["table"][0], "key": query["key"], "situation": "applied",
-        "findings": [{"code": "applied", "text": HOSTILE, "remedy": ""}], "events": [event],
-        "hops": [hop], "readers": {"source": {"has_row": True}, "orders": None},
+        "findings": [{"code": "applied", "text": HOSTILE, "remedy": ""}],
+        "events": [event, redriven], "hops": [hop],
+        "readers": {"source": {"has_row": True}, "orders": None},
     }  # fmt: skip
 
 

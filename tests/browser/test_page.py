@@ -111,6 +111,16 @@ def test_hostile_values_are_text(page: Page) -> None:
         assert browser.run("return document.title") == "cdclake"
 
 
+@pytest.mark.parametrize("address", ["#/quarantine", "#/key/orders/7"])
+def test_a_redriven_record_is_a_line_of_an_object(page: Page, address: str) -> None:
+    browser, _ = page
+    _go(browser, address)
+    where = "line 3 of s3://lake/firehose/redriven/processing-failed/x"
+    text = browser.wait(lambda text: where in text)
+    assert "partition null" not in text
+    assert "shop.public.orders, partition 0, offset 17" in text
+
+
 def test_the_id_of_a_snapshot_is_exact(page: Page) -> None:
     browser, _ = page
     _go(browser, "#/table/orders")
@@ -148,7 +158,7 @@ def test_every_page_is_reached_by_the_keyboard(page: Page) -> None:
     browser.press("Tab", "Tab")
     assert browser.run(focused) == "Quarantine"
     browser.press("Enter")
-    browser.wait(lambda text: "The newest 1 events" in text)
+    browser.wait(lambda text: "The newest 2 events" in text)
 
 
 def test_the_focus_survives_a_refresh(page: Page) -> None:

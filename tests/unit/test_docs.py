@@ -117,6 +117,28 @@ def test_planted_links_are_found(tmp_path: Path) -> None:
     assert len(list(broken_links(page))) == len(bad)
 
 
+def missing_points(page: Path) -> list[str]:
+    """Return the numbers of points that the page refers to and the linked page's lists lack."""
+    reference = r"\bpoint (\d+)\s+of\s+\[[^\]]*\]\(([^()\s#]+)"
+    return [
+        number
+        for number, target in re.findall(reference, page.read_text())
+        if not re.search(rf"^{number}\. ", (page.parent / target).read_text(), re.M)
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_points_of_lists_that_a_page_refers_to_exist(page: Path) -> None:
+    assert missing_points(page) == []
+
+
+def test_a_planted_point_is_found(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("1. one\n2. two\n")
+    page = tmp_path / "page.md"
+    page.write_text("point 2 of [it](other.md#a), point 3 of\n[it](other.md)")
+    assert missing_points(page) == ["3"]
+
+
 @pytest.fixture(scope="module")
 def new_readme(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The README of a project that `cdclake new` writes."""

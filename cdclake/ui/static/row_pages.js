@@ -17,11 +17,17 @@ export async function quarantinePage(lake, name) {
     ["table", (event) => event.table],
     ["key", (event) => plain(event.key)],
     ["at", (event) => when(event.at)],
-    ["place", (event) => `${event.topic}, partition ${event.partition}, offset ${event.offset}`],
+    ["place", recordPlace],
     ["bytes", (event) => bytes(event.bytes), true],
     ["reason", (event) => event.reasons.map(reason)],
     ["repair", (event) => event.withheld ? "none: a rule withholds it" : plain(event.remedy)],
   ], events)];
+}
+
+// A redrive quarantines a line of an object, which is in no partition.
+function recordPlace(record) {
+  return record.partition === null ? `line ${record.offset} of ${record.topic}`
+    : `${record.topic}, partition ${record.partition}, offset ${record.offset}`;
 }
 
 function reason(each) {
@@ -89,13 +95,14 @@ function eventItem(event, hops) {
       ["at", (hop) => hop.at],
       ["after", (hop) => hop.seconds === null ? "" : seconds(hop.seconds), true],
       ["place", place],
-    ], hops.some((hop) => hop.hop === "kafka") ? hops : [...hops, ...inKafka(event)]),
+    ], hops.some((hop) => hop.hop === "kafka") ? hops : [...hops, ...unknownHop(event)]),
     values(event.before ?? {}, event.after ?? {}));
 }
 
-// The place of an event whose time in Kafka is unknown.
-function inKafka(event) {
-  return event.offset === null ? [] : [{ ...event, hop: "kafka", at: "unknown", seconds: null }];
+// The place of an event whose time in Kafka, or in Firehose, is unknown.
+function unknownHop(event) {
+  const hop = event.partition === null ? "firehose" : "kafka";
+  return event.offset === null ? [] : [{ ...event, hop, at: "unknown", seconds: null }];
 }
 
 function values(before, after) {
@@ -109,6 +116,6 @@ function values(before, after) {
 
 function place(hop) {
   if (hop.hop === "source") return hop.lsn ? `LSN ${hop.lsn}` : "";
-  if (hop.hop === "kafka") return `${hop.topic}, partition ${hop.partition}, offset ${hop.offset}`;
+  if (hop.hop === "kafka" || hop.hop === "firehose") return recordPlace(hop);
   return hop.reason ?? "";
 }

@@ -11,7 +11,7 @@ from cdclake.local.lake.no_answer import known
 from cdclake.plan import Table
 
 TABLE: dict[str, Any] = {
-    "table": "t", "state": "streaming", "last_error": None, "quarantined": 0,
+    "table": "t", "delivery": "stream", "state": "streaming", "last_error": None, "quarantined": 0,
     "withheld": 0, "incomplete": 0,
     "source_changes": [], "relation_changes": [], "live_rows": 1, "changes_rows": 1,
     "lag_events": 0, "freshness_s": None,
@@ -55,8 +55,9 @@ def test_a_failed_connector_needs_attention() -> None:
         ({}, {"quarantined": 3}, 1, "cdclake replay"),
         ({}, {"quarantined": 3, "withheld": 3}, 0, ""),
         ({}, {"quarantined": 3, "withheld": 2}, 1, "t: 1 events in quarantine"),
-        ({}, {"quarantined": 3, "withheld": 3, "polled": {"refused": 3}}, 0, ""),
-        ({}, {"quarantined": 3, "polled": {"refused": 3}}, 1, "the next poll that reads them"),
+        ({}, {"quarantined": 3, "withheld": 3, "delivery": "poll"}, 0, ""),
+        ({}, {"quarantined": 3, "delivery": "poll"}, 1, "the next poll that reads the row"),
+        ({}, {"quarantined": 3, "delivery": "firehose"}, 1, "cdclake redrive"),
         ({}, {"last_error": "broken"}, 1, "broken"),
         ({}, {"source_changes": [{"column": "a"}]}, 1, "differs from the source"),
         (
@@ -121,6 +122,16 @@ def test_only_what_deviates_is_shown_with_totals_unless_all_is_asked_for():
     everything = lines_of(found, verbose=True)
     assert sum(" streaming " in line for line in everything) == 6
     assert any(line.split() == ["kafka", "running", "1", "-"] for line in everything)
+
+
+def test_a_healthy_polled_table_does_not_deviate():
+    polled = TABLE | {"table": "p", "delivery": "poll", "state": "polling"}
+    found = answer()
+    found["tables"] += [polled, polled | {"table": "late", "state": "paused"}]
+    lines = lines_of(found)
+    assert [line.split()[0] for line in lines if " paused " in line] == ["late"]
+    assert not any(line.startswith("p ") for line in lines)
+    assert "nothing to report of 2 other tables; -v shows every table" in lines
 
 
 def test_an_error_is_shown_once():

@@ -183,6 +183,14 @@ def test_report_has_each_hop_with_its_seconds() -> None:
     assert "     not sent: note" in lines
 
 
+def test_timeline_shows_the_line_of_a_redriven_record() -> None:
+    where = "s3://lake/firehose/redriven/processing-failed/x"
+    refused = TracedEvent(topic=where, offset=3, reason="NON_FINITE", quarantined_us=7_000_000)
+    lines = list(timeline(trace_report(facts(refused, table=replace(TABLE, delivery="firehose")))))
+    assert any(line.endswith(f"Firehose: line 3 of {where}") for line in lines)
+    assert not any("None" in line or "Kafka" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("flow", "source", "code"),
     [

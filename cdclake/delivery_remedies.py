@@ -1,0 +1,45 @@
+"""Remedies that depend on a table's delivery: only the stream's tables have `replay` and `resync`.
+
+`Plan.streamed` refuses these commands for the other deliveries.
+"""
+
+from __future__ import annotations
+
+from cdclake.plan import Delivery
+
+
+def retry_refused(table: str, delivery: Delivery, *, options: str = "") -> str:
+    """Return how the table's quarantined events come into the lake once their cause is fixed."""
+    match delivery:
+        case "stream":
+            return f"run `cdclake replay --table {table}{options}`"
+        case "firehose":
+            redrive = "cdclake redrive" + options
+            return (
+                "copy the failed object back from `redriven/`, as in step 5 of `cdclake runbook"
+                f" redrive`, and run `{redrive}`"
+            )
+        case "poll":
+            return "wait for the next poll that reads the row, which stores it"
+
+
+def repair_refused(table: str, delivery: Delivery, *, options: str = "") -> str:
+    """Return what to do about quarantined events whose cause is not fixed."""
+    cause = "correct the row in the source" if delivery == "poll" else "fix the cause"
+    return f"{cause}, then {retry_refused(table, delivery, options=options)}"
+
+
+def read_again(
+    table: str, delivery: Delivery, *, options: str = "", is_deployed: bool = False
+) -> str:
+    """Return how all rows of the table come into the lake from the source again."""
+    match delivery:
+        case "stream":
+            return f"run `cdclake resync {table}{options}`"
+        case "firehose":  # the stream does not write its changelog, so it cannot delete rows either
+            apply = "deploy" if is_deployed else "run `cdclake up FILE`"
+            return (
+                f"remove the table from the file, {apply}, and add it again under another `name:`"
+            )
+        case "poll":
+            return f"run `cdclake job poll_tables --table {table}{options}`"
