@@ -163,6 +163,11 @@ STATES = (
           "MAX_BLOCK_ROWS"),),
     ),
     Mutation(
+        "rows with large stored values are held until the end",
+        ("tests/unit/jobs/test_state_task.py",),
+        ((_TASK, ">= MAX_HELD_BYTES:", "< 0:"),),
+    ),
+    Mutation(
         "small files pass for small changes", _PENDING_TESTS,
         ((_PENDING, "if left < 0:", "if False:"),),
     ),
