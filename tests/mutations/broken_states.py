@@ -154,8 +154,17 @@ STATES = (
     ),
     Mutation(
         "many rows of one ingestion are all of its last part", _PENDING_TESTS,
-        ((_UPDATE, "F.pmod(F.hash(*keys), F.lit(parts)) == part", "F.lit(part) == 0"),
-         (_UPDATE, "parts = max(-(-facts.events // MAX_EVENTS), ", "parts = max(2, ")),
+        ((_UPDATE, "F.pmod(code, F.lit(parts)) == part", "F.lit(part) == 0"),
+         (_UPDATE, "return max(-(-facts.events // MAX_EVENTS), ", "return max(2, ")),
+    ),
+    Mutation(
+        "all events of a key are in one task", _PENDING_TESTS,
+        ((_UPDATE, "persisted(newest_events(rows, self.table))", "persisted(rows)"),),
+    ),
+    Mutation(
+        "only the newest events of keys are divided", _PENDING_TESTS,
+        (("glue_jobs/apply/newest_events.py",
+          "*(is_available(table, column, SPARK) for column in table.toastable),", ""),),
     ),
     Mutation(
         "stored rows with large values are read at once", ("tests/unit/jobs/test_state_task.py",),
