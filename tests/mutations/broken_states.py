@@ -15,6 +15,7 @@ _VALUES, _VALUE_TESTS = "glue_jobs/apply/state_values.py", ("tests/unit/jobs/tes
 _PARTITIONS = "glue_jobs/iceberg/partition_values.py"
 _PARTITION_TESTS = ("tests/unit/jobs/test_partition_values.py",)
 _UPDATE = "glue_jobs/apply/state_update.py"
+_STORED = "glue_jobs/apply/stored_rows.py"
 _DELTA_HANDLE = "glue_jobs/iceberg/delta_handle.py"
 _PENDING, _PENDING_TESTS = (
     "glue_jobs/apply/pending_changes.py",
@@ -168,8 +169,18 @@ STATES = (
     ),
     Mutation(
         "stored rows with large values are read at once", ("tests/unit/jobs/test_state_task.py",),
-        (("glue_jobs/apply/stored_rows.py", "max(1, min(fitting, MAX_BLOCK_ROWS))",
+        ((_STORED, "max(1, min(BLOCK_BYTES * rows // max(needed, 1), MAX_BLOCK_ROWS))",
           "MAX_BLOCK_ROWS"),),
+    ),
+    Mutation(
+        "repeated stored values are counted once", ("tests/unit/jobs/test_state_task.py",),
+        ((_STORED, "decoded_bytes(source, file.metadata, [group], enough=_MAX_MEASURED_BYTES)",
+          "file.metadata.row_group(group).total_byte_size"),),
+    ),
+    Mutation(
+        "pages that need too much memory are read to measure them",
+        ("tests/unit/jobs/test_decoded_size.py",),
+        (("glue_jobs/iceberg/decoded_size.py", "if plain + stored > enough:", "if False:"),),
     ),
     Mutation(
         "rows with large stored values are held until the end",

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,10 +13,11 @@ import pytest
 from cdclake.debezium.position import position_text
 from cdclake.jobs.apply import mixed_rows, state_task, stored_rows
 from cdclake.jobs.apply.state_task import StateTarget, update_state
+from cdclake.jobs.apply.stored_rows import read_places
 from cdclake.jobs.iceberg.data_file import LiveFile, path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
-from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed
+from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed, encode
 from cdclake.jobs.iceberg.partition_values import PartitionField
 from cdclake.plan import Column, Table
 
@@ -99,6 +101,22 @@ def test_update_state_reads_large_stored_values_in_blocks(
     assert {row["id"]: row["v"] for row in rows} == dict(enumerate(values))
     [deletes] = delta.delete_files
     assert json.loads(deletes)["record-count"] == 50
+
+
+def test_read_places_counts_a_repeated_value_for_each_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_rows, "BLOCK_BYTES", 200_000)
+    monkeypatch.setattr(stored_rows, "_MAX_MEASURED_BYTES", 500_000)
+    rows = changes_of("c", 10, ["x" * 10_000, "y" * 10_000] * 1000)
+    content, footer = encode(rows)
+    assert footer.row_group(0).total_byte_size < 500_000
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(content)
+    places = np.arange(0, 2000, 2)
+    blocks = list(read_places(ObjectStorage(), str(path), places, rows.schema))
+    assert 5 < max(len(block) for block in blocks) <= 10
+    assert pa.concat_tables(blocks).equals(rows.take(pa.array(places)))
 
 
 def test_update_state_holds_few_rows_with_large_stored_values(
