@@ -46,7 +46,7 @@ def test_decoded_bytes_reads_no_pages_that_need_too_much_memory(
     values = ["a" * 1000] * 1000 + [f"{n:01000}" for n in range(20_000)]
     content = file_of(v=pa.array(values))
     assert content.size < 1_000_000
-    monkeypatch.setattr(decoded_size.pq, "ParquetFile", None)
+    monkeypatch.setattr(pq, "ParquetFile", None)
     assert 10_000_000 < decoded_bytes(content, enough=10_000_000) < 21_500_000
 
 
