@@ -121,13 +121,14 @@ def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect, new
         selected.append(f"coalesce({created}, '') AS {CREATED_AT}")
     for index, name in enumerate(carried):
         held = dialect.struct([("held", dialect.name(name))])
-        where = f"FILTER (WHERE {_is_available(table, name, dialect)})"
+        where = f"FILTER (WHERE {is_available(table, name, dialect)})"
         selected.append(f"max_by({held}, {naming.POSITION}) {where} AS cdc__value_{index}")
         selected.append(f"max({naming.POSITION}) {where} AS {value_position(carried, name)}")
     return f"SELECT {', '.join(selected)}\nFROM {changes}\nGROUP BY {', '.join(keys)}"
 
 
-def _is_available(table: Table, column: str, dialect: Dialect) -> str:
+def is_available(table: Table, column: str, dialect: Dialect) -> str:
+    """Return the SQL condition that an event has a value of the column, which may be NULL."""
     listed = dialect.contains(naming.UNAVAILABLE, column)
     available = f"({naming.UNAVAILABLE} IS NULL OR NOT {listed})"
     if table.deletes == "soft" and table.replica_identity != "full":

@@ -85,7 +85,9 @@ class PendingChanges:
         for path in self.files:
             # All of its columns are wanted, so that one request for the whole file is the least.
             content = self.storage.read(path)
-            left -= decoded_bytes(content, enough=left)
+            footer = pq.read_metadata(pa.BufferReader(content))
+            groups = range(footer.num_row_groups)
+            left -= decoded_bytes(pa.BufferReader(content), footer, groups, enough=left)
             if left < 0:
                 return TooLarge()
             parts.append(completed(self._rows_of(content, schema), schema))

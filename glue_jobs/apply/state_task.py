@@ -1,7 +1,10 @@
 """Work of one Spark task: bring changes of states into new files, and mark the rows they replace.
 
-A task reads changelog files, folds them, looks the keys up in the state's data files and writes a
-file of rows and a file of position deletes for each partition. The driver commits them.
+A task reads changelog files, folds them, looks the keys up in the state's data files and writes
+files of rows and a file of position deletes for each partition. The driver commits them.
+
+The values of stored rows may need far more memory than the changes, so a file of rows is written as
+soon as MAX_HELD_BYTES are held, and only a large update has several of a partition.
 
 Of a key's rows in the data files at most one is alive, and it is in the file with the greatest data
 sequence number that has the key: every commit that writes a key also deletes its row in older
@@ -38,6 +41,7 @@ log = logging.getLogger("cdclake.state")
 
 Numbers = npt.NDArray[np.int64]
 STATE_FACTS = (*ROW_FACTS, naming.TOAST_MISSING, naming.VALUE_POSITIONS)
+MAX_HELD_BYTES = 128 << 20  # of rows that no file has yet
 _INDEXES: list[KeyIndexes] = []  # of this Python worker
 
 
@@ -114,31 +118,42 @@ class _Work:
     folded: FoldedChanges
     schema: pa.Schema  # of the state, dropped columns among them
     is_ahead: bool  # every change is newer than whatever is stored
-    _rows: list[pa.Table] = field(default_factory=list)
+    _rows: list[pa.Table] = field(default_factory=list)  # that no file has yet
+    _files: list[str] = field(default_factory=list)
     _places: dict[int, list[Numbers]] = field(default_factory=lambda: defaultdict(list))
 
     def write(self, facts: PendingFacts, carried: Sequence[str]) -> WrittenState:
         hits = self._look_up()
         mixed = self._are_mixed(hits)
         whole = np.flatnonzero(~mixed)
-        self._rows.append(new_rows(_taken(self.folded, whole)))
+        self._add(new_rows(_taken(self.folded, whole)))
         replaced = np.flatnonzero(~mixed & hits.found)
         self._replace(hits, replaced)
         if mixed.any():
             self._mix(hits, np.flatnonzero(mixed))
-        rows = pa.concat_tables(self._rows, promote_options="default")
-        files = []
-        if rows.num_rows:
-            for description, part in self.target.file.write_partitions(rows):
-                files.append(description)
-                keys = [part.column(key).combine_chunks() for key in self.target.table.key]
-                _indexes().put(path_of(description), keys)
+        self._write_rows()
         delta = Delta(
-            data_files=files,
+            data_files=self._files,
             delete_files=self._write_deletes(),
             replaced_in=[self.target.data_files[number].path for number in sorted(self._places)],
         )
         return WrittenState(facts=facts, carried=carried, delta=delta)
+
+    def _add(self, rows: pa.Table) -> None:
+        self._rows.append(rows)
+        if sum(each.nbytes for each in self._rows) >= MAX_HELD_BYTES:
+            self._write_rows()
+
+    def _write_rows(self) -> None:
+        """Write the held rows, if any, and release them."""
+        rows = pa.concat_tables(self._rows, promote_options="default") if self._rows else None
+        self._rows.clear()
+        if rows is None or not rows.num_rows:
+            return
+        for description, part in self.target.file.write_partitions(rows):
+            self._files.append(description)
+            keys = [part.column(key).combine_chunks() for key in self.target.table.key]
+            _indexes().put(path_of(description), keys)
 
     def _look_up(self) -> _Hits:
         """Find each key's row in the newest file that has one."""
@@ -186,7 +201,7 @@ class _Work:
             mine, keys = np.split(keys, [stored.num_rows])
             changes = _taken(self.folded, mine)
             rows, altered = mixed_rows(changes, stored, self.target.table, self._dropped())
-            self._rows.append(rows.filter(altered))
+            self._add(rows.filter(altered))
             flags = altered.to_numpy(zero_copy_only=False)
             self._replace(hits, mine[flags])
 

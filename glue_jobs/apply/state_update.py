@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -11,6 +13,8 @@ from cdclake.errors import TaskFailed
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.merge import above_truncates, merge_changes
 from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.apply.change_stats import facts_of_rows
+from cdclake.jobs.apply.newest_events import newest_events
 from cdclake.jobs.apply.pending_changes import (
     MAX_DECODED_BYTES,
     MAX_EVENTS,
@@ -25,6 +29,7 @@ from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, stat
 from cdclake.jobs.iceberg.data_file import Delta
 from cdclake.jobs.iceberg.delta_handle import DeltaHandle
 from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Table
@@ -124,33 +129,42 @@ class StateUpdate:
     ) -> AppliedThrough:
         """Bring rows that Spark has, those above the floor of `until`, into the state.
 
-        Returns the stamp. More rows than a task holds are divided by their keys into several
-        commits. Only the last one has that stamp, so a crash between them repeats them.
-        """  # fmt: skip
+        Returns the stamp. If there are more rows than a task holds, those that the state needs are
+        divided by their keys into several commits. Only the last one has that stamp, so a crash
+        between them repeats them.
+        """
         carried = carried_columns(self.table, {*applied.carried, *facts.unavailable})
         done = replace(until, carried=carried, newest=max(applied.newest, facts.highest))
         rows = pending.where(above_truncates(self.table, until.floor))
         if not self._state.takes_deltas:
             self._merge_by_statement(rows, done)
             return done
-        parts = max(-(-facts.events // MAX_EVENTS), -(-facts.text_bytes // MAX_DECODED_BYTES), 1)
-        for part in range(parts):
-            target = replace(self._target(applied), floor=until.floor, carried=carried)
-            schema = self._changelog.target().schema
-            written = update_by_rows(self._part(rows, part, parts), target, schema)
-            stamp = done if part + 1 == parts else replace(applied, carried=carried)
-            self._commit(written.delta, stamp, target.snapshot_id)
+        with self._divided(rows, _tasks_of(facts)) as parts:
+            for number, part in enumerate(parts, 1):
+                target = replace(self._target(applied), floor=until.floor, carried=carried)
+                written = update_by_rows(part, target, self._changelog.target().schema)
+                stamp = done if number == len(parts) else replace(applied, carried=carried)
+                self._commit(written.delta, stamp, target.snapshot_id)
         return done
 
     def commit_stamp(self, until: AppliedThrough) -> None:
         """Commit a stamp without rows."""
         self._commit(Delta(), until, self._state.live().snapshot_id)
 
-    def _part(self, rows: DataFrame, part: int, parts: int) -> DataFrame:
-        if parts == 1:
-            return rows
-        keys = (F.col(SPARK.name(key)) for key in self.table.key)
-        return rows.where(F.pmod(F.hash(*keys), F.lit(parts)) == part)
+    @contextmanager
+    def _divided(self, rows: DataFrame, tasks: int) -> Iterator[list[DataFrame]]:
+        """Divide rows that need several tasks.
+
+        A key's events stay together, so those that the fold would drop are left out first: the
+        events of a single key may be more than a task holds.
+        """
+        if tasks == 1:
+            yield [rows]
+            return
+        with persisted(newest_events(rows, self.table)) as newest:
+            parts = _tasks_of(facts_of_rows(newest))
+            code = F.hash(*(F.col(SPARK.name(key)) for key in self.table.key))
+            yield [newest.where(F.pmod(code, F.lit(parts)) == part) for part in range(parts)]
 
     def _merge_by_statement(self, rows: DataFrame, done: AppliedThrough) -> None:
         """Run MERGE, for a format without position delete files."""
@@ -179,3 +193,8 @@ class StateUpdate:
 
     def _commit(self, delta: Delta, until: AppliedThrough, read_from: int | None) -> None:
         self._state.commit_delta(delta, read_from=read_from, stamp=state_stamp_json(until))
+
+
+def _tasks_of(facts: PendingFacts) -> int:
+    """Return how many tasks hold the changes."""
+    return max(-(-facts.events // MAX_EVENTS), -(-facts.text_bytes // MAX_DECODED_BYTES), 1)

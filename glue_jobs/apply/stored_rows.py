@@ -9,11 +9,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cdclake.jobs.iceberg.decoded_size import decoded_bytes
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.parquet_file import names_in_file
 
 # Of rows that are read together. A column of texts has at most 2 GiB in Arrow.
 MAX_BLOCK_ROWS, BLOCK_BYTES = 65_536, 64 << 20
+# Pages with more than that are not read to find out what their rows need once decoded.
+_MAX_MEASURED_BYTES = 4 * BLOCK_BYTES
 Places = npt.NDArray[np.int64]  # row numbers in a data file
 
 
@@ -40,19 +43,21 @@ def read_places(
     with storage.open(path) as source:
         file = pq.ParquetFile(source, pre_buffer=True)
         names = names_in_file(file.schema_arrow, schema)
-        for rows in _parts(file, places, list(names.values())):
+        for rows in _parts(source, file, places, list(names.values())):
             yield pa.table({name: rows.column(in_file) for name, in_file in names.items()})
 
 
-def _parts(file: pq.ParquetFile, places: Places, columns: Sequence[str]) -> Iterator[pa.Table]:
+def _parts(
+    source: pa.NativeFile, file: pq.ParquetFile, places: Places, columns: Sequence[str]
+) -> Iterator[pa.Table]:
     start = 0
     for group in range(file.num_row_groups):
-        stored = file.metadata.row_group(group)
-        end = start + stored.num_rows
+        rows = file.metadata.row_group(group).num_rows
+        end = start + rows
         if _between(places, start, end).size:
             at = start
-            fitting = BLOCK_BYTES * stored.num_rows // max(stored.total_byte_size, 1)
-            size = max(1, min(fitting, MAX_BLOCK_ROWS))
+            needed = decoded_bytes(source, file.metadata, [group], enough=_MAX_MEASURED_BYTES)
+            size = max(1, min(BLOCK_BYTES * rows // max(needed, 1), MAX_BLOCK_ROWS))
             blocks = file.iter_batches(
                 size, row_groups=[group], columns=list(columns), use_threads=False
             )

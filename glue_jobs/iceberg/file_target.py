@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus
@@ -62,13 +62,14 @@ class FileTarget:
         """
         return self._write(rows, partition_of(rows, self.partition_by))
 
-    def write_partitions(self, rows: pa.Table) -> list[tuple[str, pa.Table]]:
-        """Write one file for each partition of the rows; return descriptions and their rows."""
-        parts = [
-            (partition, RowNumbers(numbers, rows.num_rows).take(rows))
-            for partition, numbers in partitions(rows, self.partition_by)
-        ]
-        return [(self._write(part, partition), part) for partition, part in parts]
+    def write_partitions(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        """Write one file for each partition of the rows; yield descriptions and their rows.
+
+        Only one partition's rows are copied at a time. A column of texts has at most 2 GiB.
+        """
+        for partition, numbers in partitions(rows, self.partition_by):
+            part = RowNumbers(numbers, rows.num_rows).take(rows)
+            yield self._write(part, partition), part
 
     def write_deletes(self, places: Mapping[str, Rows], like: LiveFile) -> str:
         """Write one file of position deletes; return its description.

@@ -217,7 +217,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the newest event's value, sent or not", VIEWS,
-        ((_FOLD, 'where = f"FILTER (WHERE {_is_available(table, name, dialect)})"', 'where = ""'),),
+        ((_FOLD, 'where = f"FILTER (WHERE {is_available(table, name, dialect)})"', 'where = ""'),),
     ),
     Mutation(
         "a NULL that was sent is no value", VIEWS,

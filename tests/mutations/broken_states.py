@@ -15,6 +15,7 @@ _VALUES, _VALUE_TESTS = "glue_jobs/apply/state_values.py", ("tests/unit/jobs/tes
 _PARTITIONS = "glue_jobs/iceberg/partition_values.py"
 _PARTITION_TESTS = ("tests/unit/jobs/test_partition_values.py",)
 _UPDATE = "glue_jobs/apply/state_update.py"
+_STORED = "glue_jobs/apply/stored_rows.py"
 _DELTA_HANDLE = "glue_jobs/iceberg/delta_handle.py"
 _PENDING, _PENDING_TESTS = (
     "glue_jobs/apply/pending_changes.py",
@@ -154,13 +155,37 @@ STATES = (
     ),
     Mutation(
         "many rows of one ingestion are all of its last part", _PENDING_TESTS,
-        ((_UPDATE, "F.pmod(F.hash(*keys), F.lit(parts)) == part", "F.lit(part) == 0"),
-         (_UPDATE, "parts = max(-(-facts.events // MAX_EVENTS), ", "parts = max(2, ")),
+        ((_UPDATE, "F.pmod(code, F.lit(parts)) == part", "F.lit(part) == 0"),
+         (_UPDATE, "return max(-(-facts.events // MAX_EVENTS), ", "return max(2, ")),
+    ),
+    Mutation(
+        "all events of a key are in one task", _PENDING_TESTS,
+        ((_UPDATE, "persisted(newest_events(rows, self.table))", "persisted(rows)"),),
+    ),
+    Mutation(
+        "only the newest events of keys are divided", _PENDING_TESTS,
+        (("glue_jobs/apply/newest_events.py",
+          "*(is_available(table, column, SPARK) for column in table.toastable),", ""),),
     ),
     Mutation(
         "stored rows with large values are read at once", ("tests/unit/jobs/test_state_task.py",),
-        (("glue_jobs/apply/stored_rows.py", "max(1, min(fitting, MAX_BLOCK_ROWS))",
+        ((_STORED, "max(1, min(BLOCK_BYTES * rows // max(needed, 1), MAX_BLOCK_ROWS))",
           "MAX_BLOCK_ROWS"),),
+    ),
+    Mutation(
+        "repeated stored values are counted once", ("tests/unit/jobs/test_state_task.py",),
+        ((_STORED, "decoded_bytes(source, file.metadata, [group], enough=_MAX_MEASURED_BYTES)",
+          "file.metadata.row_group(group).total_byte_size"),),
+    ),
+    Mutation(
+        "pages that need too much memory are read to measure them",
+        ("tests/unit/jobs/test_decoded_size.py",),
+        (("glue_jobs/iceberg/decoded_size.py", "if plain + stored > enough:", "if False:"),),
+    ),
+    Mutation(
+        "rows with large stored values are held until the end",
+        ("tests/unit/jobs/test_state_task.py",),
+        ((_TASK, ">= MAX_HELD_BYTES:", "< 0:"),),
     ),
     Mutation(
         "small files pass for small changes", _PENDING_TESTS,

@@ -1,12 +1,16 @@
 """More pending changes than one update takes: several commits, each up to a time of ingestion."""
 
+from typing import Any
+
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from cdclake.jobs.apply import pending_changes, state_update
 from cdclake.jobs.apply.rebuilt_state import applied_through
+from cdclake.jobs.apply.state_job import update_by_rows
+from cdclake.jobs.apply.state_task import WrittenState
 from cdclake.jobs.apply.state_update import StateUpdate
-from tests.spark.events import Engine
+from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark
 
@@ -39,12 +43,39 @@ def test_changes_of_one_ingestion_are_divided_by_their_keys(engine: Engine) -> N
     e = engine.event
     engine.run(*(e("c", 10, 10 + n, id=n, v="a") for n in range(3)))
     engine.run(
-        *(e("u", 20, 20 + n, id=n % 5, v=str(n), big=...) for n in range(10)), apply_now=False
+        *(e("u", 20, 20 + n, id=n % 8, v=str(n), big=...) for n in range(16)), apply_now=False
     )
     before = commits(engine)
-    assert engine.apply() == 10
-    assert commits(engine) - before == 4
-    assert engine.state() == {n: (str(n + 5), None) for n in range(5)}
+    assert engine.apply() == 16
+    assert commits(engine) - before == 3
+    assert engine.state() == {n: (str(n + 8), None) for n in range(8)}
+
+
+@pytest.mark.parametrize("deletes", ["hard", "soft"])
+def test_events_of_one_key_are_reduced_to_those_with_its_values(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, deletes: str
+) -> None:
+    """They cannot be divided by their keys, however many they are."""
+    engine = Engine(engine.spark, plan_of(deletes=deletes))
+    held: list[int] = []
+
+    def update(changes: DataFrame, *target: Any) -> WrittenState:
+        held.append(changes.count())
+        return update_by_rows(changes, *target)
+
+    monkeypatch.setattr(state_update, "update_by_rows", update)
+    e = engine.event
+    engine.run(
+        e("c", 10, 10, v="0", big="first"),
+        *(e("u", 10, 20 + n, v=str(n), big="second") for n in range(20)),
+        *(e("u", 10, 50 + n, v=str(n), big=...) for n in range(20)),
+        e("c", 10, 11, id=2, v="a", big="b"), e("d", 10, 80, id=2, before={"id": 2}),
+        apply_now=False,
+    )  # fmt: skip
+    before = commits(engine)
+    assert engine.apply() == 43
+    assert sum(held) == 5 and commits(engine) - before == len(held) == 2
+    assert engine.state()[1] == ("19", "second")
 
 
 def test_changes_whose_values_need_too_much_memory_are_divided(

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,10 +13,12 @@ import pytest
 from cdclake.debezium.position import position_text
 from cdclake.jobs.apply import mixed_rows, state_task, stored_rows
 from cdclake.jobs.apply.state_task import StateTarget, update_state
+from cdclake.jobs.apply.stored_rows import read_places
 from cdclake.jobs.iceberg.data_file import LiveFile, path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
-from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed
+from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed, encode
+from cdclake.jobs.iceberg.partition_values import PartitionField
 from cdclake.plan import Column, Table
 
 TABLE = Table(
@@ -62,10 +65,12 @@ def changes_of(op: str, lsn: int, values: list[str | None], **more: Any) -> pa.T
     return completed(pa.table(made), arrow_schema(schema_of(CHANGES)))
 
 
-def target_of(folder: Path, *stored: str, newest: str = "") -> StateTarget:
+def target_of(
+    folder: Path, *stored: str, newest: str = "", by: tuple[PartitionField, ...] = ()
+) -> StateTarget:
     """Return a state with these data files."""
     file = FileTarget(
-        schema=schema_of(STATE), spec_id=0, partition_by=(), folder=str(folder),
+        schema=schema_of(STATE), spec_id=0, partition_by=by, folder=str(folder),
         full_metrics=frozenset(), storage=ObjectStorage(),
     )  # fmt: skip
     files = [LiveFile(path, number, 0, {}) for number, path in enumerate(stored)]
@@ -96,3 +101,49 @@ def test_update_state_reads_large_stored_values_in_blocks(
     assert {row["id"]: row["v"] for row in rows} == dict(enumerate(values))
     [deletes] = delta.delete_files
     assert json.loads(deletes)["record-count"] == 50
+
+
+def test_read_places_counts_a_repeated_value_for_each_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_rows, "BLOCK_BYTES", 200_000)
+    monkeypatch.setattr(stored_rows, "_MAX_MEASURED_BYTES", 500_000)
+    rows = changes_of("c", 10, ["x" * 10_000, "y" * 10_000] * 1000)
+    content, footer = encode(rows)
+    assert footer.row_group(0).total_byte_size < 500_000
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(content)
+    places = np.arange(0, 2000, 2)
+    blocks = list(read_places(ObjectStorage(), str(path), places, rows.schema))
+    assert 5 < max(len(block) for block in blocks) <= 10
+    assert pa.concat_tables(blocks).equals(rows.take(pa.array(places)))
+
+
+def test_update_state_holds_few_rows_with_large_stored_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The changes are small, but the rows that they alter need any amount of memory."""
+    held: list[int] = []
+
+    def write(self: FileTarget, rows: pa.Table) -> Any:
+        held.append(rows.nbytes)
+        return write_partitions(self, rows)
+
+    write_partitions = FileTarget.write_partitions
+    values: list[str | None] = [f"{n:010000}" for n in range(50)]
+    by = (PartitionField(1000, "id_bucket", "id", "bucket[2]"),)
+    created = update_state(target_of(tmp_path, by=by), changes_of("c", 10, values)).delta
+    monkeypatch.setattr(FileTarget, "write_partitions", write)
+    monkeypatch.setattr(stored_rows, "BLOCK_BYTES", 50_000)
+    monkeypatch.setattr(state_task, "MAX_HELD_BYTES", 100_000)
+    unsent = changes_of("u", 20, [None] * 50, cdc_unavailable=[["v"]] * 50)
+    stored = [path_of(each) for each in created.data_files]
+    assert len(stored) == 2
+    delta = update_state(target_of(tmp_path, *stored, newest="1", by=by), unsent).delta
+    assert len(held) >= 3
+    assert max(held) < 200_000
+    paths = [path_of(each) for each in delta.data_files]
+    rows = [row for path in paths for row in pq.read_table(path, columns=["id", "v"]).to_pylist()]
+    assert len(rows) == 50
+    assert {row["id"]: row["v"] for row in rows} == dict(enumerate(values))
+    assert sum(json.loads(each)["record-count"] for each in delta.delete_files) == 50

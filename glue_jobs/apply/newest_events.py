@@ -1,0 +1,31 @@
+"""Selection of the events that a state's rows come from, without their values."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.latest_row import is_available
+from cdclake.plan import Table
+
+_POSITIONS = "cdc__positions"
+
+
+def newest_events(changes: DataFrame, table: Table) -> DataFrame:
+    """Select each key's newest event, its newest creation and those with its newest values.
+
+    The fold of these events, which contain no truncates, is that of all. A key has few of them,
+    however often its row was updated. Only positions are compared, so that no value is aggregated.
+    """
+    conditions = [
+        "true",
+        f"{naming.OP} = 'c'",
+        *(is_available(table, column, SPARK) for column in table.toastable),
+    ]
+    at = naming.POSITION
+    newest = (F.expr(f"max({at}) FILTER (WHERE {condition})") for condition in conditions)
+    of_keys = changes.groupBy(*map(SPARK.name, table.key)).agg(F.array(*newest).alias(_POSITIONS))
+    positions = of_keys.select(F.explode(_POSITIONS).alias(at))
+    return changes.join(positions, at, "left_semi")
