@@ -66,9 +66,9 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         title="Trino",
         version="406 and 476",
         formats=(2,),
-        views="run what `cdclake views` prints: as fresh as the changelog; `cdclake verify"
-        " --reader trino` compares its rows with the source; views that Athena stores are untested"
-        " in Trino",
+        views="run what `cdclake views` prints, and again after new types or settings: as fresh as"
+        " the changelog; `cdclake verify --reader trino` compares its rows with the source; views"
+        " that Athena stores are untested in Trino",
         attached_by="the Iceberg connector with `iceberg.catalog.type=glue`",
         limits="as Athena",
         source="406: this project's tests; 476: tried against the local Glue and S3",
@@ -115,4 +115,6 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         read_on="2026-11-26",
     ),
 }
+# Engines that can store the views of `athena_views`.
+VIEW_READERS: tuple[ReaderName, ...] = ("athena", "trino")
 DEFAULT_READERS: tuple[ReaderName, ...] = ("athena", "spark", "duckdb")
