@@ -32,9 +32,9 @@ them, and up to one schedule interval with `apply: scheduled`. `<t>_current` is 
 changelog: `cdclake sql` has it locally; `cdclake views` creates one for Athena and Trino, whose
 queries also read the tail of the changelog ([deployment](deployment.md)). The job that applies the
 changes keeps that tail short, by renewing a literal in the view that `cdclake views --target aws`
-stores for Athena. A printed view, as for Trino alone, has no literal and is never renewed: Trino 476
-skips the files before the state's stamp by itself, Trino 406 reads the whole changelog. A `?` is a
-value that Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
+stores for Athena. A printed view, as for Trino alone, has no literal and is never renewed: Trino
+476 skips the files before the state's stamp by itself, Trino 406 reads the whole changelog. A `?`
+is a value that Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
 
 The views give points in time in UTC. Engines do not prune files by predicates on such a column,
 nor on other columns than the key in `<t>_current`: filter `<t>` or `<t>_changes` where bytes are
