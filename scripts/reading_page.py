@@ -121,8 +121,8 @@ _READERS = """\
 ## Engines
 
 `lake: readers:` lists the engines that must be able to read the lake; `cdclake validate` refuses
-settings that one of them cannot read. cdclake writes position deletes (with format version 3
-deletion vectors), and never equality deletes.
+settings that one of them cannot read, and notes the columns whose values one may cut. cdclake
+writes position deletes (with format version 3 deletion vectors), and never equality deletes.
 
 | engine | version | format versions | `<t>_current` | attached by | limits | source, date |
 |---|---|---|---|---|---|---|

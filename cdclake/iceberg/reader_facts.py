@@ -28,6 +28,8 @@ class ReaderFacts:
     limits: str
     source: str
     read_on: str
+    max_text_bytes: int | None = None  # longer values are cut without an error
+    max_binary_bytes: int | None = None
 
 
 READER_FACTS: Mapping[str, ReaderFacts] = {
@@ -93,15 +95,17 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         limits="cuts text after 16,384 and binary after 64,000 bytes, without an error",
         source="Redshift developer guide, Supported data types with Apache Iceberg tables",
         read_on="2026-11-26",
+        max_text_bytes=16_384,
+        max_binary_bytes=64_000,
     ),
     "pyiceberg": ReaderFacts(
         title="PyIceberg",
-        version="0.10",
+        version="0.12",
         formats=(2,),
         views="none: filter `NOT cdc_deleted` of `<t>`",
         attached_by="the catalog type `glue`",
         limits="",
-        source="apache/iceberg-python#3618",
+        source=f"{OURS}; format version 3: apache/iceberg-python#3618",
         read_on="2026-11-26",
     ),
     "clickhouse": ReaderFacts(
