@@ -21,7 +21,6 @@ from cdclake.config.derived_athena import athena_statements
 from cdclake.debezium.refusals import broken_rule
 from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.firehose.stream import ARRIVED_AT, DeliveryStream
-from cdclake.iceberg.as_of_query import AS_OF, as_of_query
 from cdclake.iceberg.athena_views import athena_views, tail_bound
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.saved_queries import (
@@ -365,6 +364,3 @@ def test_a_table_of_400_columns_and_two_keys_is_within_the_limits(engine: Trino)
     [[explained]] = engine.rows(f"EXPLAIN (TYPE DISTRIBUTED) {query}")
     assert explained.count("Fragment ") < MAX_STAGES
     assert [row[:3] for row in engine.rows(query)] == [(1, "x", "t")]
-    as_of = over(as_of_query(table, plan)[AS_OF], lake_values(table, plan, log), "lake_db")
-    [[explained]] = engine.rows(f"EXPLAIN (TYPE DISTRIBUTED) {as_of}", "2026-01-01 00:00:00 UTC")
-    assert 1 < explained.count("Fragment ") < MAX_STAGES
