@@ -45,6 +45,12 @@ def widening_warnings(plan: Plan, found: WidenedTypes) -> Iterator[str]:
                 f"; run `cdclake views FILE --target aws --table {table}`: until then its views in"
                 " Athena have NULL for values beyond the old type"
             )
+        elif "trino" in plan.readers:
+            warning += (
+                "; write it into the pipeline file and run what `cdclake views FILE --table"
+                f" {table}` prints: until then its views in Trino have NULL for values beyond the"
+                " old type"
+            )
         yield warning
 
 

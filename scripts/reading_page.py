@@ -31,13 +31,16 @@ for every table. The Spark versions work in a session whose catalog of the lake'
 them, and up to one schedule interval with `apply: scheduled`. `<t>_current` is as fresh as the
 changelog: `cdclake sql` has it locally; `cdclake views` creates one for Athena and Trino, whose
 queries also read the tail of the changelog ([deployment](deployment.md)). The job that applies the
-changes keeps that tail short, by renewing a literal in the stored view. A `?` is a value that
-Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
+changes keeps that tail short, by renewing a literal in the view that `cdclake views --target aws`
+stores for Athena. A printed view, as for Trino alone, has no literal and is never renewed: Trino
+476 skips the files before the state's stamp by itself, Trino 406 reads the whole changelog. A `?`
+is a value that Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
 
 The views give points in time in UTC. Engines do not prune files by predicates on such a column,
 nor on other columns than the key in `<t>_current`: filter `<t>` or `<t>_changes` where bytes are
 billed.
 """
+_TAG = "at-2026-11-21T14:00:00Z"
 _ABOUT = {
     "live rows": "`cdc_deleted` marks the rows of deleted keys, which are kept for a while.",
     "number of live rows": "From the state: the changes applied so far.",
@@ -47,9 +50,13 @@ _ABOUT = {
     ),
     "live rows as they were an hour ago": (
         "Any point in time of the last two hours; a table that is younger has no snapshot to read,"
-        " and the query fails: use a shorter interval. For full hours of the last five days use"
-        " their tags, `FOR VERSION AS OF 'at-2026-11-21T14:00:00Z'` (Spark: without `FOR`). For any"
-        " commit time that the changelog keeps: `cdclake sql QUERY --as-of 2026-11-21T14:00:00Z`."
+        " and the query fails: use a shorter interval, or [a commit"
+        " time](#live-rows-as-of-a-commit-time). For full hours of the last five days, each with a"
+        " commit in it, the snapshots have tags. In Athena look up the tag's number, `SELECT"
+        f' snapshot_id FROM "cdc_iceberg"."orders$refs" WHERE name = \'{_TAG}\'`, and'
+        " read `FOR VERSION AS OF` that number. Trino 406 has no `$refs`: take the number of the"
+        " newest of the [snapshots](#snapshots) that was committed by then. Spark takes the tag:"
+        f" `VERSION AS OF '{_TAG}'`."
     ),
     "changes of the last hour": (
         "What arrived in the lake within the last hour, with the names of the operations."
@@ -81,16 +88,97 @@ _ABOUT = {
     ),
 }
 
+_AS_OF = """\
+## Live rows as of a commit time
+
+The source's rows at any commit time since the first snapshot was complete, within `history_days`;
+an older time is refused, with the oldest possible one. The query reads the changelog alone, and all
+of it: for a recent time read the state [as above](#live-rows-as-they-were-an-hour-ago), which lags
+by what was not applied ([decision 71](decisions/0071-as-of-from-the-changelog-alone.md)). Athena
+has it as a saved query of the workgroup, unless the
+[shard is large](deployment.md#names-that-cannot-change); its `?` is a text such as
+`'2026-11-21 14:00:00 UTC'`. `cdclake sql QUERY --as-of 2026-11-21T14:00:00Z` has the same rows in
+DuckDB. This makes the text for Spark; without `SPARK` it is that for Athena and Trino:
+
+```python
+from pathlib import Path
+
+from cdclake.config.resolve import load_plan
+from cdclake.iceberg.as_of_query import AS_OF, as_of_query
+from cdclake.iceberg.saved_queries import SPARK
+
+plan = load_plan(Path("pipelines/shop.yaml"))
+text = as_of_query(plan.table("orders", of="file"), plan, SPARK)[AS_OF]
+spark.sql(text, args=["2026-11-21T14:00:00Z"]).show()
+```
+
+In Athena and Trino a large value that a changed key did not send is NULL. Tables with
+`delivery: firehose` have `cdclake sql --as-of` alone. Days that were collapsed before
+`history_days` was raised stay so: `cdclake sql --as-of` refuses them, these queries do not, and
+lack the older rows of each key.
+"""
 _READERS = """\
 ## Engines
 
 `lake: readers:` lists the engines that must be able to read the lake; `cdclake validate` refuses
-settings that one of them cannot read. cdclake writes position deletes (with format version 3
-deletion vectors), and never equality deletes.
+settings that one of them cannot read, and notes the columns whose values one may cut. cdclake
+writes position deletes (with format version 3 deletion vectors), and never equality deletes.
 
 | engine | version | format versions | `<t>_current` | attached by | limits | source, date |
 |---|---|---|---|---|---|---|
 """
+
+
+_SEEN = """\
+## Rows, freshness and cost by reader
+
+| reader | rows | freshness | a query reads |
+|---|---|---|---|
+{rows}
+
+Nothing of this has been measured on AWS: what Athena and Redshift read follows from the statements
+and the layout of the files.
+"""
+_SOURCE_ROWS = "the source's rows"
+_MEASURED = "[measured](#what-t_current-costs)"
+_SEEN_ROWS = (
+    (
+        "every engine, `<t>`",
+        "the live rows, with `NOT cdc_deleted`",
+        "the last apply: seconds behind the changelog; with `apply: scheduled` or `delivery:"
+        " firehose` up to one interval of `schedules: apply:`",
+        "the columns asked for of the data files that the predicates leave, and their delete files:"
+        " for that Athena and Redshift Spectrum bill",
+    ),
+    (
+        "Athena, `<t>_current`",
+        f"{_SOURCE_ROWS}; until they are applied, large values that a changed key did not send are"
+        " NULL",
+        "the changelog: behind the source by the stream's trigger, or by Firehose's buffer",
+        "as `<t>`; also its keys and positions again, the metadata of its snapshots, and the"
+        " columns asked for of the changelog's files since the literal (one renewal and four"
+        " minutes, with a schedule one interval more)",
+    ),
+    (
+        "Trino, `<t>_current`",
+        "as Athena",
+        "as Athena",
+        "as Athena, but the changelog since the state's stamp (Trino 476) or all of it (Trino 406)",
+    ),
+    (
+        "Spark, `<t>_current`",
+        _SOURCE_ROWS,
+        "the changelog as it was when the view was made",
+        _MEASURED,
+    ),
+    (
+        "DuckDB, `<t>_current`",
+        _SOURCE_ROWS,
+        "the changelog as it was when `cdclake sql` began",
+        _MEASURED,
+    ),
+    ("Snowflake, Redshift, PyIceberg, ClickHouse", "`<t>` alone", "as `<t>`", "as `<t>`"),
+)
 
 
 _TITLES = {name: facts.title for name, facts in READER_FACTS.items()}
@@ -106,12 +194,14 @@ implement it. Athena's views, which Glue does store, are Trino's SQL. A session 
 view instead, which shows the tables as they are at that moment:
 
 ```python
+from pathlib import Path
+
 from cdclake.config.resolve import load_plan
 from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 
 spark.conf.set("spark.sql.session.timeZone", "UTC")  # the views compute times in it
-plan = load_plan("pipelines/shop.yaml")
+plan = load_plan(Path("pipelines/shop.yaml"))
 open_source(LakeTables(spark, plan.lake_database), plan.table("orders", of="file"))
 spark.sql("SELECT count(*) FROM orders_current").show()
 ```
@@ -144,7 +234,13 @@ the joins. Without a tail its plan is that of the state.
 def page() -> str:
     """Return the expected text of the page."""
     engines = _READERS + "\n".join(_readers())
-    return "\n".join([_BEGINNING, *_sections(), engines, _SPARK, _costs(), ""])
+    return "\n".join(
+        [_BEGINNING, *_sections(), _AS_OF, engines, "", _seen() + _SPARK, _costs(), ""]
+    )
+
+
+def _seen() -> str:
+    return _SEEN.format(rows="\n".join(f"| {' | '.join(cells)} |" for cells in _SEEN_ROWS))
 
 
 def _costs() -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from aws_cdk import aws_athena
 from constructs import Construct
 
 from cdclake.config.deployment import Deployment
+from cdclake.iceberg.as_of_query import AS_OF, as_of_query
 from cdclake.iceberg.saved_queries import (
     INCOMPLETE,
     as_one_text,
@@ -15,11 +17,13 @@ from cdclake.iceberg.saved_queries import (
     request_queries,
     saved_queries,
 )
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 from cdclake.stacks.pipeline_stack import PipelineStack
 
-# With that query, a template of more tables could exceed CloudFormation's megabyte.
-_MAX_LONG_TEXTS = 250
+# Limits of Athena and CloudFormation; the rest is what a resource has next to its text.
+_MAX_QUERY_BYTES, _MAX_TEMPLATE_BYTES, _REST_BYTES = 262_144, 1_000_000, 700
+# Left out first to last, by all tables of a shard, while its template would be too large.
+_OPTIONAL = (AS_OF, INCOMPLETE)
 
 
 class SavedQueriesStack(PipelineStack):
@@ -37,13 +41,27 @@ class SavedQueriesStack(PipelineStack):
         tables: Sequence[Table],
     ) -> None:
         super().__init__(scope, deployment, f"queries-{shard}", f"saved queries of shard {shard}")
-        database = deployment.plan.lake_database
+        texts = shard_queries(tables, deployment.plan)
         for table in tables:
             described = f"Rows, history and health of {table.source}: select a query to run"
-            queries = saved_queries(table, database)
-            if len(tables) > _MAX_LONG_TEXTS:
-                queries.pop(INCOMPLETE, None)
-            _save(self, table.name, described, queries)
+            _save(self, table.name, described, texts[table.name])
+
+
+def shard_queries(tables: Sequence[Table], plan: Plan) -> dict[str, dict[str, str]]:
+    """Return the queries of each table, by its name, that fit Athena and one template."""
+    texts = {table.name: _fitting(table, plan) for table in tables}
+    for what in _OPTIONAL:
+        size = sum(len(json.dumps(as_one_text(each))) + _REST_BYTES for each in texts.values())
+        if size > _MAX_TEMPLATE_BYTES:
+            for each in texts.values():
+                each.pop(what, None)
+    return texts
+
+
+def _fitting(table: Table, plan: Plan) -> dict[str, str]:
+    queries = saved_queries(table, plan.lake_database)
+    more = {**queries, **as_of_query(table, plan)}
+    return more if len(as_one_text(more).encode()) <= _MAX_QUERY_BYTES else queries
 
 
 class PutQueriesStack(PipelineStack):

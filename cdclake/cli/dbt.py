@@ -24,7 +24,7 @@ def dbt(
     """Print dbt's `sources.yml`: rows and changelog of each table, with tests and freshness.
 
     Write it to a file below the project's `models/`. The views `<t>_current` must exist
-    (`cdclake views`).
+    (`cdclake views`); they are listed if Athena or Trino is among `lake: readers:`.
     """
     from cdclake.config.dbt_sources import as_yaml, dbt_sources
     from cdclake.config.deployment import load_deployment

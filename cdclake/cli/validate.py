@@ -10,6 +10,7 @@ import typer
 
 from cdclake.cli.output import JsonOption, emit, error_object, say
 from cdclake.iceberg.metadata_size import changelog_metadata
+from cdclake.iceberg.reader_notes import reader_notes
 
 if TYPE_CHECKING:
     from cdclake.config.problems import InvalidPipeline
@@ -64,6 +65,7 @@ def _summary(plan: Plan) -> dict[str, Any]:
         "web_logs": logs,
         "puts": [{"puts": each.name, "tables": [*each.tables]} for each in plan.puts],
         "changelog_metadata": asdict(size),
+        "notes": [*reader_notes(plan)],
     }
 
 
@@ -80,6 +82,8 @@ def _render_plan(file: Path, plan: Plan) -> None:
             f"a changelog keeps up to {size.snapshots:,} snapshots, about {size.kilobytes:,} kB of"
             " metadata that each commit writes"
         )
+    for note in reader_notes(plan):
+        say(f"note: {note}")
     for logs in plan.web_logs:
         say(f"web logs {logs.name} -> {plan.lake_database}: {', '.join(logs.tables)}")
     for put in plan.puts:

@@ -1,4 +1,4 @@
-"""`cdclake views`: print or create a deployment's views for Athena."""
+"""`cdclake views`: print the views for Athena and Trino, or create them in Athena."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from cdclake.cli.output import JsonOption, emit, emit_outcome, say
 from cdclake.cli.table_answers import listed
 from cdclake.cli.target import DeploymentFile, EnvironmentOption, Target, TargetOption
 from cdclake.errors import CdcError, ComponentFailed, InputError
+from cdclake.iceberg.reader_facts import READER_FACTS, VIEW_READERS, ReaderName
 
 if TYPE_CHECKING:
     from cdclake.deployed.athena import WorkgroupClient
     from cdclake.derived_table import DerivedTable
     from cdclake.plan import Plan, Table
+
+_ATHENA: ReaderName = "athena"
 
 
 def views(
@@ -30,36 +33,48 @@ def views(
     environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Print the statements that create `<t>_current` and `<t>_history` in Athena.
+    """Print the statements that create `<t>_current` and `<t>_history` in Athena or Trino.
 
     With --target aws the deployment's workgroup runs them, with the types that the source has
     widened; printed statements have those of the file. Run it when the tables exist, and again
     whenever columns, also their types, or settings of `firehose:` have changed. Existing views are
     replaced. Then the jobs that commit states keep short what queries of `<t>_current` read of the
-    changelog. For derived tables it also prints, but never runs, the statements that compute them
-    in Athena once.
+    changelog; printed views have nothing to renew. For derived tables it also prints, but never
+    runs, the statements that compute them in Athena once.
     """
     if target is Target.AWS:
         from cdclake.deployed.deployed_lake import DeployedLake
 
         lake = DeployedLake(file, environment)
-        tables = _chosen(file, lake.plan, table)
+        _require_reader(file, lake.plan, (_ATHENA,))
+        tables = _chosen(lake.plan, table)
         answer = _make(lake.deployment.prefix, lake.plan, tables)
         emit_outcome(answer, json_output, lambda: _render_made(answer), _failure(answer))
     else:
         from cdclake.config.deployment import load_deployment
 
         plan = load_deployment(file, environment).plan
-        answer = _printed(plan, _chosen(file, plan, table), () if table else plan.derived)
+        _require_reader(file, plan, VIEW_READERS)
+        derived = () if table or _ATHENA not in plan.readers else plan.derived
+        answer = _printed(plan, _chosen(plan, table), derived)
         emit(answer, json_output, lambda: _render_sql(answer))
 
 
-def _chosen(file: Path, plan: Plan, names: list[str] | None) -> Sequence[Table]:
-    if "athena" not in plan.readers:
-        raise InputError(
-            f"{file} does not list Athena among `lake: readers:`",
-            "add it there; the views are for Athena only",
+def _require_reader(file: Path, plan: Plan, allowed: Sequence[ReaderName]) -> None:
+    """Raise InputError unless the file lists one of these engines."""
+    if set(allowed).isdisjoint(plan.readers):
+        titles = " or ".join(READER_FACTS[name].title for name in allowed)
+        by_hand = (
+            "; without --target aws the command prints the views for Trino"
+            if "trino" in plan.readers
+            else ""
         )
+        raise InputError(
+            f"{file} does not list {titles} among `lake: readers:`", f"add it there{by_hand}"
+        )
+
+
+def _chosen(plan: Plan, names: list[str] | None) -> Sequence[Table]:
     return [plan.table(name, of="file") for name in names] if names else plan.all_tables
 
 

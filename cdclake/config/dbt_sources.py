@@ -12,12 +12,14 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from cdclake import naming
+from cdclake.iceberg.reader_facts import VIEW_READERS
 from cdclake.plan import Column, Plan, Table
 
 
 def dbt_sources(plan: Plan, database: str, warn_after_hours: int) -> dict[str, Any]:
     """Return the content of a `sources.yml`: each table's rows and its changelog.
 
+    Without a reader that stores views there is no `<t>_current` to name.
     `database` is dbt's name for the catalog. A key of one column is tested for unique values; dbt
     has no test of its own for several columns, which are tested for NULL alone. Freshness is that
     of the changelog: after `warn_after_hours` without a change dbt warns.
@@ -25,7 +27,7 @@ def dbt_sources(plan: Plan, database: str, warn_after_hours: int) -> dict[str, A
     tables = [
         each
         for table in plan.all_tables
-        for each in (_rows(table), _changelog(table, warn_after_hours))
+        for each in (*_rows(table, plan), _changelog(table, warn_after_hours))
     ]
     return {
         "version": 2,
@@ -51,12 +53,15 @@ def as_yaml(content: dict[str, Any]) -> str:
     return text.getvalue()
 
 
-def _rows(table: Table) -> dict[str, Any]:
-    return {
+def _rows(table: Table, plan: Plan) -> list[dict[str, Any]]:
+    if set(VIEW_READERS).isdisjoint(plan.readers):
+        return []
+    rows = {
         "name": naming.current_name(table.name),
         "description": f"The rows of {table.source}, as the source has them.",
         "columns": [_column(table, column) for column in table.columns],
     }
+    return [rows]
 
 
 def _column(table: Table, column: Column) -> dict[str, Any]:

@@ -14,21 +14,26 @@ _IS_READ = f"{naming.OP} = 'r' AND {naming.PHASE} = {SNAPSHOT_PHASE}"
 _IS_INITIAL = f"{_IS_READ} AND {naming.PREV_COMMIT_LSN} = 0"
 
 
-def committed_through(changes: str, micros: int, dialect: Dialect) -> str:
-    """Return a SELECT of the changelog's events that had been committed at that time."""
-    return f"SELECT * FROM {changes} WHERE {naming.COMMITTED_AT} <= {dialect.instant(micros)}"
+def committed_through(changes: str, moment: str) -> str:
+    """Return a SELECT of the changelog's events that had been committed at `moment`, an SQL text.
+
+    >>> committed_through("t_changes", "now()")
+    'SELECT * FROM t_changes WHERE cdc_committed_at <= now()'
+    """
+    return f"SELECT * FROM {changes} WHERE {naming.COMMITTED_AT} <= {moment}"
 
 
 def as_of_view(
-    table: Table, *, changes: str, micros: int, dialect: Dialect, floor: str = ""
+    table: Table, *, changes: str, moment: str, dialect: Dialect, floor: str = ""
 ) -> str:
     """Return a SELECT of the declared columns of the rows that lived at that time.
 
-    `micros` are microseconds since 1970 in the source's commit times. Exact from the time of
-    `first_complete` on, as long as the changelog keeps every event since. `floor` is that of the
-    snapshots read until then, if the changelog has no sweeps.
+    `moment` is an SQL text, a time in the source's commit times. Exact from the time of
+    `first_complete` on, as long as the changelog keeps every event since; in Trino without the
+    values that `completed_changes` looks up elsewhere. `floor` is that of the snapshots read until
+    then, if the changelog has no sweeps.
     """
-    log = committed_through(changes, micros, dialect)
+    log = committed_through(changes, moment)
     rows = rebuilt_view(table, changes=log, floor=floor, dialect=dialect)
     columns = ", ".join(dialect.name(column.name) for column in table.columns)
     return f"SELECT {columns} FROM ({rows}) AS rebuilt"

@@ -73,7 +73,7 @@ def current_select(table: Table, plan: Plan, since: int | None = None) -> str:
     is applied.
     """
     database = plan.lake_database
-    bound = "" if since is None else f" AND l.{naming.INGESTED_AT} > {_instant(str(since))}"
+    bound = "" if since is None else f" AND l.{naming.INGESTED_AT} > {TRINO.instant(since)}"
     tail = (
         f"SELECT l.*, b.{_FLOOR} FROM {_relation(database, table.changes)} AS l\n"
         f"CROSS JOIN stamp AS b WHERE l.{naming.INGESTED_AT} > b.ingested{bound}"
@@ -97,7 +97,7 @@ def _failure(table: Table, since: int) -> str:
     The state was then rolled back, or has no older commits: it was created again, or applied after
     days without a change. The message is in every column, so that no predicate removes the part.
     """
-    stale = f"if(ingested < {_instant(str(since))}, {TRINO.text(_STALE_VIEW)})"
+    stale = f"if(ingested < {TRINO.instant(since)}, {TRINO.text(_STALE_VIEW)})"
     columns = ", ".join(_cast("message", c.column_type.state) for c in table.columns)
     return (
         f"SELECT {columns}\nFROM (SELECT {stale} AS message FROM stamp)\n"
@@ -124,18 +124,12 @@ def _stamp(table: Table, plan: Plan) -> str:
         _relation(plan.lake_database, f"{table.name}${of}") for of in ("snapshots", "history")
     )
     return (
-        f"SELECT {_instant(f'{ingested} - {late}')} AS ingested,\n"
+        f"SELECT {TRINO.instant(f'{ingested} - {late}')} AS ingested,\n"
         f"  {floor} AS {_FLOOR}\nFROM {snapshots}\n"
         f"WHERE element_at(summary, '{naming.STAMP_PROPERTY}') IS NOT NULL\n"
         f"  AND committed_at <= current_timestamp - interval '{STAMP_AGE_S}' second\n"
         f"  AND snapshot_id IN (SELECT snapshot_id FROM {history} WHERE is_current_ancestor)"
     )
-
-
-def _instant(micros: str) -> str:
-    """Return the timestamp in the precision of the changelog's column, so that it prunes files."""
-    nanos = f"CAST({micros} AS decimal(38,0)) * 1000"
-    return f"CAST(from_unixtime_nanos({nanos}) AS timestamp(6) with time zone)"
 
 
 def _of_stamp(field: str, kind: str) -> str:

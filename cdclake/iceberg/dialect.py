@@ -72,13 +72,16 @@ class Dialect:
         """Return a whole number as text, padded with zeros to `digits`."""
         return f"lpad(CAST({expression} AS {self.string_type}), {digits}, '0')"
 
-    def instant(self, micros: int) -> str:
+    def instant(self, micros: int | str) -> str:
         """Return a timestamp with time zone, from microseconds since 1970.
 
-        Trino's views do not need it.
+        Trino's has the precision of the changelog's columns, so that it prunes files.
         """
         if self.engine == "spark":
             return f"timestamp_micros({micros})"
+        if self.engine == "trino":
+            nanos = f"CAST({micros} AS decimal(38,0)) * 1000"
+            return f"CAST(from_unixtime_nanos({nanos}) AS timestamp(6) with time zone)"
         return f"make_timestamptz({micros})"
 
     def value_in(self, mapping: str, key: str) -> str:
@@ -109,10 +112,24 @@ class Dialect:
             return f"unbase64({base64})"
         return f"TRY(from_base64({base64}))"  # NULL if it is invalid
 
+    def failure(self, message: str) -> str:
+        """Return a condition that fails with the text of the expression `message`.
+
+        DuckDB's views do not need it.
+        """
+        if self.engine == "spark":
+            return f"CAST(raise_error({message}) AS BOOLEAN)"
+        return f"CAST({message} AS boolean)"
+
     @property
     def string_type(self) -> str:
         """Return the name of the text type."""
         return "STRING" if self.engine == "spark" else "VARCHAR"
+
+    @property
+    def instant_type(self) -> str:
+        """Return the name of the type of a timestamp with time zone in the lake's tables."""
+        return "TIMESTAMP" if self.engine == "spark" else "timestamp(6) with time zone"
 
     @property
     def div(self) -> str:

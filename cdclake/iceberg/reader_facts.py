@@ -28,6 +28,8 @@ class ReaderFacts:
     limits: str
     source: str
     read_on: str
+    max_text_bytes: int | None = None  # longer values are cut without an error
+    max_binary_bytes: int | None = None
 
 
 READER_FACTS: Mapping[str, ReaderFacts] = {
@@ -66,9 +68,9 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         title="Trino",
         version="406 and 476",
         formats=(2,),
-        views="run what `cdclake views` prints: as fresh as the changelog; `cdclake verify"
-        " --reader trino` compares its rows with the source; views that Athena stores are untested"
-        " in Trino",
+        views="run what `cdclake views` prints, and again after new types or settings: as fresh as"
+        " the changelog; `cdclake verify --reader trino` compares its rows with the source; views"
+        " that Athena stores are untested in Trino",
         attached_by="the Iceberg connector with `iceberg.catalog.type=glue`",
         limits="as Athena",
         source="406: this project's tests; 476: tried against the local Glue and S3",
@@ -93,15 +95,17 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         limits="cuts text after 16,384 and binary after 64,000 bytes, without an error",
         source="Redshift developer guide, Supported data types with Apache Iceberg tables",
         read_on="2026-11-26",
+        max_text_bytes=16_384,
+        max_binary_bytes=64_000,
     ),
     "pyiceberg": ReaderFacts(
         title="PyIceberg",
-        version="0.10",
+        version="0.12",
         formats=(2,),
         views="none: filter `NOT cdc_deleted` of `<t>`",
         attached_by="the catalog type `glue`",
         limits="",
-        source="apache/iceberg-python#3618",
+        source=f"{OURS}; format version 3: apache/iceberg-python#3618",
         read_on="2026-11-26",
     ),
     "clickhouse": ReaderFacts(
@@ -115,4 +119,6 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         read_on="2026-11-26",
     ),
 }
+# Engines that can store the views of `athena_views`.
+VIEW_READERS: tuple[ReaderName, ...] = ("athena", "trino")
 DEFAULT_READERS: tuple[ReaderName, ...] = ("athena", "spark", "duckdb")

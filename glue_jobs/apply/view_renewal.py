@@ -85,14 +85,14 @@ class ViewRenewal:
         return False
 
 
-def has_stored_view(plan: Plan) -> bool:
-    """Check whether readers of the pipeline may have stored views."""
+def has_stored_bound(plan: Plan) -> bool:
+    """Check whether stored views may have a bound: printed ones, as for Trino alone, have none."""
     return "athena" in plan.readers
 
 
 def renew_view(lake: LakeTables, plan: Plan, table: Table) -> None:
     """Renew the bound of the table's view if that is due, for a job that runs once."""
-    if has_stored_view(plan):
+    if has_stored_bound(plan):
         ViewRenewal(CatalogViews()).renew(lake, plan, table, datetime.now(UTC))
 
 

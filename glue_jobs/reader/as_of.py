@@ -57,15 +57,15 @@ def define_as_of(
     if table.delivery == "firehose":
         floor = applied_at(state, NOW).floor
         floor = floor_as_of(session, table, f"({whole})", floor, _floor_since(state, floor), micros)
-    changes = relation(schema, table.changes)
+    changes, moment = relation(schema, table.changes), DUCKDB.instant(micros)
     refused = (
         f"{TOO_EARLY}{table.name} is not of that time; query {naming.current_name(table.name)}"
     )
     return {
-        table.changes: committed_through(f"({whole})", micros, DUCKDB),
+        table.changes: committed_through(f"({whole})", moment),
         table.name: refusal_of(log, refused),
         naming.current_name(table.name): as_of_view(
-            table, changes=changes, micros=micros, dialect=DUCKDB, floor=floor
+            table, changes=changes, moment=moment, dialect=DUCKDB, floor=floor
         ),
         naming.history_name(table.name): history_view(table, changes=changes, dialect=DUCKDB),
     }

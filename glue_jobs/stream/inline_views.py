@@ -9,7 +9,7 @@ from cdclake.jobs.apply.view_renewal import (
     RENEW_EVERY,
     SETTLED_AFTER,
     ViewRenewal,
-    has_stored_view,
+    has_stored_bound,
 )
 from cdclake.jobs.stream.table_stream import TableStream
 
@@ -45,5 +45,5 @@ def _is_due(stream: TableStream, now: datetime) -> bool:
     schedule = stream.schedule
     has_news = schedule.view_checked_at < schedule.state_updated_at + SETTLED_AFTER
     return (
-        has_stored_view(stream.plan) and has_news and now - schedule.view_checked_at >= RENEW_EVERY
+        has_stored_bound(stream.plan) and has_news and now - schedule.view_checked_at >= RENEW_EVERY
     )

@@ -1,20 +1,24 @@
 """The texts for Spark run, and answer what the texts for Athena do, translated for DuckDB."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import duckdb
 import pytest
 import sqlglot
+from py4j.protocol import Py4JJavaError
 from pyspark.sql.functions import array, lit
 
 from cdclake import naming
+from cdclake.iceberg.as_of_query import AS_OF, as_of_query
 from cdclake.iceberg.saved_queries import ATHENA, INCOMPLETE, SPARK, saved_queries
 from tests.spark.events import Engine
 from tests.unit.verify.lakes import create
 
 pytestmark = pytest.mark.spark
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 AN_HOUR_AGO = r"\(current_timestamp - interval '1' hour\)"
 # What of each answer is compared: not what only tells when it was made.
 SHOWN = {
@@ -122,6 +126,29 @@ def test_what_they_answer_is_right(engine: Engine) -> None:
     assert trail == [("c", "1", "A"), *[("u", "2", "B")] * 2, *[("u", "3", None)] * 2]
     once = [row[:2] for row in of_spark(engine, "the changelog, each event once")]
     assert sorted(once) == [("c", 1), ("c", 2), ("c", 3), ("d", 2), ("u", 1), ("u", 1)]
+
+
+def test_the_rows_of_a_commit_time_have_what_changed_keys_had(spark: Any) -> None:
+    """Spark looks up the value that a changed key did not send; an older time is refused."""
+    engine = Engine(spark)
+    e, now = engine.event, datetime.now(UTC)
+    read, sent, moved = (round((now - timedelta(hours=n)).timestamp() * 1e6) for n in (5, 4, 3))
+    engine.run(e("r", None, 10, v="0", big="?", ts=read), e("r", None, 10, id=9, v="9", ts=read))
+    engine.run(
+        e("u", 20, 20, v="1", big="A", ts=sent),
+        e("d", 30, 30, ts=moved), e("c", 30, 30, id=2, v="2", big=..., ts=moved),
+    )  # fmt: skip
+    text = as_of_query(engine.table, engine.plan, SPARK)[AS_OF]
+
+    def asked(micros: int) -> list[Any]:
+        moment = f"{EPOCH + timedelta(microseconds=micros):%Y-%m-%dT%H:%M:%S.%fZ}"
+        return sorted(tuple(row) for row in spark.sql(text, args=[moment]).collect())
+
+    other = (9, "9", None)
+    assert asked(moved - 1) == [(1, "1", "A"), other]
+    assert asked(moved) == [(2, "2", "A"), other]
+    with pytest.raises(Py4JJavaError, match="ask for a commit time since"):
+        asked(read - 1)
 
 
 def test_every_query_is_compared(engine: Engine) -> None:

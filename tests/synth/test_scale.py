@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from cdclake.config.problems import InvalidPipeline
+from cdclake.iceberg.as_of_query import AS_OF
+from cdclake.iceberg.saved_queries import INCOMPLETE, as_one_text
+from cdclake.plan import Column
+from cdclake.stacks.saved_queries_stack import shard_queries
 from tests.synth.deployments import PIPELINE, PRIVATE, WEB_LOGS, synthesize
+from tests.unit.verify.lakes import make_plan, make_table
 
 # CloudFormation's limits on one template (its user guide, "Understand quotas").
 MOST_RESOURCES, MOST_BYTES, MOST_OUTPUTS = 500, 1_000_000, 200
 
+COLUMNS = [f"c{n}" for n in range(19)]
 HEAD = PIPELINE.split("  public.orders:")[0]
 
 
 def many_tables(count: int, shards: int = 1) -> str:
-    columns = ", ".join(f"c{n}: text" for n in range(19))
+    columns = ", ".join(f"{name}: text" for name in COLUMNS)
     return HEAD + "".join(
         f"  public.t{n}:\n    key: [id]\n    columns: {{id: bigint, {columns}}}\n"
         f"    shard: {n % shards + 1}\n"
@@ -55,6 +62,25 @@ def test_every_stack_fits(tmp_path, count, shards):
     assert topics == count + 5  # and our own
     watching = templates["shop-observability"]["Resources"].values()
     assert sum(r["Type"] == "AWS::CloudWatch::Alarm" for r in watching) == 14  # of any number
+
+
+@pytest.mark.parametrize(
+    ("count", "long"), [(10, {AS_OF, INCOMPLETE}), (250, {INCOMPLETE}), (450, set())]
+)
+def test_the_longest_queries_are_left_out_of_large_shards(count, long):
+    columns = (Column(source=name, name=name, type="text") for name in COLUMNS)
+    table = make_table(columns=(*columns, Column(source="id", name="id", type="bigint")))
+    tables = [replace(table, name=f"t{n}") for n in range(count)]
+    texts = shard_queries(tables, make_plan(table))
+    assert all(each.keys() & {AS_OF, INCOMPLETE} == long for each in texts.values())
+    assert sum(len(json.dumps(as_one_text(each))) for each in texts.values()) < MOST_BYTES
+
+
+def test_a_query_beyond_athenas_limit_is_left_out():
+    columns = (Column(source=f"c{n}", name=f"c{n}" * 9, type="text") for n in range(700))
+    table = make_table(columns=(*columns, Column(source="id", name="id", type="bigint")))
+    [texts] = shard_queries([table], make_plan(table)).values()
+    assert AS_OF not in texts and "live rows" in texts
 
 
 @pytest.mark.synth

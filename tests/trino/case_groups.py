@@ -147,13 +147,18 @@ def lake_of_catalogue(members: list[Case], step: int, stamped: int) -> SharedLak
         held += ingested(case, table, min(stamped, batches), place)[1]
         lake.expected |= {(place.key(key[0]), *key[1:]): row for key, row in case.state.items()}
     lake.stamp = applied(held, stamped)
-    lake.may_lack = {
+    lake.may_lack = unsent_values(table, lake.log)
+    return lake
+
+
+def unsent_values(table: Table, log: Rows) -> set[tuple[Key, str]]:
+    """The values, by key and column, that the creations of changed keys did not send."""
+    return {
         (tuple(row[key] for key in table.key), name)
-        for row in lake.log
+        for row in log
         if row[naming.OP] == "c"
         for name in row[naming.UNAVAILABLE] or ()
     }
-    return lake
 
 
 def _moved_to(number: int, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

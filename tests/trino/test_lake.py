@@ -15,6 +15,7 @@ from trino.exceptions import TrinoUserError
 
 from cdclake.config.derived_athena import athena_statements
 from cdclake.config.resolve import load_plan
+from cdclake.iceberg.as_of_query import AS_OF, as_of_query
 from cdclake.iceberg.athena_views import athena_views, tail_bound
 from cdclake.iceberg.saved_queries import saved_queries
 from cdclake.jobs.iceberg.catalog_view import CatalogViews
@@ -177,6 +178,10 @@ def test_states_are_read_as_of_a_time_and_as_of_a_snapshot(read: ReadLake) -> No
     assert read.live("orders", f" FOR VERSION AS OF {snapshot}") == before
     moment = applied.strftime("TIMESTAMP '%Y-%m-%d %H:%M:%S.%f UTC'")
     assert read.live("orders", f" FOR TIMESTAMP AS OF {moment}") == before
+    as_of = as_of_query(read.plan.table("orders", of="file"), read.plan)[AS_OF]
+    assert len(read.engine.rows(as_of, f"{applied:%Y-%m-%d %H:%M:%S.%f} UTC")) == before
+    with pytest.raises(TrinoUserError, match="ask for a commit time since"):
+        read.engine.rows(as_of, "2026-01-01 00:00:00 UTC")
 
 
 def test_a_file_is_read_that_has_no_value_of_a_decimal(read: ReadLake) -> None:

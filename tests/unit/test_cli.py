@@ -57,6 +57,15 @@ def test_validate_names_the_metadata_that_readers_of_snapshots_cost(run, pipelin
     assert "up to 9,120 snapshots, about 9,120 kB" in run("validate", str(pipeline))[1]
 
 
+def test_validate_notes_what_a_reader_cuts(run, pipeline):
+    pipeline.write_text(VALID + "lake: {readers: [redshift]}\n")
+    [note] = json.loads(run("validate", str(pipeline), "--json")[1])["notes"]
+    assert "Redshift cuts text" in note and note.endswith("another engine")
+    assert f"note: {note}" in run("validate", str(pipeline))[1]
+    pipeline.write_text(VALID)
+    assert json.loads(run("validate", str(pipeline), "--json")[1])["notes"] == []
+
+
 def test_an_invalid_file(run, pipeline):
     pipeline.write_text(VALID.replace("note: text", "note: txet"))
     code, out, err = run("validate", str(pipeline), "--json")

@@ -20,11 +20,12 @@ from cdclake.plan import Table
 from tests.model import reference
 from tests.model.lake_rows import applied, log_row
 from tests.model.reference import Event
-from tests.model.scenarios import Case, Live, Record, cases
+from tests.model.scenarios import Case, Live, Place, Record, cases
 from tests.model.shapes import plan_with, shaped_table
 from tests.unit.verify.lakes import create, make_table
 
 HOUR = 3_600_000_000
+FIRST = Place()
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +35,10 @@ def session() -> Iterator[duckdb.DuckDBPyConnection]:
         yield session
 
 
-def events_of(case: Case) -> list[Event]:
+def events_of(case: Case, place: Place = FIRST) -> list[Event]:
     """The case's events, each once, in the source's order."""
     table = shaped_table(case.shape)
-    records: list[Record] = [record for batch in case.records() for record in batch]
+    records: list[Record] = [record for batch in case.records(place) for record in batch]
     read = reference.read_all(records, table, plan_with(table).placeholder)[0]
     return reference.in_order(reference.once(reference.with_sweeps(read)))
 
@@ -54,7 +55,7 @@ def test_case(session: duckdb.DuckDBPyConnection, case: Case) -> None:
     create(session, table, log)
     for moment in sorted({0, *committed}):
         known = [event for event, at in zip(events, committed, strict=True) if at <= moment]
-        view = as_of_view(table, changes="t_changes", micros=moment, dialect=DUCKDB)
+        view = as_of_view(table, changes="t_changes", moment=DUCKDB.instant(moment), dialect=DUCKDB)
         assert rows(session, view, len(table.key)) == expected(known, case), moment
 
 
@@ -168,7 +169,9 @@ def test_a_changelog_without_sweeps(session: duckdb.DuckDBPyConnection, case: Ca
     for moment in sorted({0, *committed}):
         known = [event for event, at in zip(events, committed, strict=True) if at <= moment]
         since = floor_as_of(session, table, "t_changes", floor, None, moment)
-        view = as_of_view(table, changes="t_changes", micros=moment, dialect=DUCKDB, floor=since)
+        view = as_of_view(
+            table, changes="t_changes", moment=DUCKDB.instant(moment), dialect=DUCKDB, floor=since
+        )
         assert rows(session, view, len(table.key)) == expected(known, case), moment
 
 
@@ -203,7 +206,9 @@ def test_rows_that_were_deleted_between_epochs(
     def keys() -> list[int]:
         at = hour * HOUR
         since = floor_as_of(session, table, "t_changes", floor, None, at)
-        view = as_of_view(table, changes="t_changes", micros=at, dialect=DUCKDB, floor=since)
+        view = as_of_view(
+            table, changes="t_changes", moment=DUCKDB.instant(at), dialect=DUCKDB, floor=since
+        )
         return sorted(key for (key,) in rows(session, view, 1))
 
     if isinstance(found, str):
@@ -223,7 +228,9 @@ def test_a_table_that_was_empty_at_the_snapshot(
     floor, at = history_part(str(snapshot_start(2, 130))), hour * HOUR
     swept_at = datetime(1970, 1, 1, 5, tzinfo=UTC)
     since = floor_as_of(session, table, "t_changes", floor, swept_at, at)
-    view = as_of_view(table, changes="t_changes", micros=at, dialect=DUCKDB, floor=since)
+    view = as_of_view(
+        table, changes="t_changes", moment=DUCKDB.instant(at), dialect=DUCKDB, floor=since
+    )
     assert len(rows(session, view, 1)) == found
 
 

@@ -1,5 +1,6 @@
 """The lake's tables as sources of a dbt project."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,18 @@ def test_each_table_has_its_rows_and_its_changelog(tables: dict[str, dict[str, A
     for table in plan.tables:
         columns = [column["name"] for column in tables[f"{table.name}_current"]["columns"]]
         assert columns == [column.name for column in table.columns]
+
+
+@pytest.mark.parametrize(
+    ("readers", "has_rows"),
+    [(("spark", "duckdb"), False), (("trino",), True), (("athena",), True)],
+)
+def test_rows_are_listed_if_a_reader_stores_views(readers: tuple[str, ...], has_rows: bool) -> None:
+    plan = replace(load_plan(SHOP), readers=readers)
+    [source] = dbt_sources(plan, "awsdatacatalog", 36)["sources"]
+    names = {table["name"] for table in source["tables"]}
+    assert "orders_changes" in names
+    assert ("orders_current" in names) == has_rows
 
 
 def test_a_key_of_one_column_is_unique_and_one_of_several_is_not_null(

@@ -17,6 +17,7 @@ from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relation_check import compare_relations, records_content
 from cdclake.postgres.relations import RelationRecord, SourceState
+from cdclake.source_notes import widening_warnings
 from tests.load_function import load
 from tests.unit.postgres.tables import actual, column, declared
 from tests.unit.runbooks import PAGES
@@ -41,6 +42,23 @@ def take_objects() -> dict[str, Any]:
         if "/orders" in key:
             s3.delete_object(Bucket="state", Key=key)
     return taken
+
+
+@pytest.mark.parametrize(
+    ("readers", "advice"),
+    [
+        (("athena", "trino"), "--target aws --table orders"),
+        (("trino",), "--table orders` prints: until then its views in Trino"),
+        (("spark",), ""),
+    ],
+)
+def test_a_widened_type_is_advised_for_the_views_that_readers_have(
+    readers: tuple[str, ...], advice: str
+) -> None:
+    plan = Plan(name="shop", source_database="d", lake_database="l", tables=(), readers=readers)
+    [warning] = widening_warnings(plan, {"orders": {"id": "bigint"}})
+    assert advice in warning
+    assert ("cdclake views" in warning) == bool(advice)
 
 
 def test_widened_and_new_columns_are_noted_once(

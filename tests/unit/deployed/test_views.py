@@ -138,7 +138,27 @@ def test_a_statement_that_athena_refuses_is_named_with_its_reason(run, control, 
     assert told["error"]["message"] == "Athena did not create orders_current, orders_history"
 
 
-def test_without_athena_among_the_readers_there_are_none(run):
-    code, told = run(text=VALID + "lake: {database: lake_db, readers: [spark]}\n")
+DERIVED = "derived: {notes: {sql: 'SELECT order_id FROM orders_current', key: [order_id]}}\n"
+
+
+def with_readers(*readers: str) -> str:
+    lake = f"lake: {{database: lake_db, readers: [{', '.join(readers)}]}}\n"
+    return VALID + lake + "environments: {dev: {}}\n"
+
+
+def test_without_athena_and_trino_among_the_readers_there_are_none(run):
+    code, told = run(text=with_readers("spark"))
     assert (code, told["error"]["code"]) == (2, "bad_input")
-    assert "does not list Athena" in told["error"]["message"]
+    assert "does not list Athena or Trino" in told["error"]["message"]
+
+
+def test_views_are_printed_for_trino_alone_and_created_by_athena_only(run, control):
+    text = with_readers("trino")
+    code, told = run(text=text + DERIVED)
+    assert (code, told["derived"]) == (0, []), "CTAS and UNLOAD are Athena's"
+    of_athena = run(text=with_readers("athena") + DERIVED)[1]
+    assert (told["views"], len(of_athena["derived"])) == (of_athena["views"], 1)
+    code, told = run("--target", "aws", "--environment", "dev", text=text)
+    assert (code, told["error"]["code"]) == (2, "bad_input")
+    assert "does not list Athena among" in told["error"]["message"]
+    assert "prints the views for Trino" in told["error"]["remedy"]

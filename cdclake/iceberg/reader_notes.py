@@ -1,0 +1,47 @@
+"""Notes on values that a listed reader changes without an error, by the table of its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cdclake.iceberg.reader_facts import READER_FACTS, ReaderFacts
+from cdclake.plan import Column, Plan, Table
+
+_MAX_BYTES_OF_A_CHARACTER = 4
+_SHORT_MASKS = frozenset({"hash", "token", "redact", "month", "null"})
+_CHARACTERS = frozenset({"varchar", "char", "bit", "varbit"})  # their parameter is a length
+
+
+def reader_notes(plan: Plan) -> Iterator[str]:
+    """Yield a note for each table with columns whose values a listed reader may cut."""
+    for reader in plan.readers:
+        facts = READER_FACTS[reader]
+        for table in plan.all_tables:
+            if names := _cut(table, facts):
+                yield (
+                    f"{table.source}: {facts.title} {facts.limits}: {', '.join(names)};"
+                    " bound the values in the source, mask or exclude the columns, or read them"
+                    " with another engine"
+                )
+
+
+def _cut(table: Table, facts: ReaderFacts) -> list[str]:
+    limits = {"string": facts.max_text_bytes, "binary": facts.max_binary_bytes}
+    return [
+        column.name
+        for column in table.columns
+        if (limit := limits.get(column.column_type.state)) is not None
+        and _may_exceed(column, limit)
+    ]
+
+
+def _may_exceed(column: Column, limit: int) -> bool:
+    kind = column.column_type
+    if column.mask in _SHORT_MASKS or not kind.toastable:
+        return False
+    characters = column.truncate_to
+    if characters is None and kind.base in _CHARACTERS and kind.parameters and not kind.array:
+        characters = kind.parameters[0]
+    if kind.base == "numeric" and kind.parameters and not kind.array:
+        return False  # at most 1,000 digits
+    return characters is None or characters * _MAX_BYTES_OF_A_CHARACTER > limit
