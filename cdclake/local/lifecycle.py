@@ -9,7 +9,6 @@ from typing import Any
 
 from cdclake.config.resolve import load_plan
 from cdclake.debezium.avro_converter import plugin_profile
-from cdclake.iceberg.widening import still_widened
 from cdclake.local.components.connect_plugins import declare_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
@@ -28,7 +27,7 @@ from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.lake.widened_columns import follow_source
-from cdclake.local.mask_history import add_to_history
+from cdclake.local.lake_continuation import continued
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
@@ -72,14 +71,13 @@ def up(
     put_lifecycle.refuse_to_leave(home, before, plan)
     # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
-    plan = still_widened(plan, streamed) if streamed else plan
-    masks = add_to_history(before.masks, streamed, plan)
+    plan, known = continued(before, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     declare_plugins(home, plan.connectors)
     endpoints = _bring_up(home, dsn, plan, plugin_profile(plan.registry))
     state = replace(
-        before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=masks, database=existing_database(endpoints, plan, before),
+        known, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
+        database=existing_database(endpoints, plan, before),
         source_id="" if dsn is None else identity_of(dsn),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):

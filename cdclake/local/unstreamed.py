@@ -27,13 +27,12 @@ from cdclake.local.lake.lake import (
 )
 from cdclake.local.lake.refused_sources import refuse_without_tables
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
-from cdclake.local.mask_history import add_to_history
+from cdclake.local.lake_continuation import continued
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.table_answer import table_answer
 from cdclake.plan import Plan
-from cdclake.plan_diff import compare_stored
 from cdclake.postgres.source import check_polled_tables
 
 
@@ -43,10 +42,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     before = LakeState.load(home)
     refuse_without_tables(before, plan, dsn)
     put_lifecycle.refuse_to_leave(home, before, plan)
-    known = Plan.from_json(before.plan) if before.plan else None
-    masks = add_to_history(before.masks, known, plan)
-    if known is not None and known.polled:
-        compare_stored(known, plan)
+    plan, known = continued(before, plan)
     embedded = bool(plan.polled) and dsn is None
     if dsn is not None:
         _check(dsn, plan)
@@ -54,8 +50,8 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     endpoints = stack.bring_up(home, embedded_postgres=embedded, streaming=False)
     write_client_files(home, endpoints)
     state = replace(
-        before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=masks, database=existing_database(endpoints, plan, before),
+        known, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
+        database=existing_database(endpoints, plan, before),
     )  # fmt: skip
     lake = describe_lake(home, state)
     if embedded:

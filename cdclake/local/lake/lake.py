@@ -40,6 +40,8 @@ class LakeState:
     loading: bool = False  # the epoch's bulk load has not finished
     paused: bool = False
     masks: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # mask_history.History
+    # The last plan, as JSON, with the removed tables as they were declared (`lake_continuation`).
+    stored: str = ""
     connector_offsets: str = ""  # id of the topic with the connector's offsets; "": not known
     # By table: where its snapshot began, until its rows are in the lake (`table_loads`).
     loads: Mapping[str, Any] = field(default_factory=dict)
