@@ -16,7 +16,13 @@ from cdclake.local.lake.client_files import write_client_files
 from cdclake.local.lake.declared_columns import declare_new_columns
 from cdclake.local.lake.declared_connectors import ConnectorState, apply_connectors, shown
 from cdclake.local.lake.embedded_database import create_database, existing_database
-from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
+from cdclake.local.lake.lake import (
+    LakeState,
+    LocalLake,
+    describe_lake,
+    shown_source,
+    source_parts,
+)
 from cdclake.local.lake.source import (
     check_owner_in,
     check_source,
@@ -55,7 +61,7 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     source = asdict(endpoints.source) if endpoints.source else source_parts(str(dsn))
     if endpoints.source is not None and database:
         source["dbname"] = database
-    return _answer(home, endpoints, _shown(source, dsn), [])
+    return _answer(home, endpoints, shown_source(source, dsn), [])
 
 
 def up(
@@ -91,7 +97,7 @@ def up(
     lake = replace(lake, state=state)
     connectors = _complete(lake, streamed, wait)
     return {
-        **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.all_tables),
+        **_answer(home, endpoints, shown_source(source_parts(lake.dsn), dsn), lake.plan.all_tables),
         **_outcome(before, lake, change, checked),
         **poll_new_tables(lake, streamed),
         "connectors": shown(connectors),
@@ -186,11 +192,6 @@ def _did(before: LakeState, after: LakeState, change: PlanDiff) -> list[str]:
     if not did and after.plan != before.plan:
         did.append("the pipeline file's settings changed")
     return did
-
-
-def _shown(source: dict[str, Any], dsn: str | None) -> dict[str, Any]:
-    """Return the source as `up` shows it: the password only of the lake's own PostgreSQL."""
-    return source if dsn is None else {**source, "password": None}
 
 
 def _firehose(endpoints: Endpoints, plan: Plan) -> dict[str, Any]:

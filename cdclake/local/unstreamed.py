@@ -23,6 +23,8 @@ from cdclake.local.lake.lake import (
     LocalLake,
     create_bucket_and_database,
     describe_lake,
+    shown_source,
+    source_parts,
     write_plan,
 )
 from cdclake.local.lake.refused_sources import refuse_without_tables
@@ -61,16 +63,17 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
 
 
 def _run(lake: LocalLake) -> dict[str, Any]:
-    """Create what the lake needs, start what it runs, and poll new tables."""
+    """Create what the lake needs, start what it runs, and poll new tables.
+
+    A paused lake has its schedules too, since `resume` sets none; its scheduled polls read nothing.
+    """
     create_bucket_and_database(lake)
     put_lifecycle.prepare(lake)
     write_plan(lake)
     if lake.plan.polled:
         _keep_secrets(lake)
     lake.state.save(lake.home)
-    if lake.state.paused:
-        return {}
-    if lake.plan.streams:
+    if lake.plan.streams and not lake.state.paused:
         component.run(lake)
     free_leases(lake)
     polled = poll_new_tables(lake, None)
@@ -93,9 +96,7 @@ def _check(dsn: str, plan: Plan) -> None:
 def _answer(lake: LocalLake, dsn: str | None) -> dict[str, Any]:
     source: Mapping[str, Any] | None = None
     if lake.plan.polled:
-        words = conninfo_to_dict(lake.dsn)
-        shown = {name: words.get(name) for name in ("host", "port", "user", "dbname")}
-        source = {**shown, "password": None if dsn is not None else words.get("password")}
+        source = shown_source(source_parts(lake.dsn), dsn)
     tables = lake.plan.polled
     return {
         "ok": True,

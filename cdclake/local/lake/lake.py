@@ -255,3 +255,8 @@ def source_parts(dsn: str) -> dict[str, Any]:
         "password": parts.get("password"),
         "dbname": parts.get("dbname") or user,
     }
+
+
+def shown_source(source: dict[str, Any], dsn: str | None) -> dict[str, Any]:
+    """Return the source as `up` shows it: the password only of the lake's own PostgreSQL."""
+    return source if dsn is None else {**source, "password": None}
