@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from cdclake import naming
@@ -84,18 +84,25 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
 
 
 def compare_stored(
-    before: Plan, after: Plan, elsewhere: str = "", removed: Sequence[Table] = ()
+    before: Plan,
+    after: Plan,
+    elsewhere: str = "",
+    removed: Sequence[Table] = (),
+    place_of: Callable[[Table], str] | None = None,
 ) -> None:
     """Raise InputError if the lake's tables cannot be continued under the plan `after`.
 
     `removed` are tables that the lake has from earlier plans, as they were declared last.
     `elsewhere` names a lake that is not the one on this machine, which the remedy then leaves out.
+    `place_of` returns the place of a table in the pipeline file, for the message.
     """
     pairs = _continued(before, after, removed)
     taken = {table.name for table in (*removed, *before.all_tables, *after.all_tables)}
     problems = _lake_problems(before, after)
     for old, new in pairs:
-        problems += _pair_problems(old, new, taken, is_back=old in removed)
+        found = _pair_problems(old, new, taken, is_back=old in removed)
+        place = place_of(new) if found and place_of is not None else ""
+        problems += [f"{place}{each}" for each in found]
     if problems:
         lake = elsewhere or "the running lake"
         raise InputError(

@@ -26,11 +26,12 @@ from cdclake.plan_effects import forecast
 def forecast_up(
     home: Home,
     plan: Plan,
+    file: str,
     dsn: str | None,
     patterns: tuple[str, ...],
     against: tuple[Plan, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the effects of `up` on this home's lake, or on one of the plan of the file `against`.
+    """Return the effects of `up FILE` on this home's lake, or on one of the plan `against`.
 
     The source is asked if the lake runs, if its source is external, or with a DSN.
 
@@ -42,7 +43,7 @@ def forecast_up(
     elsewhere = f"a lake of {against[1]}" if against else ""
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
-        plan, _ = continued(state, plan, elsewhere)
+        plan, _ = continued(state, plan, file, elsewhere)
     change = compare(before if before and before.tables else None, plan)
     source = ask_source(_source(home, state, dsn), plan, patterns)
     change, findings = adapted(

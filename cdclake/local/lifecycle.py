@@ -77,7 +77,7 @@ def up(
     put_lifecycle.refuse_to_leave(home, before, plan)
     # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
-    plan, known = continued(before, plan)
+    plan, known = continued(before, plan, pipeline_file)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     declare_plugins(home, plan.connectors)
     endpoints = _bring_up(home, dsn, plan, plugin_profile(plan.registry))

@@ -44,7 +44,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     before = LakeState.load(home)
     refuse_without_tables(before, plan, dsn)
     put_lifecycle.refuse_to_leave(home, before, plan)
-    plan, known = continued(before, plan)
+    plan, known = continued(before, plan, pipeline_file)
     embedded = bool(plan.polled) and dsn is None
     if dsn is not None:
         _check(dsn, plan)

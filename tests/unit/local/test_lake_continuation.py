@@ -42,14 +42,14 @@ def after_up(*plans: Plan) -> LakeState:
     """Return the state of a lake after an `up` with each plan in turn."""
     state = LakeState()
     for each in plans:
-        applied, state = continued(state, each)
+        applied, state = continued(state, each, "")
         state = replace(state, plan=applied.to_json())
     return state
 
 
 def refused(*plans: Plan) -> str:
     with pytest.raises(InputError) as error:
-        continued(after_up(*plans[:-1]), plans[-1])
+        continued(after_up(*plans[:-1]), plans[-1], "")
     assert error.value.exit_code == 2
     return error.value.message
 
@@ -82,9 +82,9 @@ def test_polled_tables_are_remembered_too() -> None:
 def test_a_failed_up_counts() -> None:
     """It may have created the table, although the state has the plan before it."""
     before = after_up(plan())
-    _, failed = continued(before, plan(table()))
+    _, failed = continued(before, plan(table()), "")
     with pytest.raises(InputError, match="the key changed"):
-        continued(failed, plan(table(key="other_id")))
+        continued(failed, plan(table(key="other_id")), "")
 
 
 def test_a_removed_table_may_come_again_as_it_was() -> None:
@@ -93,7 +93,7 @@ def test_a_removed_table_may_come_again_as_it_was() -> None:
 
 def test_a_removed_table_keeps_the_type_that_the_source_widened() -> None:
     state = after_up(plan(table("numeric(14,2)")), plan())
-    applied, _ = continued(state, plan(table()))
+    applied, _ = continued(state, plan(table()), "")
     assert applied.tables[0] == table("numeric(14,2)")
 
 
@@ -117,9 +117,11 @@ def test_plan_refuses_what_up_refuses(tmp_path: Path) -> None:
     home = Home(tmp_path)
     state = after_up(plan(table()), plan())
     state.save(home)
-    with pytest.raises(InputError, match="the key changed"):
-        forecast_up(home, plan(table(key="other_id")), None, ())
-    assert forecast_up(home, plan(table()), None, ())["ok"]
+    file = tmp_path / "shop.yaml"
+    file.write_text("version: 1\ntables:\n  public.other: {}\n  public.orders: {}\n")
+    with pytest.raises(InputError, match=r"shop[.]yaml:4: public[.]orders: the key changed"):
+        forecast_up(home, plan(table(key="other_id")), str(file), None, ())
+    assert forecast_up(home, plan(table()), str(file), None, ())["ok"]
 
 
 def test_a_lake_with_only_web_logs_takes_its_first_tables(tmp_path: Path) -> None:
