@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from cdclake import naming
@@ -83,30 +83,62 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
     )
 
 
-def conflicts(before: Plan, after: Plan) -> list[str]:
-    """Return why the lake cannot be continued under the plan `after`; empty if it can."""
-    found = _lake_problems(before, after)
-    stored = {table.source: table for table in before.all_tables}
-    for table in after.all_tables:
-        if table.source in stored:
-            found += _table_problems(stored[table.source], table)
-    return found
-
-
-def compare_stored(before: Plan, after: Plan, elsewhere: str = "") -> None:
+def compare_stored(
+    before: Plan,
+    after: Plan,
+    elsewhere: str = "",
+    removed: Sequence[Table] = (),
+    place_of: Callable[[Table], str] | None = None,
+) -> None:
     """Raise InputError if the lake's tables cannot be continued under the plan `after`.
 
+    `removed` are tables that the lake has from earlier plans, as they were declared last.
     `elsewhere` names a lake that is not the one on this machine, which the remedy then leaves out.
+    `place_of` returns the place of a table in the pipeline file, for the message.
     """
-    if problems := conflicts(before, after):
+    pairs = _continued(before, after, removed)
+    taken = {table.name for table in (*removed, *before.all_tables, *after.all_tables)}
+    problems = _lake_problems(before, after)
+    for old, new in pairs:
+        found = _pair_problems(old, new, taken, is_back=old in removed)
+        place = place_of(new) if found and place_of is not None else ""
+        problems += [f"{place}{each}" for each in found]
+    if problems:
         lake = elsewhere or "the running lake"
         raise InputError(
             f"cannot apply this pipeline file to {lake}: " + "; ".join(problems),
-            _REMEDY_ELSEWHERE if elsewhere else _remedy(before, after),
+            _REMEDY_ELSEWHERE if elsewhere else _remedy(before, after, pairs),
         )
 
 
-def _remedy(before: Plan, after: Plan) -> str:
+def _continued(before: Plan, after: Plan, removed: Sequence[Table]) -> list[tuple[Table, Table]]:
+    """Return the tables of `after` that would go on with stored ones, each after the stored one.
+
+    A table that joins goes on with the one that had its lake name.
+    """
+    streamed = {table.source: table for table in before.all_tables}
+    stored = {table.name: table for table in (*removed, *before.all_tables)}
+    found = ((streamed.get(t.source) or stored.get(t.name), t) for t in after.all_tables)
+    return [(old, new) for old, new in found if old is not None]
+
+
+def _pair_problems(old: Table, new: Table, taken: set[str], *, is_back: bool) -> list[str]:
+    """Return why the stored table cannot go on as the declared one."""
+    names = (f"{new.name}_{number}" for number in range(2, len(taken) + 3))
+    line = f"`name: {next(name for name in names if name not in taken)}`"
+    if old.source != new.source:
+        return [
+            f"{new.source}: the lake has the rows of {old.source} under the name {new.name}; write"
+            f" {line} below {new.source}"
+        ]
+    problems = _table_problems(old, new)
+    if problems and is_back:
+        kept = f"the lake has kept {new.name} since the table was removed"
+        return [f"{new.source}: {kept}; write {line}, or declare it as before", *problems]
+    return problems
+
+
+def _remedy(before: Plan, after: Plan, pairs: Sequence[tuple[Table, Table]]) -> str:
     """Return what to do about a refused file: another pipeline belongs into another home."""
     other = "stream this file in another lake with `CDCLAKE_HOME=FOLDER cdclake up FILE`"
     if _lake_problems(before, after):
@@ -114,8 +146,7 @@ def _remedy(before: Plan, after: Plan) -> str:
     types = "for a type, remove the column from the file and follow the steps above"
     changed = any(
         not can_become(old.column_type, column.column_type)
-        for table in after.tables
-        for mine in before.tables
+        for mine, table in pairs
         if mine.source == table.source
         for column in table.columns
         if (old := predecessor(column, mine)) is not None

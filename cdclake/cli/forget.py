@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, close_progress, emit, is_terminal, say, say_all
+from cdclake.cli.output import JsonOption, close_progress, emit, is_terminal, say_all
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -158,6 +158,10 @@ def _confirm(table: str, keys: list[str], *, yes: bool) -> None:
     wanted = table if more else first
     what = "table's name" if more else "key"
     close_progress()
-    say(f"this erases {len(keys)} {'keys' if more else 'key'} of {table} from the lake for good")
-    if typer.prompt(f"Type the {what} to go on") != wanted:
+    count = f"{len(keys)} {'keys' if more else 'key'}"
+    # Not on standard output, which has the JSON object.
+    sys.stderr.write(f"this erases {count} of {table} from the lake for good\n")
+    sys.stderr.write(f"Type the {what} to go on: ")
+    sys.stderr.flush()
+    if sys.stdin.readline().rstrip("\n") != wanted:
         raise InputError(f"that is not the {what}: nothing was erased", "run the command again")

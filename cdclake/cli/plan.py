@@ -68,6 +68,7 @@ def planned_locally(file: Path, dsn: str | None, against: Path | None = None) ->
         **forecast_up(
             Home.from_environment(),
             resolve_plan(declared),
+            str(file),
             dsn,
             declared.policies.new_tables,
             against=None if other is None else (other, str(against)),

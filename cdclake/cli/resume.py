@@ -55,7 +55,7 @@ def _resume_here() -> dict[str, Any]:
     from cdclake.local.process.home import Home
 
     with changing_lake(Home.from_environment()) as lake:
-        return to_json(local_operations(lake).resume(lake.plan.tables))
+        return to_json(local_operations(lake).resume(lake.plan.all_tables))
 
 
 def _lines(answer: dict[str, Any], verbose: bool) -> Iterator[str]:

@@ -34,6 +34,16 @@ class Lines:
                 return parse_type(kind) if isinstance(kind, str) else None
         return None
 
+    def of_table(self, table: Table) -> int | None:
+        """Return the line of the table's entry."""
+        if self._document is None:
+            return None
+        for spelled in self._document.mapping("tables"):
+            if _is_key_of(spelled, table):
+                span = self._document.spans.get(("tables", spelled))
+                return span.key[0] if span else None
+        return None
+
     def of(self, table: Table, column: str) -> int | None:
         """Return the column's line, or that of the table's `columns` if it is not declared."""
         if self._document is None:

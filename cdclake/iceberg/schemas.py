@@ -59,6 +59,7 @@ QUARANTINE_COLUMNS = (
     ("quarantined_at", "timestamp"),
 )
 
+KEY_PROPERTY = "cdclake.key"  # of a state: the columns of its key, as it was created
 _KEPT_METADATA = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "50",
@@ -96,6 +97,7 @@ def state_schema(table: Table, plan: Plan) -> TableSchema:
         partition_by=table.partition_by,
         properties={
             "format-version": str(plan.format_version),
+            KEY_PROPERTY: ",".join(table.key),
             "write.merge.mode": "merge-on-read",
             "write.update.mode": "merge-on-read",
             "write.delete.mode": "merge-on-read",

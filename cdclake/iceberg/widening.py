@@ -6,7 +6,7 @@ more, and a type that the lake cannot widen to is left to the schema drift's rul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from cdclake.debezium.types import ColumnType, parse_type, same_in_the_lake
@@ -29,9 +29,9 @@ def with_widened(plan: Plan, widened: WidenedTypes) -> Plan:
     return replace(plan, tables=tables)
 
 
-def still_widened(plan: Plan, streamed: Plan) -> Plan:
-    """Return a file's plan with the wider types of the plan that is streamed now."""
-    types = {t.name: {c.name: c.type for c in t.columns} for t in streamed.tables}
+def still_widened(plan: Plan, stored: Iterable[Table]) -> Plan:
+    """Return a file's plan with the wider types of the tables that the lake has."""
+    types = {t.name: {c.name: c.type for c in t.columns} for t in stored}
     return with_widened(plan, types)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from cdclake.iceberg.widening import still_widened
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState, describe_lake, running_source
 from cdclake.local.lake.refused_sources import (
@@ -14,24 +13,25 @@ from cdclake.local.lake.refused_sources import (
 )
 from cdclake.local.lake.source_relations import check_relations
 from cdclake.local.lake.source_tls import secured
-from cdclake.local.mask_history import add_to_history
+from cdclake.local.lake_continuation import continued
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.source_forecast import adapted, ask_source
 from cdclake.plan import Plan
-from cdclake.plan_diff import PlanDiff, compare, compare_stored
+from cdclake.plan_diff import PlanDiff, compare
 from cdclake.plan_effects import forecast
 
 
 def forecast_up(
     home: Home,
     plan: Plan,
+    file: str,
     dsn: str | None,
     patterns: tuple[str, ...],
     against: tuple[Plan, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the effects of `up` on this home's lake, or on one of the plan of the file `against`.
+    """Return the effects of `up FILE` on this home's lake, or on one of the plan `against`.
 
     The source is asked if the lake runs, if its source is external, or with a DSN.
 
@@ -43,11 +43,7 @@ def forecast_up(
     elsewhere = f"a lake of {against[1]}" if against else ""
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
-        add_to_history(
-            state.masks, before, plan, elsewhere
-        )  # refuses masks that come too late: the worst
-        compare_stored(before, plan, elsewhere)
-        plan = still_widened(plan, before)
+        plan, _ = continued(state, plan, file, elsewhere)
     change = compare(before if before and before.tables else None, plan)
     source = ask_source(_source(home, state, dsn), plan, patterns)
     change, findings = adapted(

@@ -9,7 +9,6 @@ from typing import Any
 
 from cdclake.config.resolve import load_plan
 from cdclake.debezium.avro_converter import plugin_profile
-from cdclake.iceberg.widening import still_widened
 from cdclake.local.components.connect_plugins import declare_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
@@ -17,7 +16,13 @@ from cdclake.local.lake.client_files import write_client_files
 from cdclake.local.lake.declared_columns import declare_new_columns
 from cdclake.local.lake.declared_connectors import ConnectorState, apply_connectors, shown
 from cdclake.local.lake.embedded_database import create_database, existing_database
-from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
+from cdclake.local.lake.lake import (
+    LakeState,
+    LocalLake,
+    describe_lake,
+    shown_source,
+    source_parts,
+)
 from cdclake.local.lake.source import (
     check_owner_in,
     check_source,
@@ -28,7 +33,7 @@ from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.lake.widened_columns import follow_source
-from cdclake.local.mask_history import add_to_history
+from cdclake.local.lake_continuation import continued
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
@@ -56,7 +61,7 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     source = asdict(endpoints.source) if endpoints.source else source_parts(str(dsn))
     if endpoints.source is not None and database:
         source["dbname"] = database
-    return _answer(home, endpoints, _shown(source, dsn), [])
+    return _answer(home, endpoints, shown_source(source, dsn), [])
 
 
 def up(
@@ -72,14 +77,13 @@ def up(
     put_lifecycle.refuse_to_leave(home, before, plan)
     # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
-    plan = still_widened(plan, streamed) if streamed else plan
-    masks = add_to_history(before.masks, streamed, plan)
+    plan, known = continued(before, plan, pipeline_file)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     declare_plugins(home, plan.connectors)
     endpoints = _bring_up(home, dsn, plan, plugin_profile(plan.registry))
     state = replace(
-        before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=masks, database=existing_database(endpoints, plan, before), bare=False,
+        known, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
+        database=existing_database(endpoints, plan, before), bare=False,
         source_id="" if dsn is None else identity_of(dsn),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):
@@ -93,7 +97,7 @@ def up(
     lake = replace(lake, state=state)
     connectors = _complete(lake, streamed, wait)
     return {
-        **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.all_tables),
+        **_answer(home, endpoints, shown_source(source_parts(lake.dsn), dsn), lake.plan.all_tables),
         **_outcome(before, lake, change, checked),
         **poll_new_tables(lake, streamed),
         "connectors": shown(connectors),
@@ -188,11 +192,6 @@ def _did(before: LakeState, after: LakeState, change: PlanDiff) -> list[str]:
     if not did and after.plan != before.plan:
         did.append("the pipeline file's settings changed")
     return did
-
-
-def _shown(source: dict[str, Any], dsn: str | None) -> dict[str, Any]:
-    """Return the source as `up` shows it: the password only of the lake's own PostgreSQL."""
-    return source if dsn is None else {**source, "password": None}
 
 
 def _firehose(endpoints: Endpoints, plan: Plan) -> dict[str, Any]:

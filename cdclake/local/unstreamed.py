@@ -23,17 +23,18 @@ from cdclake.local.lake.lake import (
     LocalLake,
     create_bucket_and_database,
     describe_lake,
+    shown_source,
+    source_parts,
     write_plan,
 )
 from cdclake.local.lake.refused_sources import refuse_without_tables
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
-from cdclake.local.mask_history import add_to_history
+from cdclake.local.lake_continuation import continued
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.table_answer import table_answer
 from cdclake.plan import Plan
-from cdclake.plan_diff import compare_stored
 from cdclake.postgres.source import check_polled_tables
 
 
@@ -43,10 +44,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     before = LakeState.load(home)
     refuse_without_tables(before, plan, dsn)
     put_lifecycle.refuse_to_leave(home, before, plan)
-    known = Plan.from_json(before.plan) if before.plan else None
-    masks = add_to_history(before.masks, known, plan)
-    if known is not None and known.polled:
-        compare_stored(known, plan)
+    plan, known = continued(before, plan, pipeline_file)
     embedded = bool(plan.polled) and dsn is None
     if dsn is not None:
         _check(dsn, plan)
@@ -54,8 +52,8 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     endpoints = stack.bring_up(home, embedded_postgres=embedded, streaming=False)
     write_client_files(home, endpoints)
     state = replace(
-        before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=masks, database=existing_database(endpoints, plan, before),
+        known, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
+        database=existing_database(endpoints, plan, before),
     )  # fmt: skip
     lake = describe_lake(home, state)
     if embedded:
@@ -65,16 +63,17 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
 
 
 def _run(lake: LocalLake) -> dict[str, Any]:
-    """Create what the lake needs, start what it runs, and poll new tables."""
+    """Create what the lake needs, start what it runs, and poll new tables.
+
+    A paused lake has its schedules too, since `resume` sets none; its scheduled polls read nothing.
+    """
     create_bucket_and_database(lake)
     put_lifecycle.prepare(lake)
     write_plan(lake)
     if lake.plan.polled:
         _keep_secrets(lake)
     lake.state.save(lake.home)
-    if lake.state.paused:
-        return {}
-    if lake.plan.streams:
+    if lake.plan.streams and not lake.state.paused:
         component.run(lake)
     free_leases(lake)
     polled = poll_new_tables(lake, None)
@@ -97,9 +96,7 @@ def _check(dsn: str, plan: Plan) -> None:
 def _answer(lake: LocalLake, dsn: str | None) -> dict[str, Any]:
     source: Mapping[str, Any] | None = None
     if lake.plan.polled:
-        words = conninfo_to_dict(lake.dsn)
-        shown = {name: words.get(name) for name in ("host", "port", "user", "dbname")}
-        source = {**shown, "password": None if dsn is not None else words.get("password")}
+        source = shown_source(source_parts(lake.dsn), dsn)
     tables = lake.plan.polled
     return {
         "ok": True,

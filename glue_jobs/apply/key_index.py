@@ -1,10 +1,10 @@
 """Index of the keys of data files: where in a file a key is.
 
 A data file never changes, so its index is made once for each machine and kept on Spark's local disk
-as long as the application runs, by the file's path: the keys' sort values in order, their row
-numbers, and what tells equal sort values apart. Indexes used longest ago are removed beyond a
-limit. Without room on the disk there is no stored index, and the next task makes it again; nothing
-fails.
+as long as the application runs, by the file's path and the columns of the key: the keys' sort
+values in order, their row numbers, and what tells equal sort values apart. Indexes used longest ago
+are removed beyond a limit. Without room on the disk there is no stored index, and the next task
+makes it again; nothing fails.
 """
 
 from __future__ import annotations
@@ -113,8 +113,16 @@ class WantedKeys:
         return self._forms[kind]
 
 
+def index_name(path: str, key: Sequence[str]) -> str:
+    """Return the name of a data file's index by the columns of the key.
+
+    A table with another key must not find its rows by the index of the earlier one.
+    """
+    return "\n".join((path, *key))
+
+
 class KeyIndexes:
-    """Indexes of data files, those of this process in memory and all on disk."""
+    """Indexes by `index_name`, those of this process in memory and all on disk."""
 
     def __init__(self, folder: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
         self._folder, self._max_bytes = folder or _default_folder(), max_bytes

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from cdclake import naming
 from cdclake.jobs.apply.deleted_places import deleted_places
 from cdclake.jobs.apply.folded_changes import FoldedChanges, fold, history_parts
-from cdclake.jobs.apply.key_index import KeyIndexes, WantedKeys
+from cdclake.jobs.apply.key_index import KeyIndexes, WantedKeys, index_name
 from cdclake.jobs.apply.mixed_rows import ROW_FACTS, mixed_rows, new_rows
 from cdclake.jobs.apply.pending_facts import PendingFacts, facts_of
 from cdclake.jobs.apply.stored_rows import read_key_columns, read_places
@@ -152,8 +152,9 @@ class _Work:
             return
         for description, part in self.target.file.write_partitions(rows):
             self._files.append(description)
-            keys = [part.column(key).combine_chunks() for key in self.target.table.key]
-            _indexes().put(path_of(description), keys)
+            key = self.target.table.key
+            keys = [part.column(name).combine_chunks() for name in key]
+            _indexes().put(index_name(path_of(description), key), keys)
 
     def _look_up(self) -> _Hits:
         """Find each key's row in the newest file that has one."""
@@ -164,10 +165,11 @@ class _Work:
         def read_keys(path: str) -> list[pa.Array]:
             return read_key_columns(storage, path, key, self.schema)
 
-        _indexes().make([file.path for file in self.target.data_files], wanted.kind, read_keys)
+        files = {index_name(file.path, key): file.path for file in self.target.data_files}
+        _indexes().make([*files], wanted.kind, lambda name: read_keys(files[name]))
         hits = _Hits(*(np.full(len(self.folded), -1, np.int64) for _ in range(2)))
-        for number, file in enumerate(self.target.data_files):
-            mine, rows = _indexes().look_up(file.path, wanted, partial(read_keys, file.path))
+        for number, (name, path) in enumerate(files.items()):
+            mine, rows = _indexes().look_up(name, wanted, partial(read_keys, path))
             hits.files[mine], hits.rows[mine] = number, rows
         self._leave_out_dead(hits)
         return hits

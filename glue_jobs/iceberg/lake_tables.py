@@ -17,7 +17,7 @@ from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.iceberg.ddl import create_table, qualified
 from cdclake.iceberg.evolution import evolve_table
-from cdclake.iceberg.schemas import TableSchema
+from cdclake.iceberg.schemas import KEY_PROPERTY, TableSchema
 from cdclake.jobs.jvm.java import java_with
 
 _CLASSES = (
@@ -57,6 +57,7 @@ class LakeTables:
         Raises TableError if it cannot be evolved.
         """
         self.spark.sql(create_table(self.database, schema))
+        self._refuse_another_key(schema)
         fields = self.read(schema.name).schema.fields
         actual = {field.name: field.dataType.simpleString() for field in fields}
         try:
@@ -70,6 +71,23 @@ class LakeTables:
             ) from error
         for statement in statements:
             self.spark.sql(statement)
+
+    def _refuse_another_key(self, schema: TableSchema) -> None:
+        """Raise TableError for a state with another key: its rows would be doubled.
+
+        A state that an earlier version created does not have its key.
+        """
+        if KEY_PROPERTY not in schema.properties:
+            return
+        declared = schema.properties[KEY_PROPERTY]
+        stored = self.load(schema.name).properties().get(KEY_PROPERTY)
+        if stored not in (None, declared):
+            raise TableError(
+                schema.name,
+                f"its key is {stored} and cannot become {declared}",
+                "declare its existing key; or remove the table from the file, then add it again"
+                " under another `name:`",
+            )
 
     def completed(self, rows: DataFrame, table: str) -> DataFrame:
         """Add the table's columns that the rows lack (dropped ones), with NULL."""

@@ -77,8 +77,8 @@ STATES = (
     ),
     Mutation(
         "the oldest file with a key has its row", (DELTA, "-k", "newest_file"),
-        ((_TASK, "for number, file in enumerate(self.target.data_files):",
-          "for number, file in [*enumerate(self.target.data_files)][::-1]:"),),
+        ((_TASK, "for number, (name, path) in enumerate(files.items()):",
+          "for number, (name, path) in [*enumerate(files.items())][::-1]:"),),
     ),
     Mutation(
         "only one file of deletes for all partitions", (DELTA, "-k", "move_between_partitions"),
@@ -91,6 +91,10 @@ STATES = (
     Mutation(
         "a key is where the next one is", _INDEX_TESTS,
         ((_INDEX, 'for side in ("left", "right"))', 'for side in ("right", "right"))'),),
+    ),
+    Mutation(
+        "another key has the indexes of the earlier one", ("tests/unit/jobs/test_state_task.py",),
+        ((_INDEX, 'return "\\n".join((path, *key))', "return path"),),
     ),
     Mutation(
         "no index is ever removed", _INDEX_TESTS,

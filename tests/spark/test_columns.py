@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from cdclake.debezium.field_values import Digits, reader
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.errors import TableError
 from cdclake.iceberg.schemas import changes_schema, state_schema
 from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.stream.changelog_columns import REFUSAL
@@ -369,3 +370,19 @@ def test_a_rebuilt_state_keeps_what_a_dropped_column_held_last(spark) -> None:
     assert {id: mail for id, (mail, _) in before.items()} == {1: "a", 2: None, 3: "a", 4: None}
     rebuild_state(engine.lake, engine.table)
     assert rows(engine, *names) == before
+
+
+# --- a key that is another one -------------------------------------------------------------------
+
+
+def test_a_state_is_not_continued_with_another_key(spark) -> None:
+    engine = table_of(spark, MAIL)
+    engine.lake.create(state_schema(engine.table, engine.plan))  # as it is
+    other = replace(engine.table, key=("mail",))
+    with pytest.raises(TableError, match="its key is id and cannot become mail") as error:
+        engine.lake.create(state_schema(other, engine.plan))
+    assert "another `name:`" in error.value.remedy
+    engine.lake.create(changes_schema(other, engine.plan))
+    qualified = engine.lake.qualified(engine.table.name)
+    spark.sql(f"ALTER TABLE {qualified} UNSET TBLPROPERTIES ('cdclake.key')")
+    engine.lake.create(state_schema(other, engine.plan))  # of an earlier version: it is not known

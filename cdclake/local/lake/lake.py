@@ -41,6 +41,8 @@ class LakeState:
     paused: bool = False
     bare: bool = False  # the last `up` was without a stream
     masks: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # mask_history.History
+    # The last plan, as JSON, with the removed tables as they were declared (`lake_continuation`).
+    stored: str = ""
     connector_offsets: str = ""  # id of the topic with the connector's offsets; "": not known
     # By table: where its snapshot began, until its rows are in the lake (`table_loads`).
     loads: Mapping[str, Any] = field(default_factory=dict)
@@ -255,3 +257,8 @@ def source_parts(dsn: str) -> dict[str, Any]:
         "password": parts.get("password"),
         "dbname": parts.get("dbname") or user,
     }
+
+
+def shown_source(source: dict[str, Any], dsn: str | None) -> dict[str, Any]:
+    """Return the source as `up` shows it: the password only of the lake's own PostgreSQL."""
+    return source if dsn is None else {**source, "password": None}

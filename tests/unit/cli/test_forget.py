@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import nullcontext
+from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
 from cdclake.cli import forget
 from cdclake.errors import InputError
@@ -31,32 +30,30 @@ def test_an_empty_file_has_no_key(tmp_path: Path) -> None:
         forget.forget("orders", None, keys=file, yes=True)
 
 
-def answering(text: str) -> Callable[..., str]:
-    return lambda *_: text
-
-
 @pytest.mark.parametrize(
     ("keys", "answer", "is_right"),
     [(["4 2"], "4 2", True), (["4 2"], "42", False), (["1", "2"], "orders", True),
      (["1", "2"], "1", False)],
 )  # fmt: skip
 def test_only_the_typed_key_or_table_erases(
-    keys: list[str], answer: str, is_right: bool, monkeypatch: pytest.MonkeyPatch
+    keys: list[str],
+    answer: str,
+    is_right: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(forget, "is_terminal", lambda: True)
-    monkeypatch.setattr(typer, "prompt", answering(answer))
-    if is_right:
+    monkeypatch.setattr("sys.stdin", StringIO(f"{answer}\n"))
+    outcome = nullcontext() if is_right else pytest.raises(InputError, match="nothing was erased")
+    with outcome:
         forget._confirm("orders", keys, yes=False)
-        return
-    with pytest.raises(InputError, match="nothing was erased"):
-        forget._confirm("orders", keys, yes=False)
+    shown = capsys.readouterr()
+    assert shown.out == ""  # with --json it has the answer alone
+    assert "of orders from the lake for good" in shown.err
 
 
 def test_without_a_terminal_only_yes_erases(monkeypatch: pytest.MonkeyPatch) -> None:
-    def prompt(*_: Any) -> str:
-        raise AssertionError
-
-    monkeypatch.setattr(typer, "prompt", prompt)
+    monkeypatch.setattr("sys.stdin", None)
     monkeypatch.setattr(forget, "is_terminal", lambda: False)
     with pytest.raises(InputError, match="nothing can answer"):
         forget._confirm("orders", ["1"], yes=False)

@@ -1,6 +1,7 @@
 """A task's update of a state, without Spark."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from cdclake.debezium.position import position_text
 from cdclake.jobs.apply import mixed_rows, state_task, stored_rows
 from cdclake.jobs.apply.state_task import StateTarget, update_state
 from cdclake.jobs.apply.stored_rows import read_places
-from cdclake.jobs.iceberg.data_file import LiveFile, path_of
+from cdclake.jobs.iceberg.data_file import Delta, LiveFile, path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed, encode
@@ -54,23 +55,29 @@ def schema_of(columns: dict[str, str]) -> str:
     return json.dumps({"type": "struct", "schema-id": 0, "fields": fields})
 
 
-def changes_of(op: str, lsn: int, values: list[str | None], **more: Any) -> pa.Table:
-    """Return changelog rows of the keys 0, 1, 2, ... with these values."""
+def changes_of(
+    op: str, lsn: int, values: list[str | None], columns: dict[str, str] | None = None, **more: Any
+) -> pa.Table:
+    """Return changelog rows of the keys 0, 1, 2, ... with these values, and of more columns."""
     rows = len(values)
     made = {
         "id": list(range(rows)), "v": values, "cdc_op": [op] * rows,
         "cdc_position": [position_text(1, 0, 0, lsn, each) for each in range(rows)],
         "cdc_committed_at": [AT] * rows, "cdc_lsn": [lsn] * rows, **more,
     }  # fmt: skip
-    return completed(pa.table(made), arrow_schema(schema_of(CHANGES)))
+    return completed(pa.table(made), arrow_schema(schema_of({**CHANGES, **(columns or {})})))
 
 
 def target_of(
-    folder: Path, *stored: str, newest: str = "", by: tuple[PartitionField, ...] = ()
+    folder: Path,
+    *stored: str,
+    newest: str = "",
+    by: tuple[PartitionField, ...] = (),
+    **columns: str,
 ) -> StateTarget:
-    """Return a state with these data files."""
+    """Return a state with these data files, and with more columns."""
     file = FileTarget(
-        schema=schema_of(STATE), spec_id=0, partition_by=by, folder=str(folder),
+        schema=schema_of({**STATE, **columns}), spec_id=0, partition_by=by, folder=str(folder),
         full_metrics=frozenset(), storage=ObjectStorage(),
     )  # fmt: skip
     files = [LiveFile(path, number, 0, {}) for number, path in enumerate(stored)]
@@ -147,3 +154,18 @@ def test_update_state_holds_few_rows_with_large_stored_values(
     assert len(rows) == 50
     assert {row["id"]: row["v"] for row in rows} == dict(enumerate(values))
     assert sum(json.loads(each)["record-count"] for each in delta.delete_files) == 50
+
+
+def test_update_state_finds_rows_by_the_columns_of_the_present_key(tmp_path: Path) -> None:
+    numbers = replace(TABLE, columns=(*TABLE.columns, Column(source="n", name="n", type="bigint")))
+    columns = {"n": "long"}
+    values: list[str | None] = ["a", "b", "c"]
+
+    def updated(key: str, lsn: int, *stored: str) -> Delta:
+        target = target_of(tmp_path, *stored, newest="1", **columns)
+        changes = changes_of("r", lsn, values, columns, n=[20, 0, 1])
+        return update_state(replace(target, table=replace(numbers, key=(key,))), changes).delta
+
+    [first] = updated("id", 10).data_files
+    [deletes] = updated("n", 20, path_of(first)).delete_files
+    assert json.loads(deletes)["record-count"] == 3

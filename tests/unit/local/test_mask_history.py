@@ -101,7 +101,7 @@ def test_the_message_names_the_mask_and_what_the_lake_holds() -> None:
 def test_plan_says_what_the_lake_holds_rather_than_that_a_mask_changed(tmp_path: Path) -> None:
     expected = "mask what a lake of shop.yaml already holds.*the lake has stored it in clear"
     with pytest.raises(InputError, match=expected):
-        forecast_up(Home(tmp_path), plan(HASH), None, (), against=(plan(CLEAR), "shop.yaml"))
+        forecast_up(Home(tmp_path), plan(HASH), "", None, (), against=(plan(CLEAR), "shop.yaml"))
 
 
 def test_a_table_that_left_with_clear_text_does_not_rejoin_masked() -> None:

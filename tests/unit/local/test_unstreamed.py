@@ -1,0 +1,104 @@
+"""A lake with only polled tables: what `up` runs and answers, and what `resume` lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cdclake.cli import resume
+from cdclake.debezium.types import parse_type
+from cdclake.local import polls, unstreamed
+from cdclake.local.lake import lake as lake_module
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import LakeState, LocalLake
+from cdclake.local.lake.stack import LocalSource
+from cdclake.local.process.home import Home
+from cdclake.plan import Column, Plan, Table
+from cdclake.polling import Polling
+
+SOURCE = LocalSource("127.0.0.1", 54321, "postgres", "secret", "postgres")
+ORDERS = Table(
+    schema="public", table="orders", name="orders", topic="x.public.orders", key=("id",),
+    columns=(Column(source="id", name="id", type=str(parse_type("bigint"))),),
+    delivery="poll", polling=Polling(by="id", every="rate(5 minutes)"),
+)  # fmt: skip
+PLAN = Plan(
+    name="x", source_database="crm", lake_database="l", tables=(), polled=(ORDERS,),
+    schedules={"maintain": "rate(1 day)"},
+)  # fmt: skip
+
+
+def lake_of(home: Path, *, paused: bool, dsn: str = SOURCE.dsn("crm")) -> LocalLake:
+    endpoints: Any = SimpleNamespace(s3="s3", glue="glue", logs="logs", firehose="firehose")
+    state = LakeState(plan=PLAN.to_json(), paused=paused)
+    return LocalLake(home=Home(home), state=state, plan=PLAN, endpoints=endpoints, dsn=dsn)
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """Record the jobs that the lake runs and schedules; it has no servers."""
+    found: dict[str, list[str]] = {"polled": [], "scheduled": [], "freed": []}
+    for name in ("create_bucket_and_database", "write_plan", "_keep_secrets"):
+        monkeypatch.setattr(unstreamed, name, lambda _: None)
+    monkeypatch.setattr("cdclake.local.puts.put_lifecycle.prepare", lambda _: None)
+    monkeypatch.setattr(unstreamed, "free_leases", lambda lake: found["freed"].append(lake.bucket))
+    monkeypatch.setattr("cdclake.local.lake.job_schedules.aws_environment", lambda _: {})
+    monkeypatch.setattr(polls, "read_poll", lambda *_: None)
+
+    def run_job(lake: LocalLake, job: str, tables: list[str]) -> dict[str, Any]:
+        found["polled"] += tables
+        return {"tables": []}
+
+    def schedule(home: Home, jobs: list[Any]) -> None:
+        found["scheduled"] += [f"{job.spec.name} {job.schedule}" for job in jobs]
+
+    monkeypatch.setattr(polls, "run_job", run_job)
+    monkeypatch.setattr(stack, "schedule_jobs", schedule)
+    return found
+
+
+@pytest.mark.parametrize(("paused", "polled"), [(False, ["orders"]), (True, [])])
+def test_up_schedules_polls_also_of_a_paused_lake(
+    ran: dict[str, list[str]], tmp_path: Path, *, paused: bool, polled: list[str]
+) -> None:
+    unstreamed._run(lake_of(tmp_path, paused=paused))
+    [_, poll] = ran["scheduled"]
+    assert poll.startswith("poll_tables") and poll.endswith("rate(5 minutes)")
+    assert ran["polled"] == polled
+    assert ran["freed"]
+
+
+@pytest.mark.parametrize(("paused", "did"), [(True, "resumed"), (False, "flows")])
+def test_resume_lists_polled_tables(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, paused: bool, did: str
+) -> None:
+    lake = lake_of(tmp_path, paused=paused)
+    lake.__dict__["control"] = SimpleNamespace(read=lambda _: None)
+    lake.state.save(lake.home)
+
+    @contextmanager
+    def changing_lake(home: Home) -> Iterator[LocalLake]:
+        yield lake
+
+    monkeypatch.setattr(lake_module, "changing_lake", changing_lake)
+    monkeypatch.setattr("cdclake.local.firehose.component.run", lambda _: None)
+    assert resume._resume_here() == {"ok": True, "tables": [{"table": "orders", "did": did}]}
+    assert not LakeState.load(lake.home).paused
+
+
+def test_up_answers_with_the_source_as_for_a_streaming_lake(tmp_path: Path) -> None:
+    own = lake_of(tmp_path, paused=False)
+    assert unstreamed._answer(own, None)["source"] == {
+        "host": "127.0.0.1", "port": 54321, "user": "postgres", "password": "secret",
+        "dbname": "crm",
+    }  # fmt: skip
+    dsn = "postgresql://reader:secret@/crm?hostaddr=10.0.0.1"
+    external = lake_of(tmp_path, paused=False, dsn=dsn)
+    assert unstreamed._answer(external, dsn)["source"] == {
+        "host": "10.0.0.1", "port": 5432, "user": "reader", "password": None, "dbname": "crm",
+    }  # fmt: skip
