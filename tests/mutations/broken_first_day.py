@@ -142,7 +142,7 @@ FIRST_DAY = (
     ),
     Mutation(
         "connections off this machine may be unencrypted", _TLS,
-        (("cdclake/local/lake/source_tls.py", "if mode or not _is_local(parts | found):", "if mode:"),),
+        (("cdclake/local/lake/source_tls.py", " or not _is_local(parts | found):", ":"),),
     ),
     Mutation(
         "the driver does not check what libpq checks", _TLS,
