@@ -94,7 +94,8 @@ public final class OversizedRecords<R extends ConnectRecord<R>> implements Trans
     private static Struct emptied(Struct row) {
         Struct empty = new Struct(row.schema());
         for (Field field : row.schema().fields()) {
-            empty.put(field, field.schema().isOptional() ? null : emptyValue(row.get(field)));
+            boolean isRequired = NullableColumns.isRequired(field.schema());
+            empty.put(field, isRequired ? emptyValue(row.getWithoutDefault(field.name())) : null);
         }
         return empty;
     }

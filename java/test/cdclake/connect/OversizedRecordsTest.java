@@ -27,7 +27,7 @@ class OversizedRecordsTest {
     private static final Schema ROW =
             SchemaBuilder.struct()
                     .optional()
-                    .field("id", Schema.STRING_SCHEMA)
+                    .field("id", SchemaBuilder.string().optional().parameter("cdclake.required", "true"))
                     .field("body", Schema.OPTIONAL_STRING_SCHEMA)
                     .build();
     private static final Schema SOURCE =
@@ -145,7 +145,7 @@ class OversizedRecordsTest {
         SourceRecord smaller = transform.apply(record("1", "u", half, half));
         Struct value = (Struct) smaller.value();
         Struct before = value.getStruct("before");
-        assertEquals("", before.get("id")); // the schema does not allow null
+        assertEquals("", before.get("id")); // Avro does not allow null
         assertNull(before.get("body"));
         assertEquals(half, value.get("after"));
         assertEquals("u", value.get("op"));
