@@ -46,7 +46,7 @@ _CHANGED = {
     "date": "in a snapshot, years BC lose their era, and 5 to 14 October 1582 shift by 10 days",
     "interval": "infinities become 0",
     "varbit": "leading zeros and the length are lost, which `verify` cannot report; an empty"
-    " varbit(1) arrives as NULL",
+    " varbit(1) arrives as NULL or, in a column that is NOT NULL, is quarantined",
     "date[]": "years BC lose their era, 5 to 14 October 1582 shift by 10 days, infinities become"
     " other numbers",
     "timestamp[]": "days before 15 October 1582 shift (Julian calendar), infinities become the"
@@ -54,8 +54,10 @@ _CHANGED = {
     "timestamptz[]": "years BC lose their era, 5 to 14 October 1582 shift by 10 days, -infinity"
     " becomes the year 292269055",
     "time[]": "24:00 becomes 00:00",
-    "timetz": "a value whose zone has seconds (`+00:19:32`) arrives as NULL",
-    "timetz[]": "an array with such a value, or with several dimensions, arrives as NULL",
+    "timetz": "a value whose zone has seconds (`+00:19:32`) arrives as NULL or, in a"
+    " column that is NOT NULL, is quarantined",
+    "timetz[]": "an array with such a value, or with several dimensions, arrives as NULL or, in a"
+    " column that is NOT NULL, is quarantined",
 }
 
 _HEAD = """\

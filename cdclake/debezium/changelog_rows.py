@@ -126,10 +126,11 @@ class LogRows:
 
 
 def _refuse_marker(event: Event) -> None:
-    """Refuse the connector's marker of an event that is too large for Kafka."""
-    facts = event.get(naming.OVERSIZED)
-    if type(facts) is dict:
-        raise RefusedEvent(str(facts.get("reason", refusals.OVERSIZED_RECORD)))
+    """Refuse what the connector has marked, with its reason."""
+    for name in (naming.OVERSIZED, naming.REFUSED):
+        facts = event.get(name)
+        if type(facts) is dict and type(facts.get("reason")) is str:
+            raise RefusedEvent(facts["reason"])
 
 
 class _Field(NamedTuple):

@@ -27,7 +27,10 @@ _OWN_ARRAYS = frozenset({"numeric", "enum"})
 # Class of PostgreSQL's driver that trusts the authorities of the operating system, or of Java.
 SYSTEM_FACTORY = "org.postgresql.ssl.DefaultJavaSSLFactory"
 _QUEUE_HEAP_SHARE = 8
-_OVERSIZED = "oversized"  # name of the transform
+# Names of our transforms and of our processor (java/).
+_OVERSIZED = "oversized"
+_UNCONVERTED = "unconverted"
+_NULLABLE = "nullable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +189,9 @@ def _converters(plan: Plan, salt: str) -> dict[str, str]:
     # Not `fail`, which would stop all tables when a table loses its replica identity full: then a
     # value is not sent and cannot be converted, and the decoders refuse the event (UNSENT_VALUE).
     settings["event.converting.failure.handling.mode"] = "warn"
+    # Without it Debezium fails in this mode, too, if the column is NOT NULL.
+    settings["post.processors"] = _NULLABLE
+    settings[f"{_NULLABLE}.type"] = "cdclake.connect.NullableColumns"
     return settings | ({"converters": ",".join(names)} if names else {})
 
 
@@ -261,8 +267,9 @@ def _transforms(plan: Plan, epoch: int) -> dict[str, str]:
     domains = [stream for stream in plan.deliveries if stream.routed]
     routes = {f"domain{number}": stream for number, stream in enumerate(domains)}
     # The last one sees the record that the producer gets.
-    names = ["epoch", *routes, _OVERSIZED]
+    names = ["epoch", *routes, _UNCONVERTED, _OVERSIZED]
     settings = {"transforms": ",".join(names), **_epoch_field(epoch), **_oversized_markers()}
+    settings[f"transforms.{_UNCONVERTED}.type"] = "cdclake.connect.UnconvertedValues"
     for name, stream in routes.items():
         own = [plan.table(table) for table in stream.tables]
         topics = [naming.topic_name(plan.name, t.schema, t.table) for t in own]

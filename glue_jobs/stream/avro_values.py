@@ -34,7 +34,7 @@ _BROKEN = (
     struct.error,
     zlib.error,
 )
-_REFUSED_FIELD = f',"{naming.REFUSED}":{{"reason":'.encode()
+_REFUSED_FIELD = f',"{naming.REFUSED}":{{"reason":"{refusals.SCHEMA_REFUSED}: '.encode()
 
 
 class AvroValues:

@@ -6,6 +6,7 @@ from tests.mutations.mutation import Mutation
 
 TOPICS = ("tests/unit/debezium/test_topics.py",)
 MARKERS = ("tests/unit/debezium/test_oversized.py",)
+UNSENT = ("tests/unit/debezium/test_unsent_values.py",)
 CONF = ("tests/unit/iceberg/test_catalog_conf.py",)
 LARGE = "tests/spark/test_oversized.py"
 
@@ -23,11 +24,25 @@ SIZES = (
     ),
     Mutation(
         "a record that is too large fails the connector", MARKERS,
-        ((_CONNECTOR, '["epoch", *routes, _OVERSIZED]', '["epoch", *routes]'),),
+        ((_CONNECTOR, "*routes, _UNCONVERTED, _OVERSIZED]", "*routes, _UNCONVERTED]"),),
     ),
     Mutation(
         "records are measured before they are complete", MARKERS,
-        ((_CONNECTOR, '["epoch", *routes, _OVERSIZED]', '[_OVERSIZED, "epoch", *routes]'),),
+        ((_CONNECTOR, '"epoch", *routes, _UNCONVERTED, _OVERSIZED',
+          '_OVERSIZED, "epoch", *routes, _UNCONVERTED'),),
+    ),
+    Mutation(
+        "an event without a value that is NOT NULL has no mark", UNSENT,
+        ((_CONNECTOR, "*routes, _UNCONVERTED, _OVERSIZED]", "*routes, _OVERSIZED]"),),
+    ),
+    Mutation(
+        "Firehose accepts an event without a value that is NOT NULL", UNSENT,
+        (("cdclake/debezium/changelog_rows.py",
+          "(naming.OVERSIZED, naming.REFUSED)", "(naming.OVERSIZED,)"),),
+    ),
+    Mutation(
+        "a replay accepts an event without a value that is NOT NULL", UNSENT,
+        (("glue_jobs/stream/avro_values.py", '"{refusals.SCHEMA_REFUSED}: \'', "'"),),
     ),
     Mutation(
         "Firehose gives no reason for a marker", MARKERS,

@@ -64,7 +64,7 @@ def test_the_tables_of_a_domain_go_to_its_topic_and_no_other() -> None:
         deliveries=tuple(streams),
     )  # fmt: skip
     config = connector_config(plan, ADDRESS, epoch=1, mask_salt="salt", max_queue_bytes=1)
-    assert config["transforms"] == "epoch,domain0,oversized"
+    assert config["transforms"] == "epoch,domain0,unconverted,oversized"
     route = {k.rpartition(".")[2]: v for k, v in config.items() if "transforms.domain0" in k}
     assert route == {
         "type": "org.apache.kafka.connect.transforms.RegexRouter",
@@ -76,7 +76,7 @@ def test_the_tables_of_a_domain_go_to_its_topic_and_no_other() -> None:
     alone = connector_config(
         replace(plan, deliveries=()), ADDRESS, epoch=1, mask_salt="salt", max_queue_bytes=1
     )
-    assert alone["transforms"] == "epoch,oversized"
+    assert alone["transforms"] == "epoch,unconverted,oversized"
 
 
 def test_the_queue_is_bounded_by_bytes_and_no_client_setting_is_overridden() -> None:

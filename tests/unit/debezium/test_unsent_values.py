@@ -5,10 +5,13 @@ from dataclasses import replace
 import pytest
 
 from cdclake.debezium.changelog_rows import LogRows, Place, read_event
+from cdclake.debezium.connector import connector_config
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.jobs.stream.avro_values import without_refusal
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from tests.recorded.decoders import fast_rows, firehose_row, slow_rows
 from tests.recorded.recording import Recording
+from tests.unit.debezium.test_oversized import ADDRESS, JAVA
 from tests.unit.jobs.test_decoders_agree import agree, plan_of, record
 
 RECORDING = Recording.load("toast")
@@ -72,3 +75,40 @@ def test_a_row_before_without_values_proves_that_all_were_sent(
         assert row[REFUSAL] is None and isinstance(found, dict)
     else:
         assert row[REFUSAL].startswith(refusal) and str(found).startswith(refusal)
+
+
+REASON = "UNCONVERTED_VALUE: no value of NOT NULL small"
+
+
+@pytest.mark.parametrize("identity", ["default", "full"])
+@pytest.mark.parametrize("op", ["c", "u", "r"])
+def test_a_missing_value_that_is_not_null_is_refused_by_its_mark(op: str, identity: str) -> None:
+    """As the connector's transform writes it (java/test, UnconvertedValuesTest)."""
+    table, plan = plan_of(("small", "smallint[]"), replica_identity=identity)
+    mark = f',"cdc_refused":{{"reason":"{REASON}"}}'
+    key, value = record(op=op, small="null", extra=mark)
+    for each in (value, without_refusal(value)):  # a replay finds it as well
+        agree([(key, each)], table, plan)
+        [row] = slow_rows([(key, each)], table, plan)
+        assert row is not None and row[REFUSAL] == REASON
+        assert firehose_row((key, each), 0, table, plan) == REASON
+
+
+@pytest.mark.parametrize("op", ["u", "d"])
+def test_a_row_before_without_a_value_that_is_not_null_is_accepted(op: str) -> None:
+    table, plan = plan_of(("small", "smallint[]"), replica_identity="full")
+    key, value = record(op=op, small="null" if op == "d" else "[7]", extra=',"cdc_refused":null')
+    assert value is not None
+    sent = (key, value.replace(b'"before":null', b'"before":{"id":1,"small":null}'))
+    agree([sent], table, plan)
+    [row] = slow_rows([sent], table, plan)
+    assert row is not None and row[REFUSAL] is None
+    assert isinstance(firehose_row(sent, 0, table, plan), dict)
+
+
+def test_the_connector_marks_what_debezium_cannot_convert() -> None:
+    _, plan = plan_of()
+    config = connector_config(plan, ADDRESS, epoch=1, mask_salt="", max_queue_bytes=1)
+    for name in (f"{config['post.processors']}.type", "transforms.unconverted.type"):
+        assert (JAVA / f"{config[name].rpartition('.')[2]}.java").exists()
+    assert "unconverted" in config["transforms"].split(",")

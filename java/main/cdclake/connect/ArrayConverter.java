@@ -15,6 +15,7 @@ import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.data.SchemaBuilder;
 import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.errors.DataException;
+import org.postgresql.core.Oid;
 
 /**
  * Arrays of numeric and of enums, read from PostgreSQL's own text.
@@ -48,7 +49,7 @@ public final class ArrayConverter implements CustomConverter<SchemaBuilder, Rela
             return;
         }
         UnaryOperator<String> form =
-                column.typeName().endsWith("_numeric")
+                column.nativeType() == Oid.NUMERIC_ARRAY // of a domain: its base type
                         ? element -> NOT_FINITE.getOrDefault(element, element)
                         : UnaryOperator.identity();
         target.register(schema(), value -> converted(value, form, name));

@@ -13,7 +13,8 @@ import org.apache.kafka.connect.data.Struct;
  * Copies events to schemas that Avro can express without a change of meaning.
  *
  * <p>Names get escapes for characters that Avro does not allow. Optional fields lose their default,
- * because Connect's Avro converters would write it instead of NULL.
+ * because Connect's Avro converters would write it instead of NULL. Columns that are NOT NULL get
+ * fields that are not optional: an event that lacks such a value is JSON.
  */
 final class AvroShape {
     /** Debezium keeps one schema object per table, until the table changes. */
@@ -52,7 +53,7 @@ final class AvroShape {
         if (schema.name() != null) {
             builder.name(fullName(schema.name()));
         }
-        if (schema.isOptional()) {
+        if (!NullableColumns.isRequired(schema)) {
             builder.optional();
         } else if (schema.defaultValue() != null && schema.type().isPrimitive()) {
             builder.defaultValue(schema.defaultValue());

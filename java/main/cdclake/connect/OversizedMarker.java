@@ -35,7 +35,7 @@ final class OversizedMarker {
     private final long columnBytes;
 
     OversizedMarker(Schema keySchema, Object key, Struct event, long limit) {
-        this.keyBytes = JsonSize.measured(key);
+        this.keyBytes = RecordSize.measured(key);
         this.keyFits = keyBytes <= limit / KEY_SHARE;
         this.keySchema = keyFits ? keySchema : null;
         this.key = keyFits ? key : null;
@@ -48,7 +48,7 @@ final class OversizedMarker {
                 continue;
             }
             for (Field field : row.schema().fields()) {
-                long bytes = JsonSize.measured(row.get(field));
+                long bytes = RecordSize.measured(row.get(field));
                 if (bytes > most) {
                     largest = field.name();
                     most = bytes;

@@ -18,7 +18,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The producer would fail the connector's only task, and fail it again after every restart,
  * because PostgreSQL keeps the event. The marker has the event's key and place, so that the lake
- * refuses it under its table. Sizes are those of the JSON converter; it must be the last transform.
+ * refuses it under its table. Sizes are those of {@link RecordSize}; it must be the last transform.
  */
 public final class OversizedRecords<R extends ConnectRecord<R>> implements Transformation<R> {
     /** Name of the setting with the greatest size of key, value and headers in bytes. */
@@ -45,7 +45,7 @@ public final class OversizedRecords<R extends ConnectRecord<R>> implements Trans
     @Override
     public R apply(R record) {
         // The cheap bound decides for nearly all records.
-        long bound = JsonSize.bound(record.key()) + JsonSize.bound(record.value());
+        long bound = RecordSize.bound(record.key()) + RecordSize.bound(record.value());
         if (bound + headerBytes(record) <= limit) {
             return record;
         }
@@ -94,7 +94,8 @@ public final class OversizedRecords<R extends ConnectRecord<R>> implements Trans
     private static Struct emptied(Struct row) {
         Struct empty = new Struct(row.schema());
         for (Field field : row.schema().fields()) {
-            empty.put(field, field.schema().isOptional() ? null : emptyValue(row.get(field)));
+            boolean isRequired = NullableColumns.isRequired(field.schema());
+            empty.put(field, isRequired ? emptyValue(row.getWithoutDefault(field.name())) : null);
         }
         return empty;
     }
@@ -131,14 +132,14 @@ public final class OversizedRecords<R extends ConnectRecord<R>> implements Trans
     }
 
     private static long bytesOf(ConnectRecord<?> record, Object value) {
-        return JsonSize.measured(record.key()) + JsonSize.measured(value) + headerBytes(record);
+        return RecordSize.measured(record.key()) + RecordSize.measured(value) + headerBytes(record);
     }
 
     /** Returns a bound: the worker's converter of headers writes text without more escapes. */
     private static long headerBytes(ConnectRecord<?> record) {
         long bytes = 0;
         for (Header header : record.headers()) {
-            bytes += JsonSize.measured(header.key()) + 2 * JsonSize.measured(header.value());
+            bytes += RecordSize.measured(header.key()) + 2 * RecordSize.measured(header.value());
         }
         return bytes;
     }

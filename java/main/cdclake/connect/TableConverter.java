@@ -21,9 +21,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Writes the events of tables as Avro with a schema registry's converter, and all else as JSON.
  *
- * <p>The pipeline's own topics and markers stay JSON, which starts with a brace; Avro with a
- * registry's header never does. An event whose schema the registry refuses is JSON with the reason,
- * so that its table alone stops; a registry that does not answer is tried again.
+ * <p>The pipeline's own topics, markers and marked events stay JSON, which starts with a brace; Avro
+ * with a registry's header never does. An event whose schema the registry refuses is JSON with the
+ * reason, so that its table alone stops; a registry that does not answer is tried again.
  */
 public final class TableConverter implements Converter {
     /** Name of the setting with the converter's class. */
@@ -91,7 +91,7 @@ public final class TableConverter implements Converter {
             String reason = RegistryFailures.refusal(failure);
             if (reason != null) {
                 LOG.error("topic {}: the registry refuses the schema: {}", topic, reason);
-                Struct marked = RefusedSchema.marked(event, reason);
+                Struct marked = RefusedEvent.marked(event, "SCHEMA_REFUSED: " + reason);
                 return json.fromConnectData(topic, marked.schema(), marked);
             }
             LOG.error("topic {}: cannot write an event as Avro", topic, failure);
@@ -108,10 +108,11 @@ public final class TableConverter implements Converter {
         return isJson ? json.toConnectData(topic, value) : avro.toConnectData(topic, value);
     }
 
-    /** Returns whether this is an event of Debezium, and not a marker. */
+    /** Returns whether this is an event of Debezium, and neither a marker nor marked. */
     private static boolean isEvent(Schema schema) {
         return schema.field("op") != null
                 && schema.field("after") != null
-                && schema.field(OversizedMarker.FACTS) == null;
+                && schema.field(OversizedMarker.FACTS) == null
+                && schema.field(RefusedEvent.FIELD) == null;
     }
 }

@@ -27,7 +27,7 @@ class OversizedRecordsTest {
     private static final Schema ROW =
             SchemaBuilder.struct()
                     .optional()
-                    .field("id", Schema.STRING_SCHEMA)
+                    .field("id", SchemaBuilder.string().optional().parameter("cdclake.required", "true"))
                     .field("body", Schema.OPTIONAL_STRING_SCHEMA)
                     .build();
     private static final Schema SOURCE =
@@ -63,7 +63,22 @@ class OversizedRecordsTest {
 
     @Test
     void aMillionNumbersThatFitStayTheSameObject() {
-        Schema numbers = SchemaBuilder.array(Schema.OPTIONAL_INT32_SCHEMA).build();
+        SourceRecord record = numbers(Schema.OPTIONAL_INT32_SCHEMA, Collections.nCopies(1_000_000, 7));
+        transform.configure(Map.of(OversizedRecords.LIMIT, "2001000"));
+        assertTrue(record == transform.apply(record)); // a failure does not print a million numbers
+    }
+
+    @Test
+    void numbersThatAreTooLargeOnlyAsAvroBecomeAMarker() {
+        List<?> halves = Collections.nCopies(2_000_000, 0.5); // 8 MB as JSON, 18 MB as Avro
+        transform.configure(Map.of(OversizedRecords.LIMIT, String.valueOf(16 << 20)));
+        Struct value = (Struct) transform.apply(numbers(Schema.OPTIONAL_FLOAT64_SCHEMA, halves)).value();
+        assertEquals("oversized", value.get("op"));
+        assertEquals("numbers", value.getStruct("cdc_oversized").get("column"));
+    }
+
+    private static SourceRecord numbers(Schema element, List<?> elements) {
+        Schema numbers = SchemaBuilder.array(element).build();
         Schema row = SchemaBuilder.struct().optional().field("numbers", numbers).build();
         Schema envelope =
                 SchemaBuilder.struct()
@@ -76,13 +91,10 @@ class OversizedRecordsTest {
                 new Struct(SOURCE).put("schema", "s").put("table", "t").put("lsn", 1L).put("sequence", "");
         Struct value =
                 new Struct(envelope)
-                        .put("after", new Struct(row).put("numbers", Collections.nCopies(1_000_000, 7)))
+                        .put("after", new Struct(row).put("numbers", elements))
                         .put("source", source)
                         .put("op", "c");
-        SourceRecord record =
-                new SourceRecord(Map.of(), Map.of(), "t", KEY, key("1"), envelope, value);
-        transform.configure(Map.of(OversizedRecords.LIMIT, "2001000"));
-        assertTrue(record == transform.apply(record)); // a failure does not print a million numbers
+        return new SourceRecord(Map.of(), Map.of(), "t", KEY, key("1"), envelope, value);
     }
 
     @Test
@@ -145,7 +157,7 @@ class OversizedRecordsTest {
         SourceRecord smaller = transform.apply(record("1", "u", half, half));
         Struct value = (Struct) smaller.value();
         Struct before = value.getStruct("before");
-        assertEquals("", before.get("id")); // the schema does not allow null
+        assertEquals("", before.get("id")); // Avro does not allow null
         assertNull(before.get("body"));
         assertEquals(half, value.get("after"));
         assertEquals("u", value.get("op"));

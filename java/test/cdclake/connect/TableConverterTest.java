@@ -111,11 +111,34 @@ class TableConverterTest {
     }
 
     @Test
+    void markedEventsStayJson() {
+        for (String reason : Arrays.asList("UNCONVERTED_VALUE: x", null)) {
+            String mark = reason == null ? "null" : "{\"reason\":\"" + reason + "\"}";
+            assertEquals(
+                    "{\"after\":null,\"op\":\"c\",\"cdc_refused\":" + mark + "}",
+                    text(converted("shop.public.t", RefusedEvent.marked(event(null), reason))));
+        }
+    }
+
+    @Test
     void nullStaysNullWhateverTheDefaultIs() {
         converted("shop.public.t", event(null, 1L));
         Struct row = KeptConverter.kept.getStruct("after");
         assertNull(row.get("gr_u00f6_u00dfe"));
         assertNull(row.schema().field("gr_u00f6_u00dfe").schema().defaultValue());
+    }
+
+    @Test
+    void aColumnThatIsNotNullHasNoOptionalField() {
+        Schema count = SchemaBuilder.int32().optional().parameter("cdclake.required", "true").build();
+        Schema row = SchemaBuilder.struct().optional().field("n", count).build();
+        Schema envelope =
+                SchemaBuilder.struct().field("after", row).field("op", Schema.STRING_SCHEMA).build();
+        Struct value = new Struct(envelope).put("after", new Struct(row).put("n", 5)).put("op", "c");
+        converted("shop.public.t", value);
+        Struct kept = KeptConverter.kept.getStruct("after");
+        assertEquals(Schema.INT32_SCHEMA, kept.schema().field("n").schema());
+        assertEquals(5, kept.get("n"));
     }
 
     @Test
