@@ -1,6 +1,7 @@
 """A task's update of a state, without Spark."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,11 +74,11 @@ def target_of(
     *stored: str,
     newest: str = "",
     by: tuple[PartitionField, ...] = (),
-    **columns: str,
+    columns: Mapping[str, str] | None = None,
 ) -> StateTarget:
     """Return a state with these data files, and with more columns."""
     file = FileTarget(
-        schema=schema_of({**STATE, **columns}), spec_id=0, partition_by=by, folder=str(folder),
+        schema=schema_of({**STATE, **(columns or {})}), spec_id=0, partition_by=by, folder=str(folder),
         full_metrics=frozenset(), storage=ObjectStorage(),
     )  # fmt: skip
     files = [LiveFile(path, number, 0, {}) for number, path in enumerate(stored)]
@@ -162,7 +163,7 @@ def test_update_state_finds_rows_by_the_columns_of_the_present_key(tmp_path: Pat
     values: list[str | None] = ["a", "b", "c"]
 
     def updated(key: str, lsn: int, *stored: str) -> Delta:
-        target = target_of(tmp_path, *stored, newest="1", **columns)
+        target = target_of(tmp_path, *stored, newest="1", columns=columns)
         changes = changes_of("r", lsn, values, columns, n=[20, 0, 1])
         return update_state(replace(target, table=replace(numbers, key=(key,))), changes).delta
 
