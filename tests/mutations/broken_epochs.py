@@ -11,6 +11,7 @@ _TESTS = ("tests/unit/jobs/test_epoch_snapshot.py",)
 _SPARK_TESTS = ("tests/spark/test_epochs.py",)
 _LOAD_TESTS = ("tests/unit/local/test_table_loads.py",)
 _DELIVERED_TESTS = ("tests/unit/verify/test_delivered.py",)
+_REQUEST_TESTS = ("tests/unit/jobs/test_failed_requests.py",)
 _VERIFY_TESTS = ("tests/unit/verify/test_obstacles.py",)
 
 EPOCHS = (
@@ -72,6 +73,16 @@ EPOCHS = (
         "verify awaits records of a snapshot for ever", _DELIVERED_TESTS,
         (("glue_jobs/verify/firehose_offsets.py", "progress.completed_at + DELIVERY_S",
           "float('inf')"),),
+    ),
+    Mutation(
+        "a new epoch ends a resync before the table has read its snapshot", _REQUEST_TESTS,
+        (("glue_jobs/operations/executor.py",
+          "if progress.is_replacing(stream.table, progress.epoch):", "if False:"),),
+    ),
+    Mutation(
+        "a table lacks rows after the snapshot of a new epoch", _REQUEST_TESTS,
+        (("glue_jobs/operations/executor.py", "mine.warning = mine.incomplete = None",
+          "mine.warning = None"),),
     ),
     Mutation(
         "a table has loaded with the rows of both epochs", _LOAD_TESTS,
