@@ -24,6 +24,7 @@ from cdclake.connectors.declared import connector_log
 from cdclake.control_objects import PAUSE
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
+from cdclake.deployed.held_events import held_events
 from cdclake.errors import InputError
 from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
@@ -118,11 +119,14 @@ def _connector(prefix: str, component: str, name: str) -> dict[str, Any]:
 def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:
     plan, verified = lake.plan, read_verified(lake.control)
     names = [name for table in plan.all_tables for name in (table.name, table.changes)]
+    names.append(naming.QUARANTINE)
     with ThreadPoolExecutor(_THREADS) as pool:
         read = dict(zip(names, pool.map(partial(_loaded, lake.catalog), names), strict=True))
+    held = held_events(lake, read[naming.QUARANTINE])
     return [
         {
             **_figures(table, progress),
+            **held[table.name],
             **_polls(lake, table),
             "changes_rows": _rows(read[table.changes]),
             "state_rows": _rows(read[table.name]),
@@ -154,8 +158,6 @@ def _figures(table: Table, progress: Progress) -> dict[str, Any]:
         "freshness_s": None if fresh is None else round(max(0.0, fresh), 1),
         **dict.fromkeys(("freshness_p50_s", "freshness_p95_s")),  # read from the changelog's rows
         "state_age_s": round(now - behind, 1) if behind else 0.0,
-        "quarantined": place.quarantined + place.withheld,  # with the withheld ones, as locally
-        "withheld": place.withheld,
         "state": _state(place.life),
         "last_error": place.last_error,
     }

@@ -9,7 +9,7 @@ snapshot has expired, so snapshots need not be kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.firehose.present_topic import in_present_topic, reached_offsets
+from cdclake.firehose.arrival import NEXT_OFFSET, in_topic_since
 from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.plan import Table
@@ -86,21 +86,16 @@ def reached(rows: DataFrame, sequence: int, floor: str) -> AppliedThrough:
     return AppliedThrough(ingested=newest["ingested"] or 0, floor=floor, sequence=sequence)
 
 
-def read_through(
-    lake: LakeTables, tables: Sequence[Table], epoch: int, ends: Mapping[int, int]
-) -> dict[int, int]:
+def read_through(lake: LakeTables, tables: Sequence[Table], since: int) -> dict[int, int]:
     """Return by Kafka partition the offset after the newest event in these changelogs.
 
-    They are those of one topic, which has these `ends`. Older events may still be in flight.
-    Events before `epoch` do not count if their topic was lost with its Kafka.
+    They are those of one topic, which has the events since this epoch. Older events may still be in
+    flight.
     """
-    now, before = reached_offsets(epoch)
-    reached = [
-        (int(partition), of_epoch, earlier)
-        for table in tables
-        for partition, of_epoch, earlier in lake.read(table.changes)
-        .groupBy(naming.PARTITION)
-        .agg(F.expr(now), F.expr(before))
-        .collect()
-    ]
-    return in_present_topic(reached, ends)
+    found: dict[int, int] = {}
+    for table in tables:
+        events = lake.read(table.changes).where(in_topic_since(since))
+        ends = events.groupBy(naming.PARTITION).agg(F.expr(NEXT_OFFSET)).collect()
+        for partition, end in ends:
+            found[partition] = max(end, found.get(partition, 0))
+    return found

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cdclake import naming
-from cdclake.debezium.position import Position, history_part
+from cdclake.debezium.position import history_part
+from cdclake.firehose.arrival import DELIVERY_S
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.change_stats import facts_of_rows
@@ -30,9 +31,6 @@ from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.plan import Plan, Table
-
-# Firehose buffers for 15 minutes at most and retries for two hours (stacks/firehose settings).
-DELIVERY_S = 3 * 3600.0
 
 
 def apply_log(lake: LakeTables, table: Table, *, floor: str, check: Check = accept_all) -> int:
@@ -57,8 +55,8 @@ def swept_below(
     """Return the floor that a complete snapshot gives the table; "" until its rows have arrived.
 
     They have when the changelogs of `same_topic`, which all tables of its Kafka topic share, have
-    reached the end that the topic had. A record that Firehose cannot deliver never arrives, so that
-    much time is enough too.
+    reached the end that the topic had. Events of an epoch whose topic may have been lost do not
+    count, and a record that Firehose cannot deliver never arrives: `DELIVERY_S` is enough too.
     """
     place = progress.table(table.name)
     if not progress.complete_snapshot:
@@ -66,8 +64,7 @@ def swept_below(
     floor = history_part(progress.complete_snapshot)
     if applied_through(lake, table).floor >= floor or now > progress.completed_at + DELIVERY_S:
         return floor
-    epoch = Position.parse(progress.complete_snapshot).epoch
-    arrived = read_through(lake, same_topic, epoch, place.snapshot_ends)
+    arrived = read_through(lake, same_topic, progress.first_epoch(table.topic))
     has_all = all(arrived.get(p, 0) >= end for p, end in place.snapshot_ends.items() if end)
     return floor if has_all else ""
 

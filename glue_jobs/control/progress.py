@@ -10,19 +10,21 @@ import json
 import uuid
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
 from cdclake.control_objects import PROGRESS
-from cdclake.debezium.position import epoch_start
+from cdclake.debezium.position import Position, epoch_start
 from cdclake.errors import Fenced
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress, parse_offsets
+from cdclake.jobs.control.topic_state import SnapshotTopic, TopicState
 from cdclake.plan import Plan, Table
 
 # Fields whose stored keys differ from their names: the keys of the first version.
 _KEYS = {"heartbeat_committed_us": "beat_us"}
+_COMPOUND = ("etag", "snapshot_topics", "tables")  # stored in their own way, or not
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,6 +44,8 @@ class Progress:
     streaming_since_ms: int = 0  # first streamed heartbeat after it, by the connector's clock; or 0
     complete_snapshot: str = ""  # position of the newest snapshot that Kafka has completely
     completed_at: float = 0.0  # when the stream noticed that (seconds since 1970)
+    # By name; earlier versions noted none.
+    snapshot_topics: dict[str, SnapshotTopic] = field(default_factory=dict)
     tables: dict[str, TableProgress] = field(default_factory=dict)
     etag: str | None = field(default=None, compare=False)  # of the stored object, if there is one
 
@@ -66,6 +70,29 @@ class Progress:
     def offsets(self) -> dict[str, Mapping[int, int]]:
         """Return each table's next offsets in its topic, by partition."""
         return {name: table.offsets for name, table in self.tables.items()}
+
+    def note_snapshot(self, topics: Mapping[str, TopicState], now: float) -> None:
+        """Note that Kafka has the newest snapshot completely, in these topics.
+
+        Only a topic's id shows that it is the one of before: one that was lost and created again
+        may have as many events.
+        """
+        known = self.snapshot_topics
+        self.snapshot_topics = {
+            topic: known[topic]
+            if topic in known and known[topic].id == state.id
+            else SnapshotTopic(state.id, self.epoch)
+            for topic, state in topics.items()
+        }
+        self.complete_snapshot, self.completed_at = self.snapshot, now
+
+    def first_epoch(self, topic: str) -> int:
+        """Return the first epoch whose events are known to be in the topic that Kafka has now."""
+        if topic in self.snapshot_topics:
+            return self.snapshot_topics[topic].since
+        if not self.complete_snapshot:
+            return self.epoch
+        return Position.parse(self.complete_snapshot).epoch
 
     def is_replacing(self, table: Table, epoch: int) -> bool:
         """Return whether the table still has rows that the snapshot of the epoch replaces.
@@ -116,9 +143,11 @@ class Progress:
 
     def to_stored(self) -> dict[str, Any]:
         """Return the content of the control object; `parse` reads it."""
-        names = [f.name for f in fields(self) if f.name not in ("etag", "tables")]
+        names = [f.name for f in fields(self) if f.name not in _COMPOUND]
         stored = {_KEYS.get(name, name): deepcopy(getattr(self, name)) for name in names}
-        return {**stored, "tables": {name: t.to_stored() for name, t in self.tables.items()}}
+        topics = {name: asdict(topic) for name, topic in self.snapshot_topics.items()}
+        tables = {name: table.to_stored() for name, table in self.tables.items()}
+        return {**stored, "snapshot_topics": topics, "tables": tables}
 
     @staticmethod
     def load(control: ObjectStore) -> Progress:
@@ -139,5 +168,9 @@ class Progress:
         keys = {_KEYS.get(f.name, f.name): f.name for f in fields(Progress)}
         known = {keys[key]: value for key, value in raw.items() if key in keys}
         known["tables"] = {name: TableProgress.parse(t) for name, t in raw["tables"].items()}
+        topics = raw.get("snapshot_topics", {})
+        known["snapshot_topics"] = {
+            name: SnapshotTopic(topic["id"], topic["since"]) for name, topic in topics.items()
+        }
         known["heartbeat_offsets"] = parse_offsets(raw["heartbeat_offsets"])
         return Progress(**known)

@@ -29,6 +29,14 @@ class TopicState:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class SnapshotTopic:
+    """Topic at the end of an epoch's snapshot, and the first epoch known to be in the same one."""
+
+    id: str
+    since: int
+
+
 def other_topic(topic: str, known: str, found: str) -> str | None:
     """Explain that the topic is not the one that was read before; None if it is, or may be.
 

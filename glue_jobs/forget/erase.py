@@ -14,8 +14,8 @@ from cdclake.control_objects import FORGET, outcome_name
 from cdclake.erasures import ErasedKeys, KeyHash
 from cdclake.errors import ComponentFailed
 from cdclake.fail_points import reach
+from cdclake.firehose.arrival import DELIVERY_S
 from cdclake.forget.erasure_report import erased_places, places_left
-from cdclake.jobs.apply.firehose_changelog import DELIVERY_S
 from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.requests import Answer, read_outcome, request_forget
 from cdclake.jobs.erasure.removed_objects import OtherWriter, delete_objects, removed_objects

@@ -224,7 +224,9 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
         mine.missed_below = mine.missed_below or request.position
     if Position.parse(request.position).epoch < progress.epoch:
         # The signal was lost with the old epoch, and the new one began with a snapshot of all.
-        mine.missed_below = mine.warning = None
+        if progress.is_replacing(stream.table, progress.epoch):
+            return None  # the table has not read that snapshot yet
+        mine.missed_below = mine.warning = mine.incomplete = None
         _release_markers(mine, stream, str(epoch_start(progress.epoch)))
         return {"rows": 0, "ghosts": 0, "epoch": progress.epoch}
     if ended is None:

@@ -51,7 +51,7 @@ class EpochSnapshot:
         for table in plan.tables:
             ends = states[table.topic].end if table.topic in states else {}
             progress.table(table.name).snapshot_ends = dict(ends)
-        progress.complete_snapshot, progress.completed_at = progress.snapshot, time.time()
+        progress.note_snapshot(states, time.time())
         log.info("the snapshot of epoch %d is complete", progress.epoch)
 
 

@@ -65,10 +65,7 @@ def compare(
             ends=lambda topics: offsets(spark, brokers, topics),
             progress=lambda: Progress.load(control),
             arrived=delivered_offsets(
-                reader,
-                plan,
-                begins=lambda topics: offsets(spark, brokers, topics, "earliest"),
-                ends=lambda topics: offsets(spark, brokers, topics),
+                reader, plan, lambda topics: offsets(spark, brokers, topics, "earliest")
             ),
             wait_s=float(arguments.get("wait", _WAIT_S)),
             obstacle=lambda: silence(plan, Progress.load(control), datetime.now(UTC)),

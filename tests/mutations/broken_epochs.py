@@ -5,10 +5,13 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _SNAPSHOT = "glue_jobs/stream/epoch_snapshot.py"
+_PROGRESS = "glue_jobs/control/progress.py"
 _APPLY = "glue_jobs/apply/prepared_changes.py"
 _TESTS = ("tests/unit/jobs/test_epoch_snapshot.py",)
 _SPARK_TESTS = ("tests/spark/test_epochs.py",)
 _LOAD_TESTS = ("tests/unit/local/test_table_loads.py",)
+_DELIVERED_TESTS = ("tests/unit/verify/test_delivered.py",)
+_REQUEST_TESTS = ("tests/unit/jobs/test_failed_requests.py",)
 _VERIFY_TESTS = ("tests/unit/verify/test_obstacles.py",)
 
 EPOCHS = (
@@ -35,7 +38,7 @@ EPOCHS = (
     ),
     Mutation(
         "a table that joins is swept", _TESTS,
-        (("glue_jobs/control/progress.py", "TableProgress(swept=self.complete_snapshot)",
+        ((_PROGRESS, "TableProgress(swept=self.complete_snapshot)",
           "TableProgress()"),),
     ),
     Mutation(
@@ -57,6 +60,29 @@ EPOCHS = (
         "a delivered table is swept before its rows", (*_SPARK_TESTS, "-k", "delivered"),
         (("glue_jobs/apply/firehose_changelog.py", 'return floor if has_all else ""',
           "return floor"),),
+    ),
+    Mutation(
+        "a topic that was created again counts as the one of before", _TESTS,
+        ((_PROGRESS, "if topic in known and known[topic].id == state.id", "if topic in known"),),
+    ),
+    Mutation(
+        "events of a lost topic count as those of the present one", _DELIVERED_TESTS,
+        (("cdclake/firehose/arrival.py", " AND {naming.EPOCH} >= {epoch}", ""),),
+    ),
+    Mutation(
+        "verify awaits records of a snapshot for ever", _DELIVERED_TESTS,
+        (("glue_jobs/verify/firehose_offsets.py", "progress.completed_at + DELIVERY_S",
+          "float('inf')"),),
+    ),
+    Mutation(
+        "a new epoch ends a resync before the table has read its snapshot", _REQUEST_TESTS,
+        (("glue_jobs/operations/executor.py",
+          "if progress.is_replacing(stream.table, progress.epoch):", "if False:"),),
+    ),
+    Mutation(
+        "a table lacks rows after the snapshot of a new epoch", _REQUEST_TESTS,
+        (("glue_jobs/operations/executor.py", "mine.warning = mine.incomplete = None",
+          "mine.warning = None"),),
     ),
     Mutation(
         "a table has loaded with the rows of both epochs", _LOAD_TESTS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _DECODERS = ("tests/unit/jobs/test_decoders_withhold.py",)
+_HELD_TESTS = ("tests/unit/deployed/test_held_events.py",)
 _KEYS = ("tests/unit/verify/test_withheld_keys.py",)
 _SPARK = ("tests/spark/test_withheld.py",)
 _FILE = ("tests/unit/config/test_quality.py",)
@@ -93,5 +94,14 @@ WITHHOLDING = (
     Mutation(
         "place withheld rows of polls as those of a snapshot", _KEYS,
         (("glue_jobs/verify/withheld_keys.py", 'if table.delivery != "poll":', "if True:"),),
+    ),
+    Mutation(
+        "a deployment's quarantine that cannot be read has no events", _HELD_TESTS,
+        (("cdclake/deployed/held_events.py", "return None  # `cdclake",
+          "return {figure: {} for figure in _FIGURES}  # `cdclake"),),
+    ),
+    Mutation(
+        "a deployment's events in quarantine are counted without a commit", _HELD_TESTS,
+        (("cdclake/deployed/held_events.py", "@lru_cache(maxsize=1)\n", ""),),
     ),
 )  # fmt: skip

@@ -66,7 +66,8 @@ function tables(lake) {
     ["p95", (row) => seconds(row.freshness_p95_s), true],
     ["files", (row) => number(row.files), true],
     ["quarantine", (row) => row.quarantined
-      ? link(`#/quarantine/${encodeURIComponent(row.table)}`, number(row.quarantined)) : "0", true],
+      ? link(`#/quarantine/${encodeURIComponent(row.table)}`, number(row.quarantined))
+      : number(row.quarantined), true],
     ["last verified", verified],
   ], first);
 }

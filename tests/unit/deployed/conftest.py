@@ -14,9 +14,13 @@ from moto.moto_api import state_manager
 
 from cdclake.extras import MODULES
 from tests.recorded_requests.functions import check_call
+from tests.unit.deployed.stored_lake import PREFIX, add_table
 
 if TYPE_CHECKING:
     from tests.unit.deployed.redriving import Stream
+
+
+CONF = "spark.sql.catalog.lake.warehouse=s3://warehouse --conf a=b=c"
 
 
 @pytest.fixture(scope="session")
@@ -74,4 +78,43 @@ def jobs_in_moto() -> Iterator[Any]:
             DefaultArguments={"--control": "s3://state/control"},
         )
     yield boto3.client("s3")
+    state_manager.unset_transition("glue::job_run")
+
+
+@pytest.fixture
+def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A stream in moto with its control objects, and one table of a hundred rows."""
+    s3, glue = boto3.client("s3"), boto3.client("glue")
+    where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    for bucket in ("state", "warehouse"):
+        s3.create_bucket(Bucket=bucket, **where)
+    glue.create_job(
+        Name=f"{PREFIX}-stream_changes",
+        Role="r",
+        Command={"Name": "gluestreaming", "ScriptLocation": "s3://state/x.py"},
+        DefaultArguments={"--control": "s3://state/control", "--conf": CONF},
+    )
+    glue.create_database(DatabaseInput={"Name": "cdc_iceberg"})
+    add_table("orders", rows=120, deleted=20)
+    add_table("orders_changes", rows=300, deleted=0)
+    connectors = [
+        {"connectorName": f"{PREFIX}-source", "connectorState": "RUNNING"},
+        {"connectorName": f"{PREFIX}-source-2", "connectorState": "FAILED"},
+    ]
+
+    class Connect:
+        """Moto has no MSK Connect."""
+
+        def list_connectors(self, **_: Any) -> dict[str, Any]:
+            return {"connectors": connectors}
+
+    client = boto3.client
+
+    def made(name: str, **more: Any) -> Any:
+        return Connect() if name == "kafkaconnect" else client(name, **more)
+
+    monkeypatch.setattr(boto3, "client", made)
+    # Moto ends a run at the first request for its state.
+    state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
+    yield connectors
     state_manager.unset_transition("glue::job_run")

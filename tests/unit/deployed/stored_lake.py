@@ -11,6 +11,11 @@ import boto3
 from cdclake import metrics
 
 PREFIX = "shop-dev"
+DELIVERED = "  public.clicks: {key: [id], columns: {id: bigint}, delivery: firehose}\n"
+POLLED = (
+    "  public.rates:\n    key: [id]\n    columns: {id: bigint, at: timestamptz}\n"
+    "    capture: {poll: {by: at, every: rate(1 hour), deletes: none}}\n"
+)
 
 
 def put(name: str, content: Any) -> None:

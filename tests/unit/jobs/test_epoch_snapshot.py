@@ -7,6 +7,7 @@ import pytest
 from cdclake.debezium.position import epoch_start, snapshot_start
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.stream.epoch_snapshot import follow_heartbeats, replaced_by
 from cdclake.jobs.stream.heartbeats import SentHeartbeat
 from cdclake.plan import Table
@@ -50,6 +51,30 @@ def test_a_snapshot_is_followed_over_batches_and_complete_once():
     assert stored.snapshot == str(snapshot_start(2, 50))
     stored.complete_snapshot = stored.snapshot
     assert not follow_heartbeats(stored, [streamed(2, 90)])
+
+
+def test_a_snapshot_finds_the_first_epoch_of_each_topic():
+    """An equal number of events says nothing: the id of the topic decides."""
+    progress = Progress(epoch=1, snapshot=str(epoch_start(1)))
+
+    def complete(epoch: int, topic_id: str | None) -> int:
+        progress.epoch, progress.snapshot = epoch, str(epoch_start(epoch))
+        ids = {} if topic_id is None else {TABLE.topic: topic_id}
+        states = {t: TopicState(id=i, first={0: 0}, end={0: 5}) for t, i in ids.items()}
+        progress.note_snapshot(states, now=1.0)
+        stored = Progress.parse(json.loads(json.dumps(progress.to_stored())))
+        assert stored.snapshot_topics == progress.snapshot_topics
+        return stored.first_epoch(TABLE.topic)
+
+    assert [complete(1, "a"), complete(2, "a"), complete(3, "b"), complete(4, "b")] == [1, 1, 3, 3]
+    assert [complete(5, None), complete(6, "b"), complete(7, "b")] == [5, 6, 6]
+
+
+def test_progress_of_an_earlier_version_has_no_topics():
+    raw = Progress(epoch=3, complete_snapshot=str(epoch_start(3))).to_stored()
+    del raw["snapshot_topics"]
+    assert Progress.parse(raw).first_epoch(TABLE.topic) == 3
+    assert Progress(epoch=1).first_epoch(TABLE.topic) == 1
 
 
 def test_a_heartbeat_is_read_from_its_event():

@@ -13,13 +13,14 @@ from cdclake.control_objects import (
     FORGET,
     REPLAY,
     RESYNC,
+    ResumeRequest,
     ResyncRequest,
     failed_result,
     outcome_content,
     outcome_name,
     request_name,
 )
-from cdclake.debezium.position import epoch_start
+from cdclake.debezium.position import epoch_start, snapshot_start
 from cdclake.errors import ComponentFailed, ServiceUnavailable
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.requests import read_outcome
@@ -132,3 +133,29 @@ def test_a_failed_request_names_the_component_whose_log_tells_why(answered_by: s
     assert caught.value.component == answered_by
     assert f"see the log of {answered_by}" in caught.value.remedy
     assert read_outcome(control, "orders", FORGET, "another") is None
+
+
+def test_resync_that_a_new_epoch_replaces_ends_with_its_snapshot() -> None:
+    """Until the table has read that snapshot, its rows are still missing."""
+    control: Any = MemoryStore()
+    plan = plan_of()
+    [table] = plan.tables
+    progress = Progress(epoch=2)
+    place = progress.table(table.name)
+    place.stop("Kafka has lost records")
+    place.ask_to_resume(ResumeRequest(skip_gap=True))
+    place.flow()
+    place.warning, place.missed_below = "older values", str(epoch_start(1))
+    request = ResyncRequest(id="r", position=str(epoch_start(1)), notified=0)
+    control.write(request_name(table.name, RESYNC), request.to_json())
+    stream: Any = SimpleNamespace(table=table)
+
+    def run() -> Any:
+        OperationExecutor(control, {}).run(plan, NO_EVENTS, {}, progress, lambda _: stream)
+        return read_outcome(control, table.name, RESYNC, "r")
+
+    assert run() is None
+    assert place.last_error == place.incomplete is not None
+    place.swept = str(snapshot_start(2, 50))
+    assert run()["epoch"] == 2
+    assert not (place.last_error or place.missed_below)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -9,9 +10,12 @@ from typing import Any, cast
 import duckdb
 import pytest
 
+from cdclake.debezium.position import snapshot_start
+from cdclake.firehose.arrival import DELIVERY_S
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.control.topic_state import SnapshotTopic
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
 from cdclake.plan import Plan, Table
@@ -25,13 +29,13 @@ class Logs:
     """A reader of logs that are in memory."""
 
     def __init__(self, **logs: list[dict[str, Any]]) -> None:
-        self._logs = logs
+        self.logs = logs
 
     @contextmanager
     def open(self, tables: list[Table]) -> Iterator[duckdb.DuckDBPyConnection]:
         with duckdb.connect(":memory:") as session:
             for table in tables:
-                create(session, table, self._logs.get(table.name, []))
+                create(session, table, self.logs.get(table.name, []))
             yield session
 
 
@@ -50,15 +54,24 @@ def plan() -> Plan:
     )
 
 
-def arrived(logs: Logs, begin: int = 0, epoch: int = 1, end: int = 100) -> dict[str, Any]:
-    progress = Progress(epoch=epoch, tables={"c": TableProgress(offsets={0: 5})})
+def arrived(logs: Logs, begin: int = 0, progress: Progress | None = None) -> dict[str, Any]:
+    progress = progress or Progress(epoch=1)
+    progress.tables["c"] = TableProgress(offsets={0: 5})
     find = delivered_offsets(
-        cast(Reader, logs),
-        plan(),
-        begins=lambda topics: {t: {0: begin} for t in topics},
-        ends=lambda topics: {t: {0: end} for t in topics},
+        cast(Reader, logs), plan(), lambda topics: {t: {0: begin} for t in topics}
     )
     return dict(find(progress))
+
+
+def noted(since: int | None, age_s: float = 0.0) -> Progress:
+    """Progress of epoch 2, whose snapshot was complete `age_s` ago at offset 42."""
+    return Progress(
+        epoch=2,
+        complete_snapshot=str(snapshot_start(2, 50)),
+        completed_at=time.time() - age_s,
+        snapshot_topics={} if since is None else {"p.trade": SnapshotTopic("id", since)},
+        tables={"a": TableProgress(snapshot_ends={0: 42})},
+    )
 
 
 def test_a_domains_tables_have_come_as_far_as_the_newest_event_of_any() -> None:
@@ -76,17 +89,18 @@ def test_a_delete_has_a_record_without_a_value_behind_it() -> None:
     assert arrived(logs)["a"] == {0: 6}
 
 
-def test_events_of_an_earlier_epoch_may_be_of_a_topic_that_is_lost() -> None:
+@pytest.mark.parametrize(("since", "reached"), [(1, 42), (2, 0), (None, 0)])
+def test_events_of_a_lost_topic_do_not_count(since: int | None, reached: int) -> None:
+    logs = Logs(a=[event("c", 1, 1, id=1, offset=41)])  # as many as the snapshot has rows
+    assert arrived(logs, progress=noted(since))["a"] == {0: reached}
     new = {**event("r", 1, 2, id=1, offset=3), "cdc_epoch": 2}
-    old = [event("c", 1, 1, id=1, offset=offset) for offset in (98, 99, 1000)]
-    logs = Logs(a=[*old, new])
-    assert arrived(logs, epoch=2)["a"] == {0: 4}
-    assert arrived(logs, epoch=1)["a"] == {0: 1001}
+    expected = {0: max(4, reached)}
+    assert arrived(Logs(a=[new], b=logs.logs["a"]), progress=noted(since))["a"] == expected
 
 
-def test_events_of_an_earlier_epoch_count_in_a_topic_that_was_kept() -> None:
-    logs = Logs(a=[event("c", 1, 1, id=1, offset=41)])
-    assert arrived(logs, epoch=2, end=42)["a"] == {0: 42}
+def test_no_record_of_the_snapshot_is_awaited_for_ever() -> None:
+    assert arrived(Logs(), progress=noted(None, DELIVERY_S - 60))["b"] == {0: 0}
+    assert arrived(Logs(), progress=noted(None, DELIVERY_S + 60))["b"] == {0: 42}
 
 
 def test_a_row_without_a_place_tells_nothing() -> None:

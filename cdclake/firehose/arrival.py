@@ -1,0 +1,20 @@
+"""Arrival of Kafka's records in the changelogs that Firehose writes."""
+
+from __future__ import annotations
+
+from cdclake import naming
+
+# Firehose buffers for 15 minutes at most and retries for two hours (stacks/firehose settings).
+DELIVERY_S = 3 * 3600.0
+
+# SQL, for Spark and DuckDB, of the offset after the newest event, over the rows of one partition.
+# In Kafka a tombstone without a row follows each delete.
+NEXT_OFFSET = f"max({naming.OFFSET} + CASE {naming.OP} WHEN 'd' THEN 2 ELSE 1 END)"
+
+
+def in_topic_since(epoch: int) -> str:
+    """Return SQL, for Spark and DuckDB, that selects events of the topic that Kafka has now.
+
+    Events before `epoch` may be of a topic that was lost: its offsets say nothing about this one.
+    """
+    return f"{naming.OFFSET} IS NOT NULL AND {naming.EPOCH} >= {epoch}"
