@@ -77,8 +77,9 @@ def target_of(
     columns: Mapping[str, str] | None = None,
 ) -> StateTarget:
     """Return a state with these data files, and with more columns."""
+    schema = schema_of({**STATE, **(columns or {})})
     file = FileTarget(
-        schema=schema_of({**STATE, **(columns or {})}), spec_id=0, partition_by=by, folder=str(folder),
+        schema=schema, spec_id=0, partition_by=by, folder=str(folder),
         full_metrics=frozenset(), storage=ObjectStorage(),
     )  # fmt: skip
     files = [LiveFile(path, number, 0, {}) for number, path in enumerate(stored)]
