@@ -8,7 +8,7 @@ from __future__ import annotations
 from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.latest_row import Carried, value_position
+from cdclake.iceberg.latest_row import CREATED_AT, Carried, value_position
 from cdclake.plan import Table
 
 _MISSING = ""  # position of a value that no event has had yet: below every real one
@@ -34,7 +34,7 @@ def updated_values(table: Table, carried: Carried) -> dict[str, str]:
             newer = f"s.{naming.POSITION} >= t.{naming.POSITION}"  # equal: completed again
         updated[fact] = f"CASE WHEN {newer} THEN s.{fact} ELSE t.{fact} END"
     positions = {
-        column: f"greatest({_stored_position(column)}, s.{value_position(carried, column)})"
+        column: f"greatest({_kept_position(column)}, s.{value_position(carried, column)})"
         for column in carried  # greatest skips NULL: no change here has the value
     }
     row_position = f"greatest(s.{naming.POSITION}, t.{naming.POSITION})"
@@ -73,7 +73,17 @@ def _value_is_newer(column: str, carried: Carried) -> str:
     """
     brought, stored = f"s.{value_position(carried, column)}", _stored_position(column)
     differs = f"NOT (s.{SPARK.name(column)} <=> t.{SPARK.name(column)})"
-    return f"({brought} > {stored} OR {brought} = {stored} AND {differs})"
+    newer = f"{brought} > {stored} OR {brought} = {stored} AND {differs}"
+    return f"({newer} OR {_is_other(column)})"
+
+
+def _is_other(column: str) -> str:
+    """Return a condition: the stored value is of an earlier row of the key."""
+    return f"s.{CREATED_AT} > {_stored_position(column)}"
+
+
+def _kept_position(column: str) -> str:
+    return f"CASE WHEN {_is_other(column)} THEN '{_MISSING}' ELSE {_stored_position(column)} END"
 
 
 def _stored_position(column: str) -> str:

@@ -29,8 +29,10 @@ class FoldedChanges:
     """One row per key, by column of the state, without `cdc_toast_missing` and value positions."""
 
     columns: Mapping[str, pa.Array]
-    # By carried column: position of its value; NULL if no event here has a real value.
+    # By carried column: position of its value; NULL if no event here since the row's creation has a
+    # real one: an older value is of another row of the key.
     value_positions: Mapping[str, pa.Array]
+    created: pa.Array  # position of the key's newest creation; "" if there is none
     lacking: pa.Array  # some event of the key lacks a value
 
     def __len__(self) -> int:
@@ -52,9 +54,13 @@ def fold(changes: pa.Table, table: Table, carried: Sequence[str], floor: str) ->
     has_deletes = pc.any(is_delete).as_py()
     folded[naming.DELETED] = _is_deleted(is_delete, folded[naming.POSITION], floor)
     positions: dict[str, pa.Array] = {}
+    creations = np.flatnonzero(_flags(pc.equal(columns[naming.OP], "c"))) if carried else newest[:0]
+    born = _last_rows(codes, count, creations)
+    created = columns[naming.POSITION].take(pa.array(born, mask=born < 0))
     for column in table.value_columns:
         if column.name in carried:
             has_value = np.flatnonzero(_available(columns, table, column.name))
+            has_value = has_value[has_value >= born[codes[has_value]]]
             last = _last_rows(codes, count, has_value)
             rows = pa.array(last, mask=last < 0)
             held = columns[column.name].take(rows)
@@ -65,7 +71,7 @@ def fold(changes: pa.Table, table: Table, carried: Sequence[str], floor: str) ->
                 held = pc.if_else(is_delete, pa.scalar(None, held.type), held)
         folded[column.name] = to_state(held, column.column_type)
     lacking = _grouped_any(codes, count, _lacks_values(columns, table))
-    return FoldedChanges(folded, positions, pa.array(lacking))
+    return FoldedChanges(folded, positions, pc.fill_null(created, ""), pa.array(lacking))
 
 
 def in_order(changes: pa.Table) -> pa.Table:

@@ -52,7 +52,9 @@ def mixed_rows(
         if column in folded.value_positions:
             brought = folded.value_positions[column]
             kept = pc.coalesce(_stored_position(t[naming.VALUE_POSITIONS], column), at_t)
-            newer = _value_is_newer(brought, kept, s[column], old)
+            is_other = pc.greater(folded.created, kept)  # of an earlier row of the key
+            newer = pc.or_(_value_is_newer(brought, kept, s[column], old), is_other)
+            kept = pc.if_else(is_other, _MISSING, kept)
             positions[column] = pc.max_element_wise(kept, brought)  # skips NULL
             altered = pc.or_(altered, newer)
         rows[column] = pc.if_else(newer, s[column], old)

@@ -239,6 +239,7 @@ def _taken(folded: FoldedChanges, keys: Numbers) -> FoldedChanges:
     return FoldedChanges(
         {name: rows.take(values) for name, values in folded.columns.items()},
         {name: rows.take(values) for name, values in folded.value_positions.items()},
+        rows.take(folded.created),
         rows.take(folded.lacking),
     )
 

@@ -158,6 +158,24 @@ def test_update_state_holds_few_rows_with_large_stored_values(
     assert sum(json.loads(each)["record-count"] for each in delta.delete_files) == 50
 
 
+@pytest.mark.parametrize("is_stored", [True, False], ids=["stored", "in-the-same-update"])
+def test_update_state_gives_a_row_no_value_of_an_earlier_row_of_its_key(
+    tmp_path: Path, is_stored: bool
+) -> None:
+    """The events that have the value, those of the row's old key, are not in the changelog."""
+    first = changes_of("c", 10, ["a"])
+    rest = pa.concat_tables(
+        [changes_of("d", 20, [None]), changes_of("c", 30, [None], cdc_unavailable=[["v"]])]
+    )
+    if is_stored:
+        [stored] = update_state(target_of(tmp_path), first).delta.data_files
+        delta = update_state(target_of(tmp_path, path_of(stored), newest="1"), rest).delta
+    else:
+        delta = update_state(target_of(tmp_path), pa.concat_tables([first, rest])).delta
+    [row] = pq.read_table(path_of(delta.data_files[0])).to_pylist()
+    assert (row["v"], row["cdc_toast_missing"]) == (None, ["v"])
+
+
 def test_update_state_finds_rows_by_the_columns_of_the_present_key(tmp_path: Path) -> None:
     numbers = replace(TABLE, columns=(*TABLE.columns, Column(source="n", name="n", type="bigint")))
     columns = {"n": "long"}
