@@ -169,6 +169,7 @@ def test_an_event_that_arrives_while_the_job_begins_is_not_applied(
     assert lake.numbers(lake.table.changes) == others
 
 
+@pytest.mark.slow
 def test_a_rebuild_erases_events_that_no_run_has_applied(lake: Lake) -> None:
     chosen = max(lake.rows, key=lambda row: row[naming.POSITION])[lake.key]  # above the truncates
     others = {row[lake.key] for row in lake.rows} - {chosen}
@@ -181,6 +182,7 @@ def test_a_rebuild_erases_events_that_no_run_has_applied(lake: Lake) -> None:
     assert lake.numbers(lake.table.changes) == others
 
 
+@pytest.mark.slow
 def test_a_rebuild_after_a_sweep_does_not_read_an_event_that_has_come_meanwhile(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -210,6 +210,7 @@ def test_aggregates_are_written_as_a_whole(spark: SparkSession) -> None:
     assert lake.rows() == [("1", 1), ("2", 1), ("3", 1)]
 
 
+@pytest.mark.slow
 def test_killed_between_commit_and_progress_the_refresh_is_done_again(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,6 +295,7 @@ def test_rows_move_between_partitions(spark: SparkSession) -> None:
     assert {row[0] for row in spread} >= {"Peru", "Uganda", None}
 
 
+@pytest.mark.slow
 def test_a_row_whose_delete_has_collapsed_leaves_the_table(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,6 +159,7 @@ def test_killed_before_the_commit_the_publication_is_done_again(
     assert [*table.commits().values()] == ["BULK_INSERT", "UPSERT"]
 
 
+@pytest.mark.slow
 @in_hudi_jvm
 def test_killed_before_the_catalog_the_next_run_completes_it(spark: SparkSession) -> None:
     table = PublishedTable(spark, "mor")

@@ -54,6 +54,7 @@ def output(project: Path) -> Path:
     return out
 
 
+@pytest.mark.synth
 def test_own_stack_is_told_the_bucket_and_the_topic(output: Path) -> None:
     template = json.loads((output / "shop-lake-trial-size.template.json").read_text())
     [alarm] = [each["Properties"] for each in template["Resources"].values()]
@@ -69,6 +70,7 @@ def test_own_stack_is_told_the_bucket_and_the_topic(output: Path) -> None:
     assert alarm["AlarmName"] == "shop-lake-trial-size"
 
 
+@pytest.mark.synth
 def test_own_stack_is_deployed_after_those_that_it_uses(output: Path) -> None:
     artifacts = json.loads((output / "manifest.json").read_text())["artifacts"]
     needed = {"shop-lake-trial-lake", "shop-lake-trial-observability"}

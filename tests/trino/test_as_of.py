@@ -31,9 +31,10 @@ def groups() -> Iterator[Any]:
     for case in cases():
         found.setdefault(case.id if case.alone else case.shape, []).append(case)
     for name, members in found.items():
-        yield pytest.param(members, id=name, marks=() if name == "plain" else pytest.mark.slow)
+        yield pytest.param(members, id=name)
 
 
+@pytest.mark.slow  # by default DuckDB and Spark run them
 @pytest.mark.parametrize("members", list(groups()))
 def test_case(engine: Trino, members: list[Case]) -> None:
     """At each of the commit times, and just before the first, the rows are those of then."""
@@ -87,12 +88,14 @@ def asked(engine: Trino, moment: str, *, since: datetime, history_days: int = 90
     return sorted(row[0] for row in engine.rows(query, moment))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("later", "keys"), [(0.0, [1, 2]), (0.99, [1, 2]), (1.0, [1])])
 def test_rows_are_those_of_the_commit_time(engine: Trino, later: float, keys: list[int]) -> None:
     since = NOW - 10 * DAY
     assert asked(engine, f"{since + later * DAY:%Y-%m-%d %H:%M:%S.%f} UTC", since=since) == keys
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("days_ago", "history_days", "oldest"),
     [

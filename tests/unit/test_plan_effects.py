@@ -26,6 +26,7 @@ from cdclake.plan_effects import (
     infrastructure_effects,
     table_effects,
 )
+from cdclake.postgres.server import settings_warnings
 from tests.unit.postgres.tables import server
 
 FILE = """\
@@ -205,10 +206,10 @@ def test_settings_are_named_by_their_keys(plan):
 
 def test_the_unlimited_wal_of_an_existing_source_is_a_warning(plan, capsys):
     found = forecast(plan(), plan(), compare(plan(), plan()), SourceFindings())
-    answered = SourceForecast(was_asked=True, server=server(slot_wal_mb=-1)).completed(found)
+    warnings = settings_warnings(server(slot_wal_mb=-1))
+    answered = SourceForecast(was_asked=True, warnings=warnings).completed(found)
     render({**answered, "compared_with": "old.yaml"})
     shown = capsys.readouterr().out
     assert "nothing changes\n" in shown
     assert "warning: server: max_slot_wal_keep_size is -1 (unlimited)" in shown
-    for limited in (SourceForecast(), SourceForecast(was_asked=True, server=server())):
-        assert limited.completed(found)["warnings"] == []
+    assert SourceForecast(was_asked=True).completed(found)["warnings"] == []
