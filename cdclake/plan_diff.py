@@ -97,7 +97,8 @@ def compare_stored(
     `place_of` returns the place of a table in the pipeline file, for the message.
     """
     pairs = _continued(before, after, removed)
-    taken = {table.name for table in (*removed, *before.all_tables, *after.all_tables)}
+    known = (*removed, *before.all_tables, *after.all_tables)
+    taken = {name for table in known for name in naming.lake_objects(table.name)}
     problems = _lake_problems(before, after)
     for old, new in pairs:
         found = _pair_problems(old, new, taken, is_back=old in removed)
@@ -114,26 +115,37 @@ def compare_stored(
 def _continued(before: Plan, after: Plan, removed: Sequence[Table]) -> list[tuple[Table, Table]]:
     """Return the tables of `after` that would go on with stored ones, each after the stored one.
 
-    A table that joins goes on with the one that had its lake name.
+    A table that joins goes on with the one that had its lake name, or that of its changelog or of
+    another relation.
     """
     streamed = {table.source: table for table in before.all_tables}
-    stored = {table.name: table for table in (*removed, *before.all_tables)}
-    found = ((streamed.get(t.source) or stored.get(t.name), t) for t in after.all_tables)
+    stored = {
+        name: table
+        for table in (*removed, *before.all_tables)
+        for name in naming.lake_objects(table.name)
+    }
+
+    def stored_by_name(table: Table) -> Table | None:
+        met = (stored.get(name) for name in naming.lake_objects(table.name))
+        return stored.get(table.name) or next(filter(None, met), None)
+
+    found = ((streamed.get(t.source) or stored_by_name(t), t) for t in after.all_tables)
     return [(old, new) for old, new in found if old is not None]
 
 
 def _pair_problems(old: Table, new: Table, taken: set[str], *, is_back: bool) -> list[str]:
     """Return why the stored table cannot go on as the declared one."""
     names = (f"{new.name}_{number}" for number in range(2, len(taken) + 3))
-    line = f"`name: {next(name for name in names if name not in taken)}`"
+    free = next(n for n in names if taken.isdisjoint(naming.lake_objects(n)))
+    line = f"`name: {free}`"
     if old.source != new.source:
         return [
-            f"{new.source}: the lake has the rows of {old.source} under the name {new.name}; write"
+            f"{new.source}: the lake has the rows of {old.source} under the name {old.name}; write"
             f" {line} below {new.source}"
         ]
     problems = _table_problems(old, new)
     if problems and is_back:
-        kept = f"the lake has kept {new.name} since the table was removed"
+        kept = f"the lake may have {new.name} from an earlier `cdclake up`"
         return [f"{new.source}: {kept}; write {line}, or declare it as before", *problems]
     return problems
 

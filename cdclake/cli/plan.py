@@ -86,9 +86,9 @@ def _of_deployment(
 
     answer = forecast_deployment(file, environment, against)
     declared = load_file(file, environment, deployed=True)
-    asked = ask_source(
-        None if dsn is None else secured(dsn), resolve_plan(declared), declared.policies.new_tables
-    )
+    source = None if dsn is None else secured(dsn)
+    new_tables = declared.policies.new_tables
+    asked = ask_source(source, resolve_plan(declared), new_tables, embedded=False)
     return {"file": str(file), **asked.completed(answer)}
 
 
@@ -111,7 +111,7 @@ def render(answer: dict[str, Any]) -> None:
         say(f"{'new table':<11} {new['source']}: {why}; `cdclake init --update FILE` adds it")
     reads = answer["reads"]
     if reads["tables"]:
-        reading = "to read with `cdclake resync`:" if answer["by_resync"] else "reads"
+        reading = "to read:" if answer["by_resync"] else "reads"
         total = counted(len(answer["tables"]), "table")
         say(f"{reading} {reads['tables']} of {total}{_size(reads)}")
     elif not (changed or answer["infrastructure"] or answer["settings"]):

@@ -18,6 +18,7 @@ from cdclake.cli.target import (
     check_local,
     deployed_file,
     deployed_job,
+    deployment_options,
 )
 from cdclake.cli.verify_text import verify_lines
 from cdclake.errors import InputError, reported_error
@@ -98,7 +99,8 @@ def verify(
             report = _verify_in_spark(chosen, _job_arguments(wait, sample, deep, reader))
         else:
             report = _verify_here(wait, table, sample, deep)
-    emit(report, json_output, lambda: say_all(verify_lines(report, verbose)))
+    options = deployment_options(file, environment) if target is Target.AWS else ""
+    emit(report, json_output, lambda: say_all(verify_lines(report, verbose, options)))
     if not report["ok"]:
         raise typer.Exit(1)
 

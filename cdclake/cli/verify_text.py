@@ -23,8 +23,11 @@ _DEEP_KINDS = {
 Line = Mapping[str, Any]
 
 
-def verify_lines(report: Line, verbose: bool) -> Iterator[str]:
-    """Yield the tables that deviate, with `verbose` all, their first differences, and totals."""
+def verify_lines(report: Line, verbose: bool, options: str = "") -> Iterator[str]:
+    """Yield the tables that deviate, with `verbose` all, their first differences, and totals.
+
+    `options` are those that commands need for this lake.
+    """
     tables = report["tables"]
     shown = tables if verbose else [table for table in tables if _deviates(table)]
     if shown:
@@ -33,7 +36,7 @@ def verify_lines(report: Line, verbose: bool) -> Iterator[str]:
             rows.append(_total_row(tables))
         yield from aligned(_NAMES, rows, _NAMES[2:])
     for table in shown:
-        yield from _notes(table, verbose)
+        yield from _notes(table, verbose, options)
     for logs in report.get("web_logs", ()):
         yield (
             f"web logs {logs['web_logs']}: {sum(logs['rows'].values())} requests,"
@@ -78,15 +81,16 @@ def _total_row(tables: Sequence[Line]) -> list[str]:
     return [f"all {len(tables)} tables", "", *map(number, sums)]
 
 
-def _notes(table: Line, verbose: bool) -> Iterator[str]:
+def _notes(table: Line, verbose: bool, options: str) -> Iterator[str]:
     name = table["table"]
     if table["error"]:
         yield f"{name}: {table['error']}"
     if table.get("quarantined"):
         delivery = table.get("delivery", "stream")  # an older job does not name it
-        count, repair = counted(table["quarantined"], "event"), repair_refused(name, delivery)
-        refuses = f"; if it refuses them, {read_again(name, delivery)}"
-        yield f"{name}: {count} in the quarantine: {repair}{refuses * (delivery == 'stream')}"
+        repair = repair_refused(name, delivery, options=options)
+        if delivery == "stream":
+            repair += f"; if it refuses them, {read_again(name, delivery, options=options)}"
+        yield f"{name}: {counted(table['quarantined'], 'event')} in the quarantine: {repair}"
     if verbose and table["omitted_columns"]:
         yield f"{name}: without {', '.join(table['omitted_columns'])}"
     for example in table["first"]:

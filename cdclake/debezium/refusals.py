@@ -27,6 +27,7 @@ MAX_VALUE_CHARACTERS = 100  # of a value in a reason
 
 # The connector writes the whole reason into the marker of an event that is too large for Kafka.
 OVERSIZED_RECORD = "OVERSIZED_RECORD"
+UNCONVERTED_VALUE = "UNCONVERTED_VALUE"  # of a column that is NOT NULL; written by the connector
 
 # Only for Firehose: its function sees one event at a time, and writes JSON.
 UNKNOWN_TABLE = "UNKNOWN_TABLE: no table with `delivery: firehose` has this source"
@@ -59,6 +60,11 @@ def broken_rule(rule: str, column: Column, value: str) -> str:
 def is_withheld(reason: str) -> bool:
     """Check whether the reason is a rule of the file; `iceberg.limit_condition` has it in SQL."""
     return reason.startswith(BROKEN_RULE)
+
+
+def is_without_values(reason: str) -> bool:
+    """Check whether the event does not have the row's values, so that every replay refuses it."""
+    return reason.startswith((OVERSIZED_RECORD, UNCONVERTED_VALUE))
 
 
 def without_value(reason: str) -> str:

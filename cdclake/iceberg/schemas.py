@@ -88,6 +88,11 @@ def changes_schema(table: Table, plan: Plan) -> TableSchema:
     )
 
 
+def key_text(table: Table) -> str:
+    """Return the value of KEY_PROPERTY."""
+    return ",".join(table.key)
+
+
 def state_schema(table: Table, plan: Plan) -> TableSchema:
     """Return the schema of a state table: the newest row of each key, and tombstones."""
     columns = tuple((column.name, column.column_type.state) for column in table.columns)
@@ -97,7 +102,7 @@ def state_schema(table: Table, plan: Plan) -> TableSchema:
         partition_by=table.partition_by,
         properties={
             "format-version": str(plan.format_version),
-            KEY_PROPERTY: ",".join(table.key),
+            KEY_PROPERTY: key_text(table),
             "write.merge.mode": "merge-on-read",
             "write.update.mode": "merge-on-read",
             "write.delete.mode": "merge-on-read",

@@ -45,7 +45,8 @@ def forecast_up(
         put_lifecycle.refuse_to_leave(home, state, plan)
         plan, _ = continued(state, plan, file, elsewhere)
     change = compare(before if before and before.tables else None, plan)
-    source = ask_source(_source(home, state, dsn), plan, patterns)
+    embedded = dsn is None and not state.external
+    source = ask_source(_source(home, state, dsn), plan, patterns, embedded=embedded)
     change, findings = adapted(
         change, source, streamed=state.epoch > 0, to_resync=_to_resync(home, state, change)
     )

@@ -135,7 +135,7 @@ def _outcome(
         "changed": table_changes(lake, before, change),
         "paused": lake.state.paused,
         "relation_changes": checked.to_json(),
-        "warnings": as_warnings(warnings_of(lake.dsn, lake.plan)),
+        "warnings": as_warnings(warnings_of(lake.dsn, lake.plan, embedded=not lake.state.external)),
     }
 
 

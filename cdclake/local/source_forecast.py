@@ -67,8 +67,12 @@ def _total(read: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return sums
 
 
-def ask_source(dsn: str | None, plan: Plan, patterns: Sequence[str]) -> SourceForecast:
+def ask_source(
+    dsn: str | None, plan: Plan, patterns: Sequence[str], *, embedded: bool
+) -> SourceForecast:
     """Read the catalog and the statistics of the source; without a DSN ask nothing.
+
+    `embedded`: the database belongs to the lake.
 
     Raises:
         InputError: if the source does not answer
@@ -77,7 +81,9 @@ def ask_source(dsn: str | None, plan: Plan, patterns: Sequence[str]) -> SourceFo
         return SourceForecast()
     with connect(dsn) as connection:
         found = _asked(connection, plan)
-    return SourceForecast(**found, new=find_new_tables(dsn, plan, patterns), was_asked=True)
+        warnings = source_warnings(connection, plan, embedded=embedded) if plan.tables else ()
+    new = find_new_tables(dsn, plan, patterns)
+    return SourceForecast(**found, new=new, warnings=warnings, was_asked=True)
 
 
 def _asked(connection: Connection, plan: Plan) -> dict[str, Any]:
@@ -88,7 +94,6 @@ def _asked(connection: Connection, plan: Plan) -> dict[str, Any]:
     return {
         "sizes": read_sizes(connection, plan.all_tables),
         "server": read_server(connection, plan.source_object) if plan.tables else None,
-        "warnings": source_warnings(connection, plan) if plan.tables else (),
         "renamed": frozenset(
             table.source
             for table in plan.tables

@@ -53,7 +53,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     write_client_files(home, endpoints)
     state = replace(
         known, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        database=existing_database(endpoints, plan, before),
+        database=existing_database(endpoints, plan, before), bare=False,
     )  # fmt: skip
     lake = describe_lake(home, state)
     if embedded:

@@ -19,8 +19,7 @@ from cdclake.postgres.refusal import Refusal
 from cdclake.postgres.statement import Statement
 
 _FUNCTION = qualified(SOURCE_SCHEMA, "follow_identity")
-EVENT_TRIGGER = "cdclake_follow_identity"
-_TRIGGER = identifier(EVENT_TRIGGER)
+_TRIGGER = identifier("cdclake_follow_identity")
 
 _BODY = """
 DECLARE leaf record;

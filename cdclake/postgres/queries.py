@@ -131,8 +131,6 @@ LEFT JOIN pg_replication_slots s ON s.slot_name = %s
 WHERE u.rolname = current_user
 """
 
-EVENT_TRIGGER = "SELECT 1 FROM pg_event_trigger WHERE evtname = %s AND evtenabled <> 'D'"
-
 PUBLICATION = """
 SELECT p.puballtables, p.pubviaroot AND p.pubinsert AND p.pubupdate AND p.pubdelete
        AND p.pubtruncate

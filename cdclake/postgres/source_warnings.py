@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from cdclake.plan import Plan
-from cdclake.postgres import queries
-from cdclake.postgres.new_partitions import EVENT_TRIGGER, unfollowed_full
+from cdclake.postgres.new_partitions import unfollowed_full
 from cdclake.postgres.refusal import Refusal
 from cdclake.postgres.server import settings_warnings
 from cdclake.postgres.source import Session, read_catalog, read_server
 
 
-def source_warnings(connection: Session, plan: Plan) -> list[Refusal]:
-    """Return settings that endanger the server, and tables whose new partitions lack identity."""
+def source_warnings(connection: Session, plan: Plan, *, embedded: bool) -> list[Refusal]:
+    """Return settings that endanger the server, and tables whose new partitions lack identity.
+
+    `embedded`: the database belongs to the lake, where new partitions get their root's identity.
+    """
     warnings = settings_warnings(read_server(connection, plan.source_object))
     full = {(t.schema, t.table): t for t in plan.tables if t.replica_identity == "full"}
-    if not full or connection.execute(queries.EVENT_TRIGGER, (EVENT_TRIGGER,)).fetchone():
+    if not full or embedded:
         return warnings
     found = read_catalog(connection, tables=full.keys())
     return [*warnings, *(unfollowed_full(table) for table in found if table.kind == "p")]

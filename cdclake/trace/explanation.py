@@ -7,8 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from cdclake import naming
-from cdclake.debezium.refusals import is_withheld
-from cdclake.delivery_remedies import read_again, repair_refused, retry_refused
+from cdclake.debezium.refusals import is_withheld, is_without_values
+from cdclake.delivery_remedies import (
+    read_again,
+    repair_lacking,
+    repair_refused,
+    retry_refused,
+)
 from cdclake.plan import Table
 from cdclake.trace.trace_facts import FlowFacts, TracedEvent, TraceFacts
 
@@ -187,10 +192,11 @@ def _refused(facts: TraceFacts, events: Sequence[TracedEvent]) -> Iterator[Trace
                 f" {retry_refused(name, delivery)}",
             )
         else:
+            repair = repair_lacking if is_without_values(reason) else repair_refused
             yield TraceFinding(
                 "quarantined",
                 f"an event of the row is in {naming.QUARANTINE}: {reason}",
-                repair_refused(name, delivery),
+                repair(name, delivery),
             )
 
 

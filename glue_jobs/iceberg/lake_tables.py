@@ -57,7 +57,8 @@ class LakeTables:
         Raises TableError if it cannot be evolved.
         """
         self.spark.sql(create_table(self.database, schema))
-        self._refuse_another_key(schema)
+        if (declared := schema.properties.get(KEY_PROPERTY)) is not None:
+            self.check_key(schema.name, declared)
         fields = self.read(schema.name).schema.fields
         actual = {field.name: field.dataType.simpleString() for field in fields}
         try:
@@ -72,18 +73,16 @@ class LakeTables:
         for statement in statements:
             self.spark.sql(statement)
 
-    def _refuse_another_key(self, schema: TableSchema) -> None:
-        """Raise TableError for a state with another key: its rows would be doubled.
+    def check_key(self, state: str, declared: str) -> None:
+        """Raise TableError for a state with another key than `declared`: its rows would be doubled.
 
-        A state that an earlier version created does not have its key.
+        `declared` has the key's columns with commas between them. A state that an earlier version
+        created does not have its key, and passes.
         """
-        if KEY_PROPERTY not in schema.properties:
-            return
-        declared = schema.properties[KEY_PROPERTY]
-        stored = self.load(schema.name).properties().get(KEY_PROPERTY)
+        stored = self.load(state).properties().get(KEY_PROPERTY)
         if stored not in (None, declared):
             raise TableError(
-                schema.name,
+                state,
                 f"its key is {stored} and cannot become {declared}",
                 "declare its existing key; or remove the table from the file, then add it again"
                 " under another `name:`",

@@ -103,7 +103,7 @@ def do(request: str, prepared: str, stack: str) -> None:
     password = secret(os.environ["LOGIN_SECRET"])["password"]
     with connected("ADMIN_SECRET") as session:
         done = prepare_session(session, plan, embedded=False, owner=owner, role_password=password)
-        warnings = source_warnings(session, plan)
+        warnings = source_warnings(session, plan, embedded=False)
     log.info("prepared %s of PostgreSQL %s", done.database, done.version)
     if done.slot_lost:
         log.error("the slot has lost its WAL: drop it and increase `aws: connect: epoch:`")

@@ -2,7 +2,9 @@
 
 import json
 import struct
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +15,9 @@ from cdclake.debezium.refusals import RefusedEvent
 from cdclake.errors import TableError
 from cdclake.iceberg.schemas import changes_schema, state_schema
 from cdclake.jobs.apply.rebuilt_state import rebuild_state
+from cdclake.jobs.apply_changes import apply_table
+from cdclake.jobs.maintenance.table_maintenance import maintain_table
+from cdclake.jobs.rebuild_tables import rebuild_table
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.jobs.stream.schema_drift import describe_drift
@@ -383,6 +388,12 @@ def test_a_state_is_not_continued_with_another_key(spark) -> None:
         engine.lake.create(state_schema(other, engine.plan))
     assert "another `name:`" in error.value.remedy
     engine.lake.create(changes_schema(other, engine.plan))
+    job: Any = SimpleNamespace(
+        lake=engine.lake, plan=engine.plan, leases=SimpleNamespace(hold=lambda _: nullcontext())
+    )
+    for work in (apply_table, rebuild_table, maintain_table):
+        with pytest.raises(TableError, match="its key is id and cannot become mail"):
+            work(job, other)
     qualified = engine.lake.qualified(engine.table.name)
     spark.sql(f"ALTER TABLE {qualified} UNSET TBLPROPERTIES ('cdclake.key')")
     engine.lake.create(state_schema(other, engine.plan))  # of an earlier version: it is not known

@@ -89,13 +89,20 @@ def test_remedies_of_status_and_verify_are_accepted(delivery: Delivery) -> None:
     lines = judged({"components": [PART], "tables": [STATUS | figures]})["attention"]
     lines += verify_lines(report(figures), False)
     assert sum("3 events in" in line for line in lines) == 2
-    check("\n".join(lines), table)
+    deployed = [*verify_lines(report(figures), False, " --target aws --file shop.yaml")]
+    commands = re.findall(r"`cdclake (?!runbook)[^`]+`", "\n".join(deployed))
+    assert all("--target aws" in command for command in commands)
+    check("\n".join((*lines, *deployed)), table)
 
 
 def quarantine_remedies(delivery: Delivery) -> Iterator[str]:
     table = of_delivery(from_table(), delivery)
     record = redriven(1, incomplete(1)) if delivery == "firehose" else from_kafka("plain", 1)
-    reasons = (record["reason"], "TOO_OLD: a later delete of the row may already be purged")
+    reasons = (
+        record["reason"],
+        "TOO_OLD: a later delete of the row may already be purged",
+        "UNCONVERTED_VALUE: no value of NOT NULL n: Debezium cannot convert it",
+    )
     for reason in reasons:
         with quarantine([{**record, "reason": reason}], plan_of(table)) as found:
             [event] = quarantined_events(replace(found, options=" --target aws"), None, 1)["events"]
@@ -113,6 +120,8 @@ def test_remedies_of_quarantined_events_are_accepted(delivery: Delivery) -> None
         check(remedy, of_delivery(from_table(), delivery))
     assert ("cdclake redrive --target aws" in remedies[0]) == (delivery == "firehose")
     assert "update the row in the source" in remedies[1]
+    assert "exclude the column" in remedies[2] and "replay" not in remedies[2]
+    assert ("cdclake resync plain --target aws" in remedies[2]) == (delivery == "stream")
 
 
 def relation_changes(table: Table) -> Iterator[RelationChange]:

@@ -65,10 +65,10 @@ def check_owner_in(dsn: str, plan: Plan, owner: Owner) -> None:
         refuse_another_owner(connection, plan, owner)
 
 
-def warnings_of(dsn: str, plan: Plan) -> list[Refusal]:
+def warnings_of(dsn: str, plan: Plan, *, embedded: bool) -> list[Refusal]:
     """Return the warnings about the source while it has the plan's slot."""
     with connect(dsn) as connection:
-        return source_warnings(connection, plan)
+        return source_warnings(connection, plan, embedded=embedded)
 
 
 def drop_unread_slot(dsn: str, plan: Plan) -> None:

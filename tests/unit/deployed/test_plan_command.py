@@ -70,7 +70,7 @@ def test_the_deployed_plan_is_what_is_compared(
     with pytest.raises(SystemExit):
         main(["plan", str(file), "--environment", "dev"])
     shown = capsys.readouterr().out
-    assert "to read with `cdclake resync`: 1 of " in shown and "\nreads " not in shown
+    assert "to read: 1 of " in shown and "\nreads " not in shown
 
 
 def test_what_cannot_be_deployed_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

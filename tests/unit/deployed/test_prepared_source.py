@@ -28,7 +28,7 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     monkeypatch.setattr(function, "connected", lambda _: nullcontext())
     monkeypatch.setattr(function, "prepare_session", lambda *_, **__: done)
     found = settings_warnings(server(slot_wal_mb=limit_mb))
-    monkeypatch.setattr(function, "source_warnings", lambda *_: found)
+    monkeypatch.setattr(function, "source_warnings", lambda *_, **__: found)
     function.do("Create", "prepared", STACK)
     logged = [each.message for each in caplog.records if each.levelname == "WARNING"]
     assert bool(logged) is is_warned

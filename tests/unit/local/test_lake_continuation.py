@@ -67,7 +67,7 @@ def test_a_removed_table_keeps_its_key_and_types(
     between: list[Plan], changed: Table, message: str
 ) -> None:
     said = refused(plan(table()), *between, plan(changed))
-    assert "public.orders: the lake has kept orders since the table was removed" in said
+    assert "public.orders: the lake may have orders from an earlier `cdclake up`" in said
     assert "write `name: orders_2`" in said
     assert message in said
 
@@ -111,6 +111,17 @@ def test_another_source_does_not_take_the_name_of_a_stored_table(between: list[P
     assert "crm.orders: the lake has the rows of public.orders under the name orders" in said
     assert "write `name: orders_2` below crm.orders" in said
     after_up(plan(table()), *between, plan(replace(MOVED, name="orders_2")))
+
+
+@pytest.mark.parametrize("between", [[], [plan()]])
+def test_a_table_does_not_take_the_name_of_a_stored_changelog(between: list[Plan]) -> None:
+    name = "orders_changes"
+    changes = replace(OTHER, table=name, name=name, topic=f"x.public.{name}")
+    said = refused(plan(table()), *between, plan(changes))
+    assert f"public.{name}: the lake has the rows of public.orders under the name orders" in said
+    assert f"write `name: {name}_2`" in said
+    first = replace(changes, table="x", name="orders_changes_changes")
+    after_up(plan(table()), *between, plan(first))
 
 
 def test_plan_refuses_what_up_refuses(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from tests.unit.postgres.tables import actual, declared, plan, server
 
 
 @pytest.mark.parametrize(
-    ("kind", "identity", "has_trigger", "warned"),
+    ("kind", "identity", "embedded", "warned"),
     [
         ("p", "full", False, True),
         ("p", "full", True, False),  # the lake's own database
@@ -21,15 +20,13 @@ from tests.unit.postgres.tables import actual, declared, plan, server
     ],
 )
 def test_new_partitions_without_the_identity_are_a_warning(
-    monkeypatch: pytest.MonkeyPatch, kind: str, identity: str, has_trigger: bool, warned: bool
+    monkeypatch: pytest.MonkeyPatch, kind: str, identity: str, embedded: bool, warned: bool
 ) -> None:
     read = plan(declared(replica_identity=identity))
     found = actual(kind=kind)
-    session: Any = SimpleNamespace(
-        execute=lambda *_: SimpleNamespace(fetchone=lambda: (1,) if has_trigger else None)
-    )
+    session: Any = None
     monkeypatch.setattr(module, "read_server", lambda *_: server())
     monkeypatch.setattr(module, "read_catalog", lambda *_, **__: (found,))
-    warnings = module.source_warnings(session, read)
+    warnings = module.source_warnings(session, read, embedded=embedded)
     assert bool(warnings) is warned
     assert all("REPLICA IDENTITY FULL" in warning.remedy for warning in warnings)
