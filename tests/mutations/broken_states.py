@@ -199,4 +199,18 @@ STATES = (
         "large values of one ingestion are one part", _PENDING_TESTS,
         ((_UPDATE, "-(-facts.text_bytes // MAX_DECODED_BYTES), 1)", "1)"),),
     ),
+    Mutation(
+        "a fold takes a value of an earlier row of the key", ("tests/unit/jobs/test_state_task.py",),
+        ((_FOLD, "has_value[has_value >= born[codes[has_value]]]", "has_value"),),
+    ),
+    Mutation(
+        "a task keeps a value of an earlier row of the key", ("tests/unit/jobs/test_state_task.py",),
+        ((_MIX, "pc.greater(folded.created, kept)  #", "pc.greater(kept, kept)  #"),),
+    ),
+    Mutation(
+        "a MERGE keeps a value of an earlier row of the key",
+        ("tests/spark/test_earlier_rows.py", "-k", "merge"),
+        (("cdclake/iceberg/state_rows.py", 'f"s.{CREATED_AT} > {_stored_position(column)}"',
+          '"false"'),),
+    ),
 )  # fmt: skip
