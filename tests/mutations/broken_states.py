@@ -200,11 +200,13 @@ STATES = (
         ((_UPDATE, "-(-facts.text_bytes // MAX_DECODED_BYTES), 1)", "1)"),),
     ),
     Mutation(
-        "a fold takes a value of an earlier row of the key", ("tests/unit/jobs/test_state_task.py",),
+        "a fold takes a value of an earlier row of the key",
+        ("tests/unit/jobs/test_state_task.py",),
         ((_FOLD, "has_value[has_value >= born[codes[has_value]]]", "has_value"),),
     ),
     Mutation(
-        "a task keeps a value of an earlier row of the key", ("tests/unit/jobs/test_state_task.py",),
+        "a task keeps a value of an earlier row of the key",
+        ("tests/unit/jobs/test_state_task.py",),
         ((_MIX, "pc.greater(folded.created, kept)  #", "pc.greater(kept, kept)  #"),),
     ),
     Mutation(
