@@ -51,7 +51,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "verify": [(0, ()), (0, ("--deep",)), (0, ("--sample", "10")), (2, ("--table", "nothing"))],
     "source sql": [(0, ("SCRIPT",)), (2, ("FILE",))],
     "metrics": [(0, ())],
-    "ui": [(2, ("--port", "1"))],  # one that is free is served until interrupted
+    "ui": [(2, ("--port", "TAKEN"))],  # one that is free is served until interrupted
     "trace": [(0, ("orders", "1")), (2, ("orders", "one")), (2, ("nothing", "1"))],
     "peek": [(0, ("orders", "--last", "1")), (2, ("nothing",))],
     "quarantine": [(0, ()), (2, ("nothing",))],
@@ -105,6 +105,7 @@ def run(lake: RunningLake, *words: str) -> tuple[int, dict[str, Any]]:
         "WRITTEN": str(lake.home.parent / "written.yaml"),
         "SCRIPT": str(lake.home.parent / "script.sql"),
         "SCHEMA": str(lake.home.parent / "schema.sql"),
+        "TAKEN": str(lake.dsn["port"]),
     }
     done = subprocess.run(
         [sys.executable, "-c", INSTALLED, *(files.get(word, word) for word in words), "--json"],
