@@ -50,6 +50,7 @@ class S3Store:
         models.FakeKey = StoredKey  # type: ignore[misc]
         models.FakeBucket = StoredBucket  # type: ignore[misc]
         _serve_mapped_bytes()
+        _list_no_folders_of_deleted_objects()
         self._load()
 
     def new_file(self) -> Path:
@@ -227,6 +228,29 @@ class StoredKey(models.FakeKey):
 
 def _backend() -> Any:
     return models.s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+
+
+def _list_no_folders_of_deleted_objects() -> None:
+    """Leave out common prefixes of keys whose newest version is a delete marker, as S3 does."""
+    answer: Any = models.S3Backend.list_objects
+
+    def list_objects(
+        self: Any, bucket: Any, prefix: str | None, delimiter: str | None, **page: Any
+    ) -> Any:
+        found, folders, *rest = answer(self, bucket, prefix, delimiter, **page)
+        if folders and bucket.is_versioned:
+            start = len(prefix or "")
+            live = {
+                name[: name.index(str(delimiter), start) + len(str(delimiter))]
+                for name, key in bucket.keys.items()
+                if name.startswith(prefix or "")
+                and str(delimiter) in name[start:]
+                and not isinstance(key, models.FakeDeleteMarker)
+            }
+            folders = [folder for folder in folders if folder in live]
+        return found, folders, *rest
+
+    models.S3Backend.list_objects = list_objects  # type: ignore[method-assign, assignment]
 
 
 def _serve_mapped_bytes() -> None:

@@ -140,6 +140,18 @@ def test_ranges(s3: Any, size: int) -> None:
     assert error_code(caught) == "InvalidRange"
 
 
+def test_a_folder_of_deleted_objects_is_none_of_a_bucket_with_versions(s3: Any) -> None:
+    """Spark's file system would go on to see a folder that it has removed."""
+    enabled = {"Status": "Enabled"}
+    s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration=enabled)
+    for key in ("c/gone/offsets/0", "c/kept/0"):
+        s3.put_object(Bucket=BUCKET, Key=key, Body=b"v1")
+    s3.delete_object(Bucket=BUCKET, Key="c/gone/offsets/0")
+    for prefix, folders in (("c/", ["c/kept/"]), ("c/gone/", []), ("", ["c/"])):
+        found = s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix, Delimiter="/")
+        assert [each["Prefix"] for each in found.get("CommonPrefixes", [])] == folders
+
+
 def test_multipart_copy_and_bulk_delete(server: AwsProcess, s3: Any) -> None:
     parts = [os.urandom(5 << 20), os.urandom(1000)]
     upload = s3.create_multipart_upload(Bucket=BUCKET, Key="big")["UploadId"]
