@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
-from cdclake.iceberg.schemas import key_text
 from cdclake.jobs.apply.rebuilt_state import ingested_through
 from cdclake.jobs.apply.state_table import apply_changes
 from cdclake.jobs.apply.state_update import StateUpdate
@@ -21,8 +20,7 @@ from cdclake.plan import Table
 
 def apply_table(job: TableJob, table: Table) -> int:
     """Apply the table's pending changes under its lease; return the number of events."""
-    with job.leases.hold(table.name):
-        job.lake.check_key(table.name, key_text(table))
+    with job.holding_state(table):
         if table.delivery == "firehose":
             return apply_delivered(job, table)
         through = ingested_through(job.lake, table)

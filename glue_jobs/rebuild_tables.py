@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
-from cdclake.iceberg.schemas import key_text
 from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.operations.delivered_changes import rebuild_delivered
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
@@ -18,8 +17,7 @@ from cdclake.plan import Table
 
 def rebuild_table(job: TableJob, table: Table) -> int:
     """Rebuild the table's state from its changelog in one commit; return the number of rows."""
-    with job.leases.hold(table.name):
-        job.lake.check_key(table.name, key_text(table))
+    with job.holding_state(table):
         if table.delivery == "firehose":
             return rebuild_delivered(job, table)
         return rebuild_state(job.lake, table)

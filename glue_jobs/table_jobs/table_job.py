@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -12,6 +13,7 @@ from typing import TypeVar
 from cdclake.backoff import pause_after
 from cdclake.derived_table import DerivedTable
 from cdclake.hudi_copy import HudiCopy
+from cdclake.iceberg.schemas import key_text
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.store import ObjectStore
@@ -48,6 +50,13 @@ class TableJob:
     control: ObjectStore
     named: bool  # whether --tables lists the tables
     arguments: Mapping[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def holding_state(self, table: Table) -> Iterator[None]:
+        """Hold the lease of the table's state; raise TableError if the state has another key."""
+        with self.leases.hold(table.name):
+            self.lake.check_key(table.name, key_text(table))
+            yield
 
 
 def run_over_tables(

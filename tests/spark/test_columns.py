@@ -22,6 +22,7 @@ from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.jobs.stream.schema_drift import describe_drift
 from cdclake.jobs.stream.table_stream import Outcome
+from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Column
 from tests.spark.events import RECORD, Engine, plan_of
 
@@ -388,9 +389,9 @@ def test_a_state_is_not_continued_with_another_key(spark) -> None:
         engine.lake.create(state_schema(other, engine.plan))
     assert "another `name:`" in error.value.remedy
     engine.lake.create(changes_schema(other, engine.plan))
-    job: Any = SimpleNamespace(
-        lake=engine.lake, plan=engine.plan, leases=SimpleNamespace(hold=lambda _: nullcontext())
-    )
+    unused: Any = None
+    leases: Any = SimpleNamespace(hold=lambda _: nullcontext())
+    job = TableJob(engine.plan, engine.lake, leases, unused, named=False)
     for work in (apply_table, rebuild_table, maintain_table):
         with pytest.raises(TableError, match="its key is id and cannot become mail"):
             work(job, other)
