@@ -174,6 +174,7 @@ def test_a_changed_key_takes_along_a_value_that_was_committed_after_it(log: Fire
     assert log.state() == log.current() == [(2, "c", "B")]
 
 
+@pytest.mark.slow  # by default test_views_agree.py
 def test_a_view_shows_a_changed_key_with_what_is_not_applied_yet(log: FirehoseLog) -> None:
     e = log.engine.event
     made, changed, left, moved = rows(

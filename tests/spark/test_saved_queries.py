@@ -128,6 +128,7 @@ def test_what_they_answer_is_right(engine: Engine) -> None:
     assert sorted(once) == [("c", 1), ("c", 2), ("c", 3), ("d", 2), ("u", 1), ("u", 1)]
 
 
+@pytest.mark.slow  # by default DuckDB runs the catalogue's cases
 def test_the_rows_of_a_commit_time_have_what_changed_keys_had(spark: Any) -> None:
     """Spark looks up the value that a changed key did not send; an older time is refused."""
     engine = Engine(spark)
