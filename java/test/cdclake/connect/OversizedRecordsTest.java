@@ -37,14 +37,7 @@ class OversizedRecordsTest {
                     .field("lsn", Schema.INT64_SCHEMA)
                     .field("sequence", Schema.STRING_SCHEMA)
                     .build();
-    private static final Schema ENVELOPE =
-            SchemaBuilder.struct()
-                    .field("before", ROW)
-                    .field("after", ROW)
-                    .field("source", SOURCE)
-                    .field("op", Schema.STRING_SCHEMA)
-                    .field("cdc_epoch", Schema.OPTIONAL_STRING_SCHEMA)
-                    .build();
+    private static final Schema ENVELOPE = EventSchemas.envelope(ROW, SOURCE);
 
     private final OversizedRecords<SourceRecord> transform = new OversizedRecords<>();
 

@@ -38,15 +38,7 @@ class UnconvertedValuesTest {
                     .build();
     private static final Schema SOURCE =
             SchemaBuilder.struct().field("table", Schema.STRING_SCHEMA).build();
-    private static final Schema ENVELOPE =
-            SchemaBuilder.struct()
-                    .name("shop.public.t.Envelope")
-                    .field("before", ROW)
-                    .field("after", ROW)
-                    .field("source", SOURCE)
-                    .field("op", Schema.STRING_SCHEMA)
-                    .field("cdc_epoch", Schema.OPTIONAL_STRING_SCHEMA)
-                    .build();
+    private static final Schema ENVELOPE = EventSchemas.envelope(ROW, SOURCE);
     private static final String WHOLE =
             "{\"id\":1,\"ns\":[2],\"at\":\"00:00Z\",\"place\":{\"x\":0.5},\"note\":null}";
 
