@@ -15,8 +15,8 @@ def source_warnings(connection: Session, plan: Plan, *, embedded: bool) -> list[
     `embedded`: the database belongs to the lake, where new partitions get their root's identity.
     """
     warnings = settings_warnings(read_server(connection, plan.source_object))
-    full = {(t.schema, t.table): t for t in plan.tables if t.replica_identity == "full"}
+    full = {(t.schema, t.table) for t in plan.tables if t.replica_identity == "full"}
     if not full or embedded:
         return warnings
-    found = read_catalog(connection, tables=full.keys())
+    found = read_catalog(connection, tables=full)
     return [*warnings, *(unfollowed_full(table) for table in found if table.kind == "p")]

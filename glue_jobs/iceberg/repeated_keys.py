@@ -1,4 +1,4 @@
-"""Search for rows with the same key, of which one would replace the other."""
+"""Search for rows that have the same key: one would replace the other."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_refused_events_show_next_to_withheld_ones(lake, held):
 
 
 def test_events_in_quarantine_count_until_they_are_replayed(lake, held):
-    """Those of a table that was resumed, and those that the stream did not put there."""
+    """A resumed table has them, and tables that the stream does not write."""
     progress = Progress()
     orders = progress.table("orders")
     orders.note_refused(101, limit=100)
