@@ -11,6 +11,7 @@ from datetime import timedelta
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.latest_row import CREATED_AT
 from cdclake.plan import Table
 
 # How long a delete is kept after its ingestion: longer than any event that it must outlive can be
@@ -47,6 +48,7 @@ def collapsed_rows(
     aggregates = [
         f"max_by({whole}, {naming.POSITION}) {is_row} AS cdc__row",
         f"max_by({whole}, {naming.POSITION}) FILTER (WHERE {naming.OP} = 'd') AS cdc__delete",
+        f"coalesce(max({naming.POSITION}) FILTER (WHERE {naming.OP} = 'c'), '') AS {CREATED_AT}",
         *(_newest_value(column, index) for index, column in enumerate(table.toastable)),
         *(_dropped_value(dropped, index) for index in range(len(dropped))),
     ]
@@ -69,7 +71,7 @@ def collapsed_rows(
 
 
 def _newest_value(column: str, index: int) -> str:
-    held = SPARK.struct([("held", SPARK.name(column))])
+    held = SPARK.struct([("held", SPARK.name(column)), ("at", naming.POSITION)])
     unavailable = SPARK.contains(naming.UNAVAILABLE, column)
     is_held = f"{naming.OP} <> 'd' AND ({naming.UNAVAILABLE} IS NULL OR NOT {unavailable})"
     return f"max_by({held}, {naming.POSITION}) FILTER (WHERE {is_held}) AS cdc__value_{index}"
@@ -83,16 +85,18 @@ def _dropped_value(dropped: Sequence[str], index: int) -> str:
 
 
 def _completed(table: Table, columns: Sequence[str], dropped: Sequence[str]) -> str:
-    """Return the newest row with the newest value of each carried column that was ever sent."""
+    """Return the newest row with the newest value of each carried column that was sent for it.
+
+    Values below the key's newest creation are of earlier rows.
+    """
     values = {column: f"cdc__row.{SPARK.name(column)}" for column in columns}
     for index, column in enumerate(dropped):
         values[column] = f"coalesce({values[column]}, cdc__dropped_{index})"
+    found = []
     for index, column in enumerate(table.toastable):
-        values[column] = f"cdc__value_{index}.held"
-    found = [
-        f"CASE WHEN cdc__value_{index} IS NOT NULL THEN {SPARK.text(column)} END"
-        for index, column in enumerate(table.toastable)
-    ]
+        is_own = f"cdc__value_{index}.at >= {CREATED_AT}"
+        values[column] = f"CASE WHEN {is_own} THEN cdc__value_{index}.held END"
+        found.append(f"CASE WHEN {is_own} THEN {SPARK.text(column)} END")
     if found:
         values[naming.UNAVAILABLE] = SPARK.without(f"cdc__row.{naming.UNAVAILABLE}", found)
     return SPARK.struct(list(values.items()))

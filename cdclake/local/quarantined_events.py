@@ -25,7 +25,12 @@ class Quarantine:
     reader: Reader
     file: str  # the pipeline file
     applying: str  # instruction that applies a changed file
-    options: str = ""  # options that commands need for this lake
+    options: str = ""  # options that commands need for this lake: a deployed one needs some
+
+    @property
+    def is_deployed(self) -> bool:
+        """Return whether it is the quarantine of a deployed lake."""
+        return self.options != ""
 
 
 def quarantined_events(quarantine: Quarantine, table: str | None, limit: int) -> dict[str, Any]:
@@ -96,7 +101,9 @@ def _remedy(quarantine: Quarantine, table: Table, reason: str, accepted_now: boo
         return "update the row in the source, whose new event brings it"
     options = quarantine.options
     if is_without_values(reason):
-        return repair_lacking(table.name, table.delivery, options=options)
+        return repair_lacking(
+            table.name, table.delivery, options=options, is_deployed=quarantine.is_deployed
+        )
     if table.delivery == "poll":
         return repair_refused(table.name, table.delivery, options=options)
     retry = retry_refused(table.name, table.delivery, options=options)

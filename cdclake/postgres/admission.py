@@ -44,6 +44,7 @@ def check_table(
     refusals = check_columns(declared, actual)
     if not refusals:  # the identity can only be checked if its columns exist
         refusals = check_identity(declared, actual, may_alter, version)
+    refusals += check_validated(declared, actual)
     return refusals + _check_rights(actual, role, sees_all_rows)
 
 
@@ -150,17 +151,25 @@ def check_column(column: Column, declared: Table, actual: SourceTable) -> Refusa
             f"column {column.source!r} is generated, and generated columns are not in the stream",
             f"remove `{column.source}` from `columns`; compute it in a view of the lake",
         )
-    if found.unvalidated and declared.polling is None:
-        return _unvalidated(column, actual)
     return _check_type(column, found, actual)
 
 
-def _unvalidated(column: Column, actual: SourceTable) -> Refusal:
-    """Refuse a column that Debezium takes for NOT NULL and whose rows may have NULL."""
-    name, of = qualified(actual.schema, actual.table), identifier(column.source)
+def check_validated(declared: Table, actual: SourceTable) -> list[Refusal]:
+    """Return the streamed columns that Debezium takes for NOT NULL and whose rows may have NULL."""
+    present = (name_now(column, actual.by_name) for column in declared.columns)
+    return [
+        refuse_unvalidated(name, actual)
+        for name in present
+        if name is not None and actual.by_name[name].unvalidated
+    ]
+
+
+def refuse_unvalidated(column: str, actual: SourceTable) -> Refusal:
+    """Refuse a column of the source whose NOT NULL is not validated."""
+    name, of = qualified(actual.schema, actual.table), identifier(column)
     return Refusal(
         actual.source,
-        f"column {column.source!r} is NOT NULL by a constraint that is NOT VALID: a NULL of an"
+        f"column {column!r} is NOT NULL by a constraint that is NOT VALID: a NULL of an"
         " earlier row would arrive as 0, an empty text or 1970",
         "in the source fill the column and validate the constraint, or drop it: ALTER TABLE"
         f" {name} ALTER COLUMN {of} DROP NOT NULL;",

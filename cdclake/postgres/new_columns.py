@@ -29,14 +29,16 @@ def find_new_columns(
 def types_to_declare(table: Table, actual: SourceTable) -> dict[str, str | None]:
     """Return each undeclared column with its type, or None if it can only be excluded.
 
-    That is a column whose type is not supported, or whose name in the lake is reserved or taken.
+    That is a column whose type is not supported, whose name in the lake is reserved or taken, or
+    whose NOT NULL is not validated.
     """
     taken = {column.name for column in table.columns}
     types: dict[str, str | None] = {}
     for name in undeclared_columns(table, actual):
-        kind, lake_name = actual.by_name[name].type, naming.lake_name(name)
+        column, lake_name = actual.by_name[name], naming.lake_name(name)
         is_free = lake_name not in taken and not naming.is_reserved_column(lake_name)
-        types[name] = str(kind) if kind is not None and is_free else None
+        can_flow = column.type is not None and not column.unvalidated
+        types[name] = str(column.type) if can_flow and is_free else None
         taken.add(lake_name)
     return types
 

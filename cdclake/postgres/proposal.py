@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from cdclake import naming
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent
 from cdclake.plan import Column, Table
-from cdclake.postgres.admission import check_kind, check_table
+from cdclake.postgres.admission import check_kind, check_table, check_validated
 from cdclake.postgres.candidates import Key
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.new_partitions import check_new_partitions
@@ -179,6 +179,9 @@ class _Look:
         """Return what admits a table that no line admits as it is."""
         if _deferrable_keys(self.table) and not enforced_keys(self.table):
             return self._why_not().remedy
+        unvalidated = check_validated(self._declare(()), self.table)
+        if unvalidated and enforced_keys(self.table):
+            return unvalidated[0].remedy
         if self.table.primary_key is not None:
             return "rename or change the columns of its key in the source"
         return (

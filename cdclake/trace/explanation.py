@@ -192,11 +192,13 @@ def _refused(facts: TraceFacts, events: Sequence[TracedEvent]) -> Iterator[Trace
                 f" {retry_refused(name, delivery)}",
             )
         else:
-            repair = repair_lacking if is_without_values(reason) else repair_refused
+            lacking = is_without_values(reason)
             yield TraceFinding(
                 "quarantined",
                 f"an event of the row is in {naming.QUARANTINE}: {reason}",
-                repair(name, delivery),
+                repair_lacking(name, delivery, is_deployed=facts.is_deployed)
+                if lacking
+                else repair_refused(name, delivery),
             )
 
 

@@ -3,8 +3,8 @@
 A data file never changes, so its index is made once for each machine and kept on Spark's local disk
 as long as the application runs, by the file's path and the columns of the key: the keys' sort
 values in order, their row numbers, and what tells equal sort values apart. Indexes used longest ago
-are removed beyond a limit. Without room on the disk there is no stored index, and the next task
-makes it again; nothing fails.
+are removed beyond a limit, those in use beyond a larger one. Without room on the disk there is no
+stored index, and the next task makes it again; nothing fails.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import shutil
 import tempfile
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +33,10 @@ from pandas.util import hash_array
 log = logging.getLogger("cdclake.state")
 
 MAX_BYTES = 8 << 30  # on disk
+# An update uses the indexes of all files of its state. If they are beyond the limit, each update
+# would make again what the one before it has removed: those of the last hour have more room.
+IN_USE_SECONDS = 3600
+USED_SHARE = 4  # a quarter of the disk; the rest is for shuffles
 # Of a process. A state with more data files has all of them opened again in each batch; Linux maps
 # some 65,000.
 MAX_OPEN = 16_000
@@ -124,8 +130,14 @@ def index_name(path: str, key: Sequence[str]) -> str:
 class KeyIndexes:
     """Indexes by `index_name`, those of this process in memory and all on disk."""
 
-    def __init__(self, folder: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
-        self._folder, self._max_bytes = folder or _default_folder(), max_bytes
+    def __init__(
+        self,
+        folder: Path | None = None,
+        max_bytes: int = MAX_BYTES,
+        max_used_bytes: int | None = None,
+    ) -> None:
+        self._folder = folder or _default_folder()
+        self._max_bytes, self._max_used_bytes = max_bytes, max_used_bytes
         self._open: OrderedDict[tuple[str, str], FileIndex] = OrderedDict()
 
     def look_up(
@@ -202,13 +214,21 @@ class KeyIndexes:
         size = sum(stat.st_size for stat, _ in found)
         left = {file.name for _, file in found}
         for stat, file in sorted(found, key=lambda each: each[0].st_atime_ns):
-            if size <= self._max_bytes:
+            if size <= self._limit(stat.st_atime):
                 break
             file.unlink(missing_ok=True)
             left.remove(file.name)
             size -= stat.st_size
         for opened in [opened for opened in self._open if self._place(*opened).name not in left]:
             del self._open[opened]
+
+    def _limit(self, used_at: float) -> int:
+        """Return the bytes that may stay on disk with an index that was last used then."""
+        if used_at < time.time() - IN_USE_SECONDS:
+            return self._max_bytes
+        if self._max_used_bytes is not None:
+            return self._max_used_bytes
+        return max(self._max_bytes, shutil.disk_usage(self._folder).total // USED_SHARE)
 
     def _stored(self) -> list[tuple[os.stat_result, Path]]:
         found: list[tuple[os.stat_result, Path]] = []

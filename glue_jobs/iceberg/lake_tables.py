@@ -76,11 +76,11 @@ class LakeTables:
     def check_key(self, state: str, declared: str) -> None:
         """Raise TableError for a state with another key than `declared`: its rows would be doubled.
 
-        `declared` has the key's columns with commas between them. A state that an earlier version
-        created does not have its key, and passes.
+        `declared` has the key's columns, in any order, with commas between them. A state that an
+        earlier version created does not have its key, and passes.
         """
         stored = self.load(state).properties().get(KEY_PROPERTY)
-        if stored not in (None, declared):
+        if stored is not None and set(stored.split(",")) != set(declared.split(",")):
             raise TableError(
                 state,
                 f"its key is {stored} and cannot become {declared}",

@@ -52,8 +52,7 @@ NEW_COLUMNS = (
     ),
     Mutation(
         "declare a column that may be a renamed one", _TESTS,
-        (("cdclake/local/lake/declared_columns.py", " is not None and not lacking}",
-          " is not None}"),),
+        (("cdclake/local/lake/declared_columns.py", "    if not lacking:\n", "    if True:\n"),),
     ),
     Mutation(
         "the deployed check notes no widened types", _DEPLOYED,

@@ -98,7 +98,11 @@ STATES = (
     ),
     Mutation(
         "no index is ever removed", _INDEX_TESTS,
-        ((_INDEX, "if size <= self._max_bytes:", "if True:"),),
+        ((_INDEX, "if size <= self._limit(stat.st_atime):", "if True:"),),
+    ),
+    Mutation(
+        "each update makes the indexes of a large state again", _INDEX_TESTS,
+        ((_INDEX, "if used_at < time.time() - IN_USE_SECONDS:", "if True:"),),
     ),
     Mutation(
         "a full disk stops the state", _INDEX_TESTS,

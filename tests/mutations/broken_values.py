@@ -12,6 +12,7 @@ _IN_VIEWS = "cdclake/iceberg/key_changes.py"
 _VIEWS = "cdclake/iceberg/views.py"
 _APPLY = "glue_jobs/apply/state_update.py"
 _COLLAPSE = "glue_jobs/maintenance/changelog_compaction.py"
+_FOLD = "cdclake/iceberg/collapse.py"
 
 VALUES = (
     Mutation(
@@ -35,6 +36,11 @@ VALUES = (
     Mutation(
         "a collapse drops what a chain before it carried", _CHAINS,
         ((_COLLAPSE, "whole = completed.join", "whole = alive.join"),),
+    ),
+    Mutation(
+        "a collapse gives a row the value of an earlier one",
+        ("tests/spark/test_collapse.py", "-k", "newest_of_each_key"),
+        ((_FOLD, "cdc__value_{index}.at >= {CREATED_AT}", "cdc__value_{index}.at >= ''"),),
     ),
     Mutation(
         "the view confuses rows that had a key one after the other", VIEWS,

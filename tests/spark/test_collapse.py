@@ -76,6 +76,8 @@ def test_old_events_become_the_newest_of_each_key(spark, ingest_at) -> None:
         e("c", 60, 60, id=5, v="y", big=..., tx=7),
         e("u", 61, 61, id=6, v="never sent", big=...),
         e("c", 62, 62, id=7, v="z", big="E"), e("d", 70, 70, id=7, tx=8),
+        e("c", 63, 63, id=9, v="former row", big="F"), e("d", 64, 64, id=9),
+        e("c", 65, 65, id=9, v="no value of it", big=...), e("u", 66, 66, id=9, v="nor", big=...),
     )  # fmt: skip
     ingest_at(NOW)
     engine.run(e("c", 70, 70, id=70, v="z", big=..., tx=8), e("u", 80, 80, v="4", big=...))
@@ -91,6 +93,7 @@ def test_old_events_become_the_newest_of_each_key(spark, ingest_at) -> None:
         ("c", 5, "y", "D"),
         ("u", 6, "never sent", None),
         ("c", 7, "z", "E"),  # the creation of its next key is not old: it still needs them
+        ("u", 9, "nor", None),
         ("d", 7, None, None),
         ("c", 70, "z", None),
         ("u", 1, "4", None),
@@ -102,7 +105,7 @@ def test_old_events_become_the_newest_of_each_key(spark, ingest_at) -> None:
     collapse(engine, horizon=150)
     assert engine.lake.stamped(engine.table.changes) == snapshot
     engine.run(e("u", 80, 80, v="4", big=...))  # sent again: the marks are as they were
-    assert len(events(engine)) == 10
+    assert len(events(engine)) == 11
 
 
 @pytest.mark.slow  # by default the first test, under hard deletes

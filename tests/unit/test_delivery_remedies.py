@@ -28,12 +28,16 @@ from tests.unit.local.test_quarantined_events import from_kafka, incomplete, qua
 from tests.unit.postgres.tables import BY_NUMBER, column, declared
 from tests.unit.postgres.test_relations import PARTS, ROOT, source
 from tests.unit.postgres.test_relations import TABLE as RELATION
-from tests.unit.trace.test_explanation import SITUATIONS
+from tests.unit.trace.test_explanation import REFUSED, SITUATIONS
+from tests.unit.trace.test_explanation import facts as facts_of
 from tests.unit.typed_commands import unknown_words
 from tests.unit.verify.lakes import make_plan
 
 DELIVERIES = get_args(Delivery)
+UNCONVERTED = "UNCONVERTED_VALUE: no value of NOT NULL n: Debezium cannot convert it"
 ONLY_STREAM = ("replay", "resync")
+LACKING = facts_of(replace(REFUSED, reason=UNCONVERTED))
+TRACED = {**SITUATIONS, "quarantined_without_values": LACKING}
 WIDER = replace(RELATION, file=11, columns=(RELATION.columns[0], column("number", "bigint")))
 MOVED = replace(RELATION, indexes=(replace(BY_NUMBER, primary=True),))
 
@@ -71,10 +75,10 @@ def test_check_refuses_what_the_stream_does_not_write() -> None:
 
 @pytest.mark.parametrize(
     ("code", "delivery"),
-    [(c, d) for c in SITUATIONS for d in DELIVERIES if d == "poll" or c != "not_polled"],
+    [(c, d) for c in TRACED for d in DELIVERIES if d == "poll" or c != "not_polled"],
 )
 def test_trace_remedies_are_accepted(code: str, delivery: Delivery) -> None:
-    facts = SITUATIONS[code]
+    facts = TRACED[code]
     table = of_delivery(facts.table, delivery)
     for is_deployed, options in ((False, ""), (True, " --target aws --file shop.yaml")):
         found = replace(facts, table=table, is_deployed=is_deployed)
@@ -101,7 +105,7 @@ def quarantine_remedies(delivery: Delivery) -> Iterator[str]:
     reasons = (
         record["reason"],
         "TOO_OLD: a later delete of the row may already be purged",
-        "UNCONVERTED_VALUE: no value of NOT NULL n: Debezium cannot convert it",
+        UNCONVERTED,
     )
     for reason in reasons:
         with quarantine([{**record, "reason": reason}], plan_of(table)) as found:
@@ -122,6 +126,7 @@ def test_remedies_of_quarantined_events_are_accepted(delivery: Delivery) -> None
     assert "update the row in the source" in remedies[1]
     assert "exclude the column" in remedies[2] and "replay" not in remedies[2]
     assert ("cdclake resync plain --target aws" in remedies[2]) == (delivery == "stream")
+    assert "cdclake up" not in remedies[2]  # these are remedies of a deployment
 
 
 def relation_changes(table: Table) -> Iterator[RelationChange]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from cdclake.config.added_columns import add_columns
 from cdclake.jobs.runtime.source import source_tables
 from cdclake.plan import Plan
+from cdclake.postgres.admission import refuse_unvalidated
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.file_lines import scalar
 from cdclake.postgres.new_columns import find_new_columns, lines_to_write
@@ -51,21 +52,30 @@ def columns_to_declare(
     refused: dict[str, list[tuple[str, str]]] = {}
     for table in plan.tables:
         types = found.get(table.name, {})
-        present = source[(table.schema, table.table)].by_name if types else {}
-        lacking = [c.source for c in table.columns if types and name_now(c, present) is None]
-        wanted = {c: kind for c, kind in types.items() if kind is not None and not lacking}
-        if wanted:
+        if not types:
+            continue
+        actual = source[(table.schema, table.table)]
+        lacking = [c.source for c in table.columns if name_now(c, actual.by_name) is None]
+        refusals = {c: _refusal(c, kind, actual, lacking) for c, kind in types.items()}
+        if wanted := {c: kind for c, kind in types.items() if kind and not refusals[c]}:
             added[(table.schema, table.table)] = wanted
-        if len(wanted) < len(types):
-            others = {column: kind for column, kind in types.items() if column not in wanted}
-            refused[table.source] = [_refusal(c, kind, lacking) for c, kind in others.items()]
+        if others := [refusal for refusal in refusals.values() if refusal]:
+            refused[table.source] = others
     return added, refused
 
 
-def _refusal(column: str, kind: str | None, lacking: list[str]) -> tuple[str, str]:
+def _refusal(
+    column: str, kind: str | None, actual: SourceTable, lacking: list[str]
+) -> tuple[str, str] | None:
+    """Return why the column is not written, and what to do; None if it is."""
     lines = lines_to_write(column, kind)
+    if actual.by_name[column].unvalidated:
+        refusal = refuse_unvalidated(column, actual)
+        return refusal.message, f"{refusal.remedy} Or {lines}"
     if kind is None:
         return f"the lake cannot hold column {column!r}", lines
+    if not lacking:
+        return None
     missing = lacking[0]
     return (
         f"column {column!r} is new, and the declared column {missing!r} is missing",

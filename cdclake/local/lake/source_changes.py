@@ -11,7 +11,7 @@ from cdclake.iceberg.widening import is_widening
 from cdclake.jobs.runtime.source import source_tables
 from cdclake.local.lake.lake import LocalLake
 from cdclake.plan import Table
-from cdclake.postgres.admission import check_column
+from cdclake.postgres.admission import check_column, check_validated
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.file_lines import retyped_line
 from cdclake.postgres.new_columns import lines_to_write, types_to_declare
@@ -82,6 +82,8 @@ def compare_columns(
         refusal = check_column(column, table, actual)
         if refusal is not None:
             yield column.source, refusal.message, refusal.remedy
+    for refusal in check_validated(table, actual) if table.polling is None else ():
+        yield column.source, refusal.message, refusal.remedy
     for name, kind in types_to_declare(table, actual).items():
         yield (
             name,

@@ -22,6 +22,7 @@ from tests.unit.postgres.tables import actual, column, declared
 
 ID, NUMBER = actual().columns
 NOTE = column("note", "text")
+UNVALIDATED = column("note", "text", nullable=False, unvalidated=True)
 SOURCE = actual(columns=(ID, NUMBER, NOTE))
 
 
@@ -126,6 +127,7 @@ tables:
     [
         ((ID, NUMBER, NOTE), "      note: text\n", ""),
         ((ID, NUMBER, column("shape", None)), "", "cannot hold column 'shape'"),
+        ((ID, NUMBER, UNVALIDATED), "", "a constraint that is NOT VALID"),
         ((ID, NOTE), "", "the declared column 'number' is missing"),
         ((ID, NUMBER), "", ""),
     ],
@@ -140,6 +142,15 @@ def test_columns_are_declared_unless_they_may_be_renamed_ones(
     found = declare_new_columns("", plan_of("declare"), file)
     assert file.read_text() == FILE + added
     assert found.added == ({"public.orders": {"note": "text"}} if added else {})
-    assert [why for why, _ in found.refused.get("public.orders", [])] == (
-        [why for why, _ in found.refused["public.orders"] if reason in why] if reason else []
-    )
+    refusals = found.refused.get("public.orders", [])
+    assert len(refusals) == (1 if reason else 0)
+    assert all(reason in why for why, _ in refusals)
+
+
+def test_status_names_columns_whose_not_null_is_not_validated() -> None:
+    """One that is declared is refused by the next `up`; one that is not can only be excluded."""
+    declared_one = column("number", nullable=False, unvalidated=True)
+    source = actual(columns=(ID, declared_one, UNVALIDATED))
+    [refused, new] = compare_columns(declared(), source, "declare")
+    assert refused[0] == "number" and "NOT VALID" in refused[1] and "DROP NOT NULL" in refused[2]
+    assert new == ("note", new[1], "write `note: {exclude: true}`")

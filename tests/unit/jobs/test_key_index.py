@@ -1,6 +1,7 @@
 """Indexes of data files: exact for every type of key, bounded on disk, and never in the way."""
 
 import os
+import time
 import tracemalloc
 import uuid
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from cdclake.jobs.apply import key_index
-from cdclake.jobs.apply.key_index import KeyIndexes, WantedKeys
+from cdclake.jobs.apply.key_index import IN_USE_SECONDS, KeyIndexes, WantedKeys
 
 Columns = Sequence[pa.Array]
 
@@ -111,7 +112,7 @@ def test_the_indexes_used_longest_ago_are_removed(tmp_path: Path) -> None:
     for number in range(4):
         many.put(str(number), [pa.array(range(1000))])
     size = sum(file.stat().st_size for file in tmp_path.iterdir())
-    kept = KeyIndexes(tmp_path, max_bytes=size // 2)
+    kept = KeyIndexes(tmp_path, max_used_bytes=size // 2)
     kept.look_up("0", WantedKeys([pa.array([5])]), never)
     kept.shrink()
     assert len(list(tmp_path.iterdir())) == 2
@@ -122,7 +123,7 @@ def test_an_index_that_stays_open_counts_as_used(tmp_path: Path) -> None:
     """The large index of a state's oldest file is loaded once and used by every batch."""
     KeyIndexes(tmp_path).put("base", [pa.array(range(10_000))])
     [base] = tmp_path.iterdir()
-    indexes = KeyIndexes(tmp_path, max_bytes=base.stat().st_size + 50_000)
+    indexes = KeyIndexes(tmp_path, max_used_bytes=base.stat().st_size + 50_000)
     for number in range(20):
         indexes.put(str(number), [pa.array(range(1000))])
         indexes.look_up("base", WantedKeys([pa.array([5])]), never)
@@ -131,9 +132,29 @@ def test_an_index_that_stays_open_counts_as_used(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) < 20
 
 
+def test_indexes_in_use_stay_beyond_the_limit_of_all(tmp_path: Path) -> None:
+    """Each update of a large state uses all its indexes, and would make removed ones again."""
+    files, read = [str(number) for number in range(3)], []
+
+    def read_keys() -> Columns:
+        read.append(1)
+        return [pa.array(range(1000))]
+
+    for _ in range(4):
+        indexes = KeyIndexes(tmp_path, max_bytes=0)
+        for file in files:
+            indexes.look_up(file, WantedKeys([pa.array([5])]), read_keys)
+        indexes.shrink()
+    assert len(read) == len(files)
+    for stored in tmp_path.iterdir():
+        os.utime(stored, (time.time() - IN_USE_SECONDS - 60,) * 2)
+    indexes.shrink()
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("removed_by", ["this worker", "another worker"])
 def test_a_removed_index_is_closed(tmp_path: Path, removed_by: str) -> None:
-    indexes = KeyIndexes(tmp_path, max_bytes=0)
+    indexes = KeyIndexes(tmp_path, max_used_bytes=0)
     indexes.put("file", [pa.array(range(1000))])
     indexes.look_up("file", WantedKeys([pa.array([5])]), never)
     [stored] = tmp_path.iterdir()
@@ -146,7 +167,7 @@ def test_a_removed_index_is_closed(tmp_path: Path, removed_by: str) -> None:
 
 
 def test_files_that_another_worker_removes_meanwhile_are_passed_over(tmp_path: Path) -> None:
-    indexes = KeyIndexes(tmp_path, max_bytes=0)
+    indexes = KeyIndexes(tmp_path, max_used_bytes=0)
     for number in range(200):
         indexes.put(str(number), [pa.array([number])])
     scanned = os.scandir

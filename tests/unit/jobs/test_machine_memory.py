@@ -22,6 +22,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     limit = tmp_path / "memory.max"
     monkeypatch.setattr(machine_memory, "_CONTAINER_LIMIT", limit)
+    monkeypatch.setattr(machine_memory, "_CONTAINER_CPU", tmp_path / "cpu.max")
     return limit
 
 
@@ -36,6 +37,23 @@ def test_memory_per_core_is_that_of_a_smaller_container(worker: Path) -> None:
     assert memory_per_core() == GIB // 2
     worker.write_text(f"{64 * GIB}\n")
     assert memory_per_core() == 2 * GIB
+
+
+@pytest.mark.parametrize(
+    ("cpu", "cores"),
+    [
+        ("max 100000\n", 32),
+        ("200000 100000\n", 2),
+        ("150000 100000\n", 2),
+        ("6400000 100000\n", 32),
+    ],
+)
+def test_memory_per_core_is_by_the_cores_of_a_container(
+    worker: Path, monkeypatch: pytest.MonkeyPatch, cpu: str, cores: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 32)
+    worker.with_name("cpu.max").write_text(cpu)
+    assert memory_per_core() == 4 * GIB // cores
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,13 @@ def test_what_no_line_admits_says_what_would(changes: Any) -> None:
     assert proposal.remedy
 
 
+def test_a_column_whose_not_null_is_not_validated_is_changed_in_the_source() -> None:
+    columns = (column("id", nullable=False), column("note", nullable=False, unvalidated=True))
+    (proposal,) = propose([actual(columns=columns)], "shop", {})
+    assert proposal.declared is None and "NOT VALID" in proposal.reason
+    assert 'ALTER COLUMN "note" DROP NOT NULL' in proposal.remedy
+
+
 def test_tables_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
     tables = [
         actual(schema=schema, table=name)

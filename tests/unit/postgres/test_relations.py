@@ -83,6 +83,13 @@ def test_a_changed_relation_is_reported(now: SourceState, kind: str, message: st
     assert "cdclake up" in change.remedy or "cdclake resync orders" in change.remedy
 
 
+def test_a_lost_identity_is_reported_next_to_a_column_that_is_not_validated() -> None:
+    unvalidated = replace(TABLE.columns[1], unvalidated=True)
+    moved = replace(BY_NUMBER, primary=True)
+    now = source(replace(TABLE, columns=(TABLE.columns[0], unvalidated), indexes=(moved,)))
+    assert set(found(TABLE, now)) == {"key"}
+
+
 def test_a_rename_is_undone_by_its_remedy() -> None:
     change = found(TABLE, source(names={1: ("old", "o")}))["renamed"]
     assert 'ALTER TABLE "old"."o" RENAME TO "orders";' in change.remedy
