@@ -122,6 +122,7 @@ def test_a_compaction_brings_a_stream_no_row_again(
     assert reader.received == [10, 20, 30, 40, 50]
 
 
+@pytest.mark.slow  # by default streams from the table's start
 def test_a_stream_that_starts_late_lacks_rows_unless_it_reads_a_snapshot_first(
     engine: Engine, reader: Reader, tmp_path: Path
 ) -> None:
@@ -140,6 +141,7 @@ def test_a_stream_that_starts_late_lacks_rows_unless_it_reads_a_snapshot_first(
     assert sorted(right.received) == [10, 20, 30, 40, 50]
 
 
+@pytest.mark.slow  # by default streams from the table's start
 def test_a_stream_that_was_down_too_long_fails_and_recovers_by_time_of_ingestion(
     engine: Engine, reader: Reader, tmp_path: Path
 ) -> None:

@@ -222,6 +222,7 @@ def test_a_table_is_swept_of_which_the_new_snapshot_has_no_row(log: FirehoseLog)
     assert log.state() == []
 
 
+@pytest.mark.slow  # by default rows that a commit brings
 def test_rows_that_were_packed_meanwhile_are_not_taken_for_applied_ones(log: FirehoseLog) -> None:
     e = log.engine.event
     made = rows(log, *(e("c", 10, 10 + n, id=n, v=str(n)) for n in range(8)))

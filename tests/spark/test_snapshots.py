@@ -139,6 +139,7 @@ def test_a_table_without_commits_has_nothing_to_forget(spark: SparkSession) -> N
     assert metadata_of(engine.lake.load(engine.table.name)) == before
 
 
+@pytest.mark.slow  # by default the snapshots of a long history
 def test_what_nothing_refers_to_is_looked_for_though_the_history_is_young(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

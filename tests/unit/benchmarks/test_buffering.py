@@ -17,6 +17,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return measure_buffering(TINY, tmp_path_factory.mktemp("buffering"))
 
 
+@pytest.mark.slow  # by default the figures of the committed run
 def test_every_delivery_holds_each_record_once(measured: dict[str, Any]) -> None:
     runs = measured["runs"]
     assert [run["wrong"] for run in runs] == [None] * 9
@@ -25,6 +26,7 @@ def test_every_delivery_holds_each_record_once(measured: dict[str, Any]) -> None
     }
 
 
+@pytest.mark.slow  # by default the figures of the committed run
 def test_a_shorter_buffer_makes_more_commits_and_requests(measured: dict[str, Any]) -> None:
     by_time = {run["buffer_seconds"]: run for run in measured["runs"]}
     shortest, longest = by_time[1], by_time[4]
