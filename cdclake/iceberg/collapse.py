@@ -6,7 +6,7 @@ positions, and the newest event, completed with the values of older ones, is tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from cdclake import naming
@@ -48,8 +48,7 @@ def collapsed_rows(
     aggregates = [
         f"max_by({whole}, {naming.POSITION}) {is_row} AS cdc__row",
         f"max_by({whole}, {naming.POSITION}) FILTER (WHERE {naming.OP} = 'd') AS cdc__delete",
-        f"coalesce(max({naming.POSITION}) FILTER (WHERE {naming.OP} = 'c'), '') AS {CREATED_AT}",
-        *(_newest_value(column, index) for index, column in enumerate(table.toastable)),
+        *_newest_values(table.toastable),
         *(_dropped_value(dropped, index) for index in range(len(dropped))),
     ]
     grouped = f"SELECT {', '.join(aggregates)}\nFROM {changes}\nGROUP BY {keys}"
@@ -70,11 +69,14 @@ def collapsed_rows(
     return f"SELECT inline(array_compact(array({', '.join(events)})))\nFROM ({grouped}) AS grouped"
 
 
-def _newest_value(column: str, index: int) -> str:
-    held = SPARK.struct([("held", SPARK.name(column)), ("at", naming.POSITION)])
-    unavailable = SPARK.contains(naming.UNAVAILABLE, column)
-    is_held = f"{naming.OP} <> 'd' AND ({naming.UNAVAILABLE} IS NULL OR NOT {unavailable})"
-    return f"max_by({held}, {naming.POSITION}) FILTER (WHERE {is_held}) AS cdc__value_{index}"
+def _newest_values(columns: Sequence[str]) -> Iterator[str]:
+    """Yield the position of the key's newest creation, and the columns' values with theirs."""
+    yield f"coalesce(max({naming.POSITION}) FILTER (WHERE {naming.OP} = 'c'), '') AS {CREATED_AT}"
+    for index, column in enumerate(columns):
+        held = SPARK.struct([("held", SPARK.name(column)), ("at", naming.POSITION)])
+        unavailable = SPARK.contains(naming.UNAVAILABLE, column)
+        is_held = f"{naming.OP} <> 'd' AND ({naming.UNAVAILABLE} IS NULL OR NOT {unavailable})"
+        yield f"max_by({held}, {naming.POSITION}) FILTER (WHERE {is_held}) AS cdc__value_{index}"
 
 
 def _dropped_value(dropped: Sequence[str], index: int) -> str:
