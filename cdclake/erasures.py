@@ -34,12 +34,13 @@ class KeyHash:
         return KeyHash(table, hmac.digest(salt.encode(), _PURPOSE, "sha256"))
 
     def digest(self, values: Sequence[Any]) -> str:
-        """Return the hash of a key, whose values are those of the changelog.
+        """Return the hash of a key, whose values are those of the changelog; -0.0 and 0.0 are equal.
 
         >>> KeyHash.of("orders", "s").digest([1]) == KeyHash.of("orders", "s").digest(["1"])
         False
         """
-        text = json.dumps([self.table, *values], ensure_ascii=False, default=str)
+        parts = (value + 0.0 if isinstance(value, float) else value for value in values)
+        text = json.dumps([self.table, *parts], ensure_ascii=False, default=str)
         return hmac.digest(self.secret, text.encode("utf-8", "surrogatepass"), "sha256").hex()
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.event_parts import json_object, row_image
-from cdclake.debezium.record_key import record_key
+from cdclake.debezium.record_key import record_key, stored_key
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.erasure.sought_values import CUT_CHARACTERS, SoughtValue
@@ -108,7 +108,9 @@ def _refused_values(
     for key, value in session.execute(query, [table.name]).fetchall():
         parsed = json_object(value) or {}
         image = row_image(parsed) or parsed  # Firehose's redrive quarantines rows as well
-        found = record_key(table, key, value) or [image.get(name) for name in table.key]
+        found = record_key(table, key, value) or stored_key(
+            table, (image.get(name) for name in table.key)
+        )
         if tuple(found) not in wanted:
             continue
         for name, each in image.items():

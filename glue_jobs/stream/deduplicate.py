@@ -16,6 +16,8 @@ from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.stream.partition_summary import PartitionSummary
 from cdclake.plan import Table
 
+_COPIES = "cdc__copies"  # a column of the key may be named `count`
+
 
 def identity(table: Table) -> list[str]:
     """Return the columns that identify an event of the table."""
@@ -29,8 +31,8 @@ def may_repeat_within(summaries: Sequence[PartitionSummary]) -> bool:
 
 def has_repeats(changes: DataFrame, table: Table) -> bool:
     """Return whether the rows hold an event twice; reads the columns of the identity only."""
-    copies = changes.groupBy(*identity(table)).count().where("count > 1")
-    return not copies.isEmpty()
+    copies = changes.groupBy(*identity(table)).agg(F.count("*").alias(_COPIES))
+    return not copies.where(f"{_COPIES} > 1").isEmpty()
 
 
 def without_repeats(changes: DataFrame, table: Table) -> DataFrame:
