@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.latest_row import CREATED_AT
+from cdclake.iceberg.latest_row import CREATED_AT, begins_row
 from cdclake.plan import Table
 
 # How long a delete is kept after its ingestion: longer than any event that it must outlive can be
@@ -48,7 +48,7 @@ def collapsed_rows(
     aggregates = [
         f"max_by({whole}, {naming.POSITION}) {is_row} AS cdc__row",
         f"max_by({whole}, {naming.POSITION}) FILTER (WHERE {naming.OP} = 'd') AS cdc__delete",
-        *_newest_values(table.toastable),
+        *_newest_values(table),
         *(_dropped_value(dropped, index) for index in range(len(dropped))),
     ]
     grouped = f"SELECT {', '.join(aggregates)}\nFROM {changes}\nGROUP BY {keys}"
@@ -69,10 +69,11 @@ def collapsed_rows(
     return f"SELECT inline(array_compact(array({', '.join(events)})))\nFROM ({grouped}) AS grouped"
 
 
-def _newest_values(columns: Sequence[str]) -> Iterator[str]:
-    """Yield the position of the key's newest creation, and the columns' values with theirs."""
-    yield f"coalesce(max({naming.POSITION}) FILTER (WHERE {naming.OP} = 'c'), '') AS {CREATED_AT}"
-    for index, column in enumerate(columns):
+def _newest_values(table: Table) -> Iterator[str]:
+    """Yield the position at which the key's newest row begins, and carried values with theirs."""
+    begins = f"max({naming.POSITION}) FILTER (WHERE {begins_row(table)})"
+    yield f"coalesce({begins}, '') AS {CREATED_AT}"
+    for index, column in enumerate(table.toastable):
         held = SPARK.struct([("held", SPARK.name(column)), ("at", naming.POSITION)])
         unavailable = SPARK.contains(naming.UNAVAILABLE, column)
         is_held = f"{naming.OP} <> 'd' AND ({naming.UNAVAILABLE} IS NULL OR NOT {unavailable})"
@@ -89,7 +90,7 @@ def _dropped_value(dropped: Sequence[str], index: int) -> str:
 def _completed(table: Table, columns: Sequence[str], dropped: Sequence[str]) -> str:
     """Return the newest row with the newest value of each carried column that was sent for it.
 
-    Values below the key's newest creation are of earlier rows.
+    Values below the begin of the key's newest row are of earlier ones.
     """
     values = {column: f"cdc__row.{SPARK.name(column)}" for column in columns}
     for index, column in enumerate(dropped):

@@ -24,7 +24,7 @@ NEWEST_FACTS = (
     naming.UNAVAILABLE,
 )
 
-# In a folded row with carried columns: position of the key's newest creation; '' if there is none.
+# In a folded row with carried columns: position where the key's newest row begins; '' if unknown.
 CREATED_AT = "cdc__created_at"
 
 Newest = Callable[[str], str]  # a column of the newest event, by its name
@@ -117,7 +117,7 @@ def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect, new
         f"max_by({newest}, {naming.POSITION}) AS cdc__newest",
     ]
     if carried:
-        created = f"max({naming.POSITION}) FILTER (WHERE {naming.OP} = 'c')"
+        created = f"max({naming.POSITION}) FILTER (WHERE {begins_row(table)})"
         selected.append(f"coalesce({created}, '') AS {CREATED_AT}")
     for index, name in enumerate(carried):
         held = dialect.struct([("held", dialect.name(name))])
@@ -131,9 +131,29 @@ def is_available(table: Table, column: str, dialect: Dialect) -> str:
     """Return the SQL condition that an event has a value of the column, which may be NULL."""
     listed = dialect.contains(naming.UNAVAILABLE, column)
     available = f"({naming.UNAVAILABLE} IS NULL OR NOT {listed})"
-    if table.deletes == "soft" and table.replica_identity != "full":
-        return f"{available} AND {naming.OP} <> 'd'"  # such a delete's event holds no values
-    return available
+    return available if deletes_have_values(table) else f"{available} AND {naming.OP} <> 'd'"
+
+
+def deletes_have_values(table: Table) -> bool:
+    """Return whether a delete's event has values that the state keeps."""
+    return table.deletes == "soft" and table.replica_identity == "full"
+
+
+def begins_row(table: Table) -> str:
+    """Return the SQL condition that values of the key's earlier events are of another row.
+
+    That is so from a creation on, and from a delete by the source: the creation after it may be in
+    the quarantine. Soft deletes keep their rows' values. Synthetic deletes, of a partition below 0,
+    may be undone by a late event of the same row.
+    """
+    if table.deletes == "soft":
+        return f"{naming.OP} = 'c'"
+    return f"({naming.OP} = 'c' OR {deleted_by_source()})"
+
+
+def deleted_by_source(row: str = "") -> str:
+    """Return the SQL condition that a row's event is a delete that is not synthetic."""
+    return f"({row}{naming.OP} = 'd' AND coalesce({row}{naming.PARTITION}, 0) >= 0)"
 
 
 def _key(column: Column, dialect: Dialect) -> str:

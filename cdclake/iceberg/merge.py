@@ -37,7 +37,7 @@ def merge_changes(
     return (
         f"MERGE INTO {qualified(database, table.name)} AS t\n"
         f"USING ({folded}) AS s\nON {matches}\n"
-        f"WHEN MATCHED AND ({brings_news(carried)}) THEN UPDATE SET\n"
+        f"WHEN MATCHED AND ({brings_news(table, carried)}) THEN UPDATE SET\n"
         f"  {assignments}\n"
         f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(name, inserted))})\n"
         f"VALUES ({', '.join(inserted.values())})"

@@ -8,15 +8,15 @@ from __future__ import annotations
 from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.latest_row import CREATED_AT, Carried, value_position
+from cdclake.iceberg.latest_row import CREATED_AT, Carried, deleted_by_source, value_position
 from cdclake.plan import Table
 
 _MISSING = ""  # position of a value that no event has had yet: below every real one
 
 
-def brings_news(carried: Carried) -> str:
+def brings_news(table: Table, carried: Carried) -> str:
     """Return a condition: the changes alter the stored row."""
-    newer = (_value_is_newer(column, carried) for column in carried)
+    newer = (_value_is_newer(column, table, carried) for column in carried)
     return " OR ".join([_ROW_IS_NEWER, *newer])
 
 
@@ -26,7 +26,7 @@ def updated_values(table: Table, carried: Carried) -> dict[str, str]:
     for column in table.value_columns:
         source, target = f"s.{SPARK.name(column.name)}", f"t.{SPARK.name(column.name)}"
         is_carried = column.name in carried
-        newer = _value_is_newer(column.name, carried) if is_carried else _ROW_IS_NEWER
+        newer = _value_is_newer(column.name, table, carried) if is_carried else _ROW_IS_NEWER
         updated[column.name] = f"CASE WHEN {newer} THEN {source} ELSE {target} END"
     for fact in _ROW_FACTS:
         newer = _ROW_IS_NEWER
@@ -34,7 +34,7 @@ def updated_values(table: Table, carried: Carried) -> dict[str, str]:
             newer = f"s.{naming.POSITION} >= t.{naming.POSITION}"  # equal: completed again
         updated[fact] = f"CASE WHEN {newer} THEN s.{fact} ELSE t.{fact} END"
     positions = {
-        column: f"greatest({_kept_position(column)}, s.{value_position(carried, column)})"
+        column: f"greatest({_kept_position(column, table)}, s.{value_position(carried, column)})"
         for column in carried  # greatest skips NULL: no change here has the value
     }
     row_position = f"greatest(s.{naming.POSITION}, t.{naming.POSITION})"
@@ -66,7 +66,7 @@ def in_columns_order(table: Table, values: dict[str, str]) -> str:
     return ", ".join(f"{values[column]} AS {SPARK.name(column)}" for column in ordered)
 
 
-def _value_is_newer(column: str, carried: Carried) -> str:
+def _value_is_newer(column: str, table: Table, carried: Carried) -> str:
     """Return a condition: the change's value is newer, or equally new and another one.
 
     A late or replayed event may complete the same creation of a changed key again.
@@ -74,16 +74,20 @@ def _value_is_newer(column: str, carried: Carried) -> str:
     brought, stored = f"s.{value_position(carried, column)}", _stored_position(column)
     differs = f"NOT (s.{SPARK.name(column)} <=> t.{SPARK.name(column)})"
     newer = f"{brought} > {stored} OR {brought} = {stored} AND {differs}"
-    return f"({newer} OR {_is_other(column)})"
+    return f"({newer} OR {_is_other(column, table)})"
 
 
-def _is_other(column: str) -> str:
-    """Return a condition: the stored value is of an earlier row of the key."""
-    return f"s.{CREATED_AT} > {_stored_position(column)}"
+def _is_other(column: str, table: Table) -> str:
+    """Return a condition: the stored value is of an earlier row of the key, or of none."""
+    is_other = f"s.{CREATED_AT} > {_stored_position(column)}"
+    if table.deletes == "soft":
+        return is_other
+    return f"({is_other} OR {_ROW_IS_NEWER} AND {deleted_by_source('t.')})"
 
 
-def _kept_position(column: str) -> str:
-    return f"CASE WHEN {_is_other(column)} THEN '{_MISSING}' ELSE {_stored_position(column)} END"
+def _kept_position(column: str, table: Table) -> str:
+    stored = _stored_position(column)
+    return f"CASE WHEN {_is_other(column, table)} THEN '{_MISSING}' ELSE {stored} END"
 
 
 def _stored_position(column: str) -> str:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from cdclake import naming
 from cdclake.debezium.position import HISTORY_LENGTH
-from cdclake.iceberg.latest_row import NEWEST_FACTS
+from cdclake.iceberg.latest_row import NEWEST_FACTS, deletes_have_values
 from cdclake.jobs.apply.state_values import to_state
 from cdclake.jobs.iceberg.row_selection import RowNumbers
 from cdclake.plan import Table
@@ -32,7 +32,7 @@ class FoldedChanges:
     # By carried column: position of its value; NULL if no event here since the row's creation has a
     # real one: an older value is of another row of the key.
     value_positions: Mapping[str, pa.Array]
-    created: pa.Array  # position of the key's newest creation; "" if there is none
+    created: pa.Array  # position at which the key's newest row begins; "" if it is not known
     lacking: pa.Array  # some event of the key lacks a value
 
     def __len__(self) -> int:
@@ -54,8 +54,8 @@ def fold(changes: pa.Table, table: Table, carried: Sequence[str], floor: str) ->
     has_deletes = pc.any(is_delete).as_py()
     folded[naming.DELETED] = _is_deleted(is_delete, folded[naming.POSITION], floor)
     positions: dict[str, pa.Array] = {}
-    creations = np.flatnonzero(_flags(pc.equal(columns[naming.OP], "c"))) if carried else newest[:0]
-    born = _last_rows(codes, count, creations)
+    begins = np.flatnonzero(_begins_row(columns, table)) if carried else newest[:0]
+    born = _last_rows(codes, count, begins)
     created = columns[naming.POSITION].take(pa.array(born, mask=born < 0))
     for column in table.value_columns:
         if column.name in carried:
@@ -106,9 +106,18 @@ def unavailable_in(column: pa.Array, name: str) -> npt.NDArray[np.bool_]:
 
 def _available(columns: Mapping[str, pa.Array], table: Table, name: str) -> npt.NDArray[np.bool_]:
     available = ~unavailable_in(columns[naming.UNAVAILABLE], name)
-    if table.deletes == "soft" and table.replica_identity != "full":
-        return available & ~_flags(pc.equal(columns[naming.OP], "d"))  # its event has no values
-    return available
+    if deletes_have_values(table):
+        return available
+    return available & ~_flags(pc.equal(columns[naming.OP], "d"))
+
+
+def _begins_row(columns: Mapping[str, pa.Array], table: Table) -> npt.NDArray[np.bool_]:
+    """Return which events have the condition `latest_row.begins_row`."""
+    creations = _flags(pc.equal(columns[naming.OP], "c"))
+    if table.deletes == "soft":
+        return creations
+    by_source = pc.greater_equal(pc.fill_null(columns[naming.PARTITION], 0), 0)
+    return creations | _flags(pc.and_(pc.equal(columns[naming.OP], "d"), by_source))
 
 
 def _lacks_values(columns: Mapping[str, pa.Array], table: Table) -> npt.NDArray[np.bool_]:

@@ -44,6 +44,7 @@ def mixed_rows(
     at_s, at_t = s[naming.POSITION], t[naming.POSITION]
     is_newer = pc.greater(at_s, at_t)
     altered = is_newer
+    is_gone = pc.and_(is_newer, _deleted_by_source(t, table))
     rows: dict[str, pa.Array] = {name: s[name] for name in table.key}
     positions: dict[str, pa.Array] = {}
     for column in (c.name for c in table.value_columns):
@@ -52,7 +53,8 @@ def mixed_rows(
         if column in folded.value_positions:
             brought = folded.value_positions[column]
             kept = pc.coalesce(_stored_position(t[naming.VALUE_POSITIONS], column), at_t)
-            is_other = pc.greater(folded.created, kept)  # of an earlier row of the key
+            # The stored value is of an earlier row of the key, or of none.
+            is_other = pc.or_(pc.greater(folded.created, kept), is_gone)
             newer = pc.or_(_value_is_newer(brought, kept, s[column], old), is_other)
             kept = pc.if_else(is_other, _MISSING, kept)
             positions[column] = pc.max_element_wise(kept, brought)  # skips NULL
@@ -65,6 +67,14 @@ def mixed_rows(
     rows |= {name: t[name] for name in dropped if name in t}
     facts = _value_facts(positions, rows[naming.POSITION])
     return pa.table({**rows, **facts}), altered
+
+
+def _deleted_by_source(stored: Mapping[str, pa.Array], table: Table) -> pa.Array:
+    """Return which stored rows a delete of the source has ended; soft deletes keep their values."""
+    if table.deletes == "soft":
+        return pa.scalar(False)
+    by_source = pc.greater_equal(pc.fill_null(stored[naming.PARTITION], 0), 0)
+    return pc.and_(pc.equal(stored[naming.OP], "d"), by_source)
 
 
 def _value_is_newer(brought: pa.Array, kept: pa.Array, value: pa.Array, old: pa.Array) -> pa.Array:

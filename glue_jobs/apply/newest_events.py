@@ -7,21 +7,21 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.latest_row import is_available
+from cdclake.iceberg.latest_row import begins_row, is_available
 from cdclake.plan import Table
 
 _POSITIONS = "cdc__positions"
 
 
 def newest_events(changes: DataFrame, table: Table) -> DataFrame:
-    """Select each key's newest event, its newest creation and those with its newest values.
+    """Select each key's newest event, the one that begins its row, and its newest values' events.
 
     The fold of these events, which contain no truncates, is that of all. A key has few of them,
     however often its row was updated. Only positions are compared, so that no value is aggregated.
     """
     conditions = [
         "true",
-        f"{naming.OP} = 'c'",
+        begins_row(table),
         *(is_available(table, column, SPARK) for column in table.toastable),
     ]
     at = naming.POSITION

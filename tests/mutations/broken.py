@@ -74,9 +74,9 @@ MUTATIONS = (
     ),
     Mutation(
         "forget tombstones in the merge", _merged_cases("D2"),
-        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(carried)})',
+        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(table, carried)})',
           'f"WHEN MATCHED AND s.cdc_deleted THEN DELETE\\n'
-          'WHEN MATCHED AND ({brings_news(carried)})'),),
+          'WHEN MATCHED AND ({brings_news(table, carried)})'),),
     ),
     Mutation(
         "drop the guard of the merge", _merged_cases("O2 or O6"),
@@ -231,7 +231,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a rebuilt soft delete empties its row", _engine("soft_deletes_keep"),
-        ((_FOLD, "return f\"{available} AND {naming.OP} <> 'd'\"", "return available"),),
+        ((_FOLD, "return available if deletes_have_values(table) else", "return available or"),),
     ),
     Mutation(
         "deletes brought together are some of them", ("tests/spark/test_upkeep.py", "-k", "tenth"),

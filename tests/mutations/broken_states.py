@@ -211,7 +211,12 @@ STATES = (
     Mutation(
         "a task keeps a value of an earlier row of the key",
         ("tests/unit/jobs/test_state_task.py",),
-        ((_MIX, "pc.greater(folded.created, kept)  #", "pc.greater(kept, kept)  #"),),
+        ((_MIX, "pc.greater(folded.created, kept),", "pc.greater(kept, kept),"),),
+    ),
+    Mutation(
+        "a task takes the NULL of a delete for a value that was sent",
+        ("tests/spark/test_earlier_rows.py", "-k", "deltas and refused"),
+        ((_MIX, "is_newer, _deleted_by_source(t, table)", "is_newer, False"),),
     ),
     Mutation(
         "a MERGE keeps a value of an earlier row of the key",
