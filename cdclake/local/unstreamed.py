@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
-
-from psycopg.conninfo import conninfo_to_dict
+from typing import Any, NamedTuple
 
 from cdclake.jobs.runtime.source import connect
 from cdclake.local.firehose import component
@@ -38,6 +36,13 @@ from cdclake.plan import Plan
 from cdclake.postgres.source import check_polled_tables
 
 
+class Login(NamedTuple):
+    """User and password of a session, which may be libpq's defaults and not the DSN's."""
+
+    user: str
+    password: str
+
+
 def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
     """Start or heal a lake that streams no tables, and return the answer of `up`."""
     component.asked_trouble()
@@ -46,8 +51,9 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     put_lifecycle.refuse_to_leave(home, before, plan)
     plan, known = continued(before, plan, pipeline_file)
     embedded = bool(plan.polled) and dsn is None
+    login = None
     if dsn is not None:
-        _check(dsn, plan)
+        login = _checked(dsn, plan)
         home.remember("source_dsn", dsn)
     endpoints = stack.bring_up(home, embedded_postgres=embedded, streaming=False)
     write_client_files(home, endpoints)
@@ -57,12 +63,12 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     )  # fmt: skip
     lake = describe_lake(home, state)
     if embedded:
-        _check(lake.dsn, plan)
-    polled = _run(lake)
+        login = _checked(lake.dsn, plan)
+    polled = _run(lake, login)
     return {**_answer(lake, dsn), **polled}
 
 
-def _run(lake: LocalLake) -> dict[str, Any]:
+def _run(lake: LocalLake, login: Login | None) -> dict[str, Any]:
     """Create what the lake needs, start what it runs, and poll new tables.
 
     A paused lake has its schedules too, since `resume` sets none; its scheduled polls read nothing.
@@ -70,8 +76,9 @@ def _run(lake: LocalLake) -> dict[str, Any]:
     create_bucket_and_database(lake)
     put_lifecycle.prepare(lake)
     write_plan(lake)
-    if lake.plan.polled:
-        _keep_secrets(lake)
+    if login is not None:
+        keep_login(lake.plan, login.password, user=login.user)
+        keep_salt(lake.plan, lake.mask_salt)
     lake.state.save(lake.home)
     if lake.plan.streams and not lake.state.paused:
         component.run(lake)
@@ -81,16 +88,11 @@ def _run(lake: LocalLake) -> dict[str, Any]:
     return polled
 
 
-def _keep_secrets(lake: LocalLake) -> None:
-    parts = conninfo_to_dict(lake.dsn)
-    keep_login(lake.plan, str(parts.get("password") or ""), user=str(parts["user"]))
-    keep_salt(lake.plan, lake.mask_salt)
-
-
-def _check(dsn: str, plan: Plan) -> None:
-    """Raise InputError if the source does not answer, or lacks what polls read."""
+def _checked(dsn: str, plan: Plan) -> Login:
+    """Return the login of polls; raise InputError if the source lacks what they read."""
     with connect(dsn) as connection:
         check_polled_tables(connection, plan)
+        return Login(connection.info.user, connection.info.password)
 
 
 def _answer(lake: LocalLake, dsn: str | None) -> dict[str, Any]:
