@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 
 from cdclake.activity import Advance
-from cdclake.control_objects import FORGET, PAUSE, REPLAY, RESYNC
+from cdclake.control_objects import FORGET, REPLAY, RESYNC
 from cdclake.debezium.incremental_snapshot import tables_being_read
-from cdclake.errors import NotRunning
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.requests import pause_of
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import lost_records
@@ -91,8 +91,8 @@ class DeployedBackend:
 
         Requests wait for a stream that starts.
         """
-        if self.control.read(PAUSE) is not None:
-            raise NotRunning("the stream is paused", "run `cdclake resume`, then this again")
+        if (pause := pause_of(self.control)) is not None:
+            raise pause
 
     def check_health(self) -> None:
         """Accept every state: alarms report failed components."""
