@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from cdclake.jobs.runtime.source import connect
 from cdclake.local.firehose import component
@@ -29,18 +29,12 @@ from cdclake.local.lake.refused_sources import refuse_without_tables
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake_continuation import continued
 from cdclake.local.polls import poll_new_tables
+from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.table_answer import table_answer
 from cdclake.plan import Plan
 from cdclake.postgres.source import check_polled_tables
-
-
-class Login(NamedTuple):
-    """User and password of a session, which may be libpq's defaults and not the DSN's."""
-
-    user: str
-    password: str
 
 
 def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
@@ -89,7 +83,10 @@ def _run(lake: LocalLake, login: Login | None) -> dict[str, Any]:
 
 
 def _checked(dsn: str, plan: Plan) -> Login:
-    """Return the login of polls; raise InputError if the source lacks what they read."""
+    """Return the session's login, for polls; raise InputError if the source lacks what they read.
+
+    It may be libpq's defaults, which the DSN does not have.
+    """
     with connect(dsn) as connection:
         check_polled_tables(connection, plan)
         return Login(connection.info.user, connection.info.password)
