@@ -25,6 +25,8 @@ from collections.abc import Mapping, Sequence
 
 from cdclake.quality_rule import FailedRule
 
+APPLY_FILE = "apply the file (`cdclake up FILE`, on AWS deploy it)"  # for both targets
+
 
 def reading_failure(error: OSError | ValueError) -> str:
     """Return why a file could not be read, without the number of the error and the path."""

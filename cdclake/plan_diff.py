@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from cdclake import naming
-from cdclake.errors import InputError
+from cdclake.errors import APPLY_FILE, InputError
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.file_lines import renamed_line
@@ -222,7 +222,7 @@ def _takes_a_name(table: str, column: Column, before: Table) -> list[str]:
     return [
         f"{table}: column {column.source!r} would take the name {column.name}, which {old.source!r}"
         f" has in the lake; write `{renamed_line(old, column.source)}` if it is the same column,"
-        f" otherwise remove {old.source!r} first with a separate `cdclake up`"
+        f" otherwise first {APPLY_FILE} with neither of them"
         for old in held
     ]
 
@@ -232,8 +232,8 @@ def _column_problems(table: str, before: Column, after: Column) -> list[str]:
     if not can_become(before.column_type, after.column_type):
         problems.append(
             f"{table}: column {after.source!r} changed from {before.type} to {after.type}; remove"
-            " it from the file, run `cdclake up FILE`, and add it again with its new type: the lake"
-            f" then keeps its old values as {naming.dropped_column(before.name, 1)}"
+            f" it from the file, {APPLY_FILE}, and add it again with its new type: the lake then"
+            f" keeps its old values as {naming.dropped_column(before.name, 1)}"
         )
     if (before.mask, before.truncate_to) != (after.mask, after.truncate_to):
         problems.append(f"{table}: the mask of column {after.source!r} changed")

@@ -13,8 +13,9 @@ import boto3
 from cdclake import naming
 from cdclake.activity import Advance, Sampler, step
 from cdclake.config.deployment import Deployment, load_deployment
+from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.deployed.aws_calls import check_jobs, explained
-from cdclake.errors import ComponentFailed
+from cdclake.errors import ComponentFailed, InputError
 from cdclake.job_advance import JobAdvance
 
 _POLL_S = 10.0
@@ -55,10 +56,23 @@ class DeployedJob:
         return {**report, "job_run_id": run_id}
 
     def operate(self, verb: str, tables: list[str], **more: str) -> dict[str, Any]:
-        """Run the verb for these tables; InputError for a table that Firehose delivers."""
+        """Run the verb for these tables.
+
+        Raise InputError for a table that Firehose delivers, and if no stream answers the requests.
+        """
         for table in tables:
             self.deployment.plan.streamed(table, of="file")
+        if verb in (REPLAY, RESYNC):
+            self.check_stream()
         return self.run(tables, verb=verb, **more)
+
+    def check_stream(self) -> None:
+        """Raise InputError if the deployment has no stream: the job would wait for its answer."""
+        if self.deployment.aws.stream == "off":
+            raise InputError(
+                "the deployment has no stream, which carries out the request",
+                "deploy it with `aws: {stream: on}`, then run the command again",
+            )
 
     def start(self, arguments: dict[str, str]) -> str:
         """Start a run without waiting; return its id."""

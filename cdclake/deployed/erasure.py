@@ -20,21 +20,18 @@ from cdclake.control_objects import forget_name
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.aws_jobs import DeployedJob
 from cdclake.deployed.erasure_places import places_of
-from cdclake.errors import InputError, reported_error
+from cdclake.errors import reported_error
 from cdclake.forget.refused_plans import check_erasable
 from cdclake.plan import Table
 
 
 def erasable_table(job: DeployedJob, name: str) -> Table:
     """Return the table; raise InputError if its rows cannot be erased from this deployment."""
-    deployment = job.deployment
-    table = deployment.plan.table(name, of="file")
-    check_erasable(deployment.plan, table)
-    if table.delivery == "stream" and deployment.aws.stream == "off":
-        raise InputError(
-            "the deployment has no stream, which erases the rows",
-            "deploy it with `aws: {stream: on}`, then run the command again",
-        )
+    plan = job.deployment.plan
+    table = plan.table(name, of="file")
+    check_erasable(plan, table)
+    if table.delivery == "stream":
+        job.check_stream()
     return table
 
 

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from psycopg.conninfo import conninfo_to_dict
-
 from cdclake.jobs.runtime.source import connect
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
@@ -31,6 +29,7 @@ from cdclake.local.lake.refused_sources import refuse_without_tables
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake_continuation import continued
 from cdclake.local.polls import poll_new_tables
+from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.table_answer import table_answer
@@ -46,8 +45,9 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     put_lifecycle.refuse_to_leave(home, before, plan)
     plan, known = continued(before, plan, pipeline_file)
     embedded = bool(plan.polled) and dsn is None
+    login = None
     if dsn is not None:
-        _check(dsn, plan)
+        login = _checked(dsn, plan)
         home.remember("source_dsn", dsn)
     endpoints = stack.bring_up(home, embedded_postgres=embedded, streaming=False)
     write_client_files(home, endpoints)
@@ -57,12 +57,12 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     )  # fmt: skip
     lake = describe_lake(home, state)
     if embedded:
-        _check(lake.dsn, plan)
-    polled = _run(lake)
+        login = _checked(lake.dsn, plan)
+    polled = _run(lake, login)
     return {**_answer(lake, dsn), **polled}
 
 
-def _run(lake: LocalLake) -> dict[str, Any]:
+def _run(lake: LocalLake, login: Login | None) -> dict[str, Any]:
     """Create what the lake needs, start what it runs, and poll new tables.
 
     A paused lake has its schedules too, since `resume` sets none; its scheduled polls read nothing.
@@ -70,8 +70,9 @@ def _run(lake: LocalLake) -> dict[str, Any]:
     create_bucket_and_database(lake)
     put_lifecycle.prepare(lake)
     write_plan(lake)
-    if lake.plan.polled:
-        _keep_secrets(lake)
+    if login is not None:
+        keep_login(lake.plan, login.password, user=login.user)
+        keep_salt(lake.plan, lake.mask_salt)
     lake.state.save(lake.home)
     if lake.plan.streams and not lake.state.paused:
         component.run(lake)
@@ -81,16 +82,14 @@ def _run(lake: LocalLake) -> dict[str, Any]:
     return polled
 
 
-def _keep_secrets(lake: LocalLake) -> None:
-    parts = conninfo_to_dict(lake.dsn)
-    keep_login(lake.plan, str(parts.get("password") or ""), user=str(parts["user"]))
-    keep_salt(lake.plan, lake.mask_salt)
+def _checked(dsn: str, plan: Plan) -> Login:
+    """Return the session's login, for polls; raise InputError if the source lacks what they read.
 
-
-def _check(dsn: str, plan: Plan) -> None:
-    """Raise InputError if the source does not answer, or lacks what polls read."""
+    It may be libpq's defaults, which the DSN does not have.
+    """
     with connect(dsn) as connection:
         check_polled_tables(connection, plan)
+        return Login(connection.info.user, connection.info.password)
 
 
 def _answer(lake: LocalLake, dsn: str | None) -> dict[str, Any]:

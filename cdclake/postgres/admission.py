@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from cdclake import naming
 from cdclake.debezium.types import ColumnType, same_in_the_lake
+from cdclake.errors import APPLY_FILE
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Table
 from cdclake.postgres.catalog import SourceColumn, SourceTable, TableId
@@ -216,8 +217,8 @@ def _first(column: Column, kind: ColumnType) -> str:
     if can_become(column.column_type, kind):
         return ""
     return (
-        f"; if it streams already, first remove `{column.source}` from the file and run `cdclake up"
-        f" FILE` (the lake keeps the old values as {naming.dropped_column(column.name, 1)})"
+        f"; if it streams already, first remove `{column.source}` from the file and {APPLY_FILE}:"
+        f" the lake keeps the old values as {naming.dropped_column(column.name, 1)}"
     )
 
 

@@ -56,11 +56,15 @@ def _mask_field(column: Column) -> Iterator[str]:
 
 
 def renamed_line(column: Column, name: str) -> str:
-    """Return the column's line after it was renamed to `name` in the source.
+    """Return the column's line after it was renamed to `name`; excluded if its type fits no mask.
 
     >>> renamed_line(Column(source="mail", name="mail", type="varchar(20)", mask="hash"), "email")
     "email: {type: 'varchar(20)', mask: hash, renamed_from: mail}"
+    >>> renamed_line(Column(source="mail", name="mail", type="bigint", mask="hash"), "email")
+    'email: {exclude: true}'
     """
+    if column.mask is not None and not can_mask(column.mask, column.column_type):
+        return f"{scalar(name)}: {{exclude: true}}"
     fields = [f"type: {scalar(column.type)}", *_mask_field(column)]
     earlier = ", ".join(map(scalar, (*column.renamed_from, column.source)))
     fields.append(

@@ -6,6 +6,7 @@ import json
 import logging
 
 from cdclake.control_objects import WIDENED
+from cdclake.errors import APPLY_FILE
 from cdclake.iceberg.widening import with_widened
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.plan import Plan
@@ -31,7 +32,7 @@ class PlanWatcher:
         if self._plan is None or etags != self._etags:
             stored = self._store.read(self._name)
             if stored is None:
-                raise FileNotFoundError(f"no plan {self._name!r}; run `cdclake up FILE`")
+                raise FileNotFoundError(f"no plan {self._name!r}; {APPLY_FILE}")
             widened = read_widened(self._control) if self._control else {}
             plan = Plan.from_json(json.dumps(stored.content))
             self._plan, self._etags = with_widened(plan, widened), etags

@@ -9,6 +9,7 @@ from typing import Any
 from cdclake import naming
 from cdclake.control_objects import (
     FORGET,
+    PAUSE,
     RESUMES,
     RESYNC,
     ForgetRequest,
@@ -19,11 +20,18 @@ from cdclake.control_objects import (
     resume_name,
 )
 from cdclake.debezium.position import epoch_start, just_after
-from cdclake.errors import ComponentFailed
+from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 
 Answer = dict[str, Any]
+
+
+def pause_of(control: ObjectStore) -> NotRunning | None:
+    """Return the error of a command that needs a deployed stream, if it is paused."""
+    if control.read(PAUSE) is None:
+        return None
+    return NotRunning("the stream is paused", "run `cdclake resume`, then this again")
 
 
 def pending_resync(

@@ -19,10 +19,11 @@ import boto3
 from botocore.exceptions import ClientError
 
 from cdclake import naming
-from cdclake.control_objects import PAUSE, forget_name
-from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
+from cdclake.control_objects import forget_name
+from cdclake.errors import CdcError, ComponentFailed, InputError
 from cdclake.forget.refused_plans import check_erasable
 from cdclake.jobs.control.plan_watcher import PlanWatcher
+from cdclake.jobs.control.requests import pause_of
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.erasure.removed_objects import delete_objects
 from cdclake.jobs.erasure.stored_objects import object_versions
@@ -64,8 +65,8 @@ def erase(
     """Erase the rows; raise CdcError, before anything is touched, if the plan does not allow it."""
     table = plan.table(arguments["tables"])
     check_erasable(plan, table)
-    if table.delivery == "stream" and control.read(PAUSE) is not None:
-        raise NotRunning("the stream is paused", "run `cdclake resume`, then this again")
+    if table.delivery == "stream" and (pause := pause_of(control)) is not None:
+        raise pause
     with ExitStack() as resources:
         lake = DeployedSurroundings(plan, arguments, resources)
         found = erasable_keys(lake.dsn, table, keys, is_logged=True)

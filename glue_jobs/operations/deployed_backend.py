@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 
 from cdclake.activity import Advance
-from cdclake.control_objects import FORGET, PAUSE, REPLAY, RESYNC
+from cdclake.control_objects import FORGET, REPLAY, RESYNC
 from cdclake.debezium.incremental_snapshot import tables_being_read
-from cdclake.errors import NotRunning
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.requests import pause_of
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import lost_records
@@ -32,6 +32,10 @@ from cdclake.plan import Plan, Table
 
 _LAST_OFFSET_RECORDS = 100  # of the connector's offsets: the newest of each key is among them
 
+_REPLAY_TIMEOUT_S = 1800.0
+# Reading or rewriting a large table takes hours, and by default a run may take four.
+_LONG_TIMEOUT_S = 13000.0
+
 
 class DeployedBackend:
     """One deployed pipeline's surroundings.
@@ -39,9 +43,6 @@ class DeployedBackend:
     Spark, the reader and the source are opened on first use: only a resync needs them all.
     """
 
-    # A stream that is just starting needs minutes before it reads requests. Reading or rewriting a
-    # large table takes hours, and by default a run may take four.
-    timeouts_s: Mapping[str, float] = {REPLAY: 1800.0, RESYNC: 13000.0, FORGET: 13000.0}
     poll_interval_s = 5.0
 
     def __init__(self, plan: Plan, arguments: Mapping[str, str], resources: ExitStack) -> None:
@@ -50,6 +51,15 @@ class DeployedBackend:
         self._plan = plan
         self._arguments = arguments
         self._resources = resources
+
+    @property
+    def timeouts_s(self) -> Mapping[str, float]:
+        """Timeouts by verb: a stream that is just starting needs minutes to read a request.
+
+        One that is scheduled reads none before its next run, which may be hours away.
+        """
+        replay_s = _LONG_TIMEOUT_S if self._plan.mode == "scheduled" else _REPLAY_TIMEOUT_S
+        return {REPLAY: replay_s, RESYNC: _LONG_TIMEOUT_S, FORGET: _LONG_TIMEOUT_S}
 
     @cached_property
     def _brokers(self) -> Mapping[str, str]:
@@ -81,8 +91,8 @@ class DeployedBackend:
 
         Requests wait for a stream that starts.
         """
-        if self.control.read(PAUSE) is not None:
-            raise NotRunning("the stream is paused", "run `cdclake resume`, then this again")
+        if (pause := pause_of(self.control)) is not None:
+            raise pause
 
     def check_health(self) -> None:
         """Accept every state: alarms report failed components."""

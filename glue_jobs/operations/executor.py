@@ -274,7 +274,7 @@ def _note_missed(mine: TableProgress, stream: TableStream) -> int:
         mine.warning = (
             f"{rows} rows changed during the resync, and their events lacked large values that may "
             "have changed while the table was not in the pipeline: run "
-            f"`cdclake resync {stream.table.name}` or `cdclake up` to read them"
+            f"`cdclake resync {stream.table.name}` to read them"
         )
     else:
         mine.missed_below = mine.warning = None

@@ -257,6 +257,7 @@ def _stopped(table: str, progress: TableProgress) -> TableError:
 def _timed_out(verb: str, tables: Sequence[str], timeout_s: float) -> ComponentFailed:
     return ComponentFailed(
         f"{verb} of {', '.join(tables)} is still pending after {timeout_s:.0f} s",
-        f"check that the stream runs; `cdclake {verb}` again waits for the same request",
+        "check that the stream runs (with `stream: {mode: scheduled}` at the times of"
+        f" `schedules: apply`); `cdclake {verb}` again waits for the same request",
         naming.STREAM_COMPONENT,
     )

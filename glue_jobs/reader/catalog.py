@@ -12,7 +12,7 @@ from urllib.parse import urlparse
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake import naming
-from cdclake.errors import ComponentFailed, InputError
+from cdclake.errors import APPLY_FILE, ComponentFailed, InputError
 from cdclake.iceberg.snapshot_tags import hour_of, moment_of
 from cdclake.jobs.reader.file_tables import file_rows, no_file_rows
 
@@ -134,7 +134,7 @@ class Catalog:
             if error.response["Error"]["Code"] == "EntityNotFoundException":
                 raise InputError(
                     f"the lake has no table {self._database}.{name}",
-                    "list the tables with `cdclake status`; create a file's with `cdclake up FILE`",
+                    f"list the tables with `cdclake status`; for a declared one, {APPLY_FILE}",
                 ) from None
             raise
         except BotoCoreError as error:

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import Position
+from cdclake.errors import APPLY_FILE
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
@@ -277,4 +278,4 @@ def describe_drift(table: Table, drift: Drift) -> tuple[str, str]:
         )
         remedies.append(f"declare `{source}` with its current type in the source")
     places = ", ".join(f'tables."{table.source}".columns.{source}' for source in drift.columns)
-    return "; ".join(said), f"{'; '.join(remedies)} ({places}); then run `cdclake up FILE`"
+    return "; ".join(said), f"{'; '.join(remedies)} ({places}); then {APPLY_FILE}"

@@ -17,6 +17,7 @@ from cdclake.iceberg.widening import with_widened
 from cdclake.jobs.control.last_verified import note_verified
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.requests import pause_of
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.reader.quarantine_counts import quarantined_events
@@ -68,7 +69,7 @@ def compare(
                 reader, plan, lambda topics: offsets(spark, brokers, topics, "earliest")
             ),
             wait_s=float(arguments.get("wait", _WAIT_S)),
-            obstacle=lambda: silence(plan, Progress.load(control), datetime.now(UTC)),
+            obstacle=lambda: find_obstacle(plan, control, datetime.now(UTC)),
         )
         return verify_tables(
             plan,
@@ -93,9 +94,17 @@ def _with_noted(control: ObjectStore, plan: Plan, actual: Mapping[TableId, Sourc
     return with_widened(plan, widened)
 
 
-def silence(plan: Plan, progress: Progress, now: datetime) -> CdcError | None:
-    """Return an error if the stream, which writes its progress after each batch, writes none."""
-    if not progress.written_at or all(table.delivery == "firehose" for table in plan.tables):
+def find_obstacle(plan: Plan, control: ObjectStore, now: datetime) -> CdcError | None:
+    """Return an error if the stream is paused, or writes no progress, as it does after each batch.
+
+    A scheduled stream writes none between its runs.
+    """
+    if all(table.delivery == "firehose" for table in plan.tables):
+        return None
+    if (pause := pause_of(control)) is not None:
+        return pause
+    progress = Progress.load(control)
+    if not progress.written_at or plan.mode == "scheduled":
         return None
     last = datetime.fromisoformat(progress.written_at)
     if now - last < _MAX_SILENCE:

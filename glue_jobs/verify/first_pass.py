@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from cdclake.errors import InputError
+from cdclake.errors import APPLY_FILE, InputError
 from cdclake.jobs.runtime.source import Connection
 from cdclake.jobs.verify import source_rows
 from cdclake.jobs.verify.compared_rows import LakeEngine, LakeRows, SourceRows, Sums
@@ -57,8 +57,7 @@ def sides_of(table: Table, plan: Plan, connection: Connection, engine: LakeEngin
         raise InputError(
             f"{table.source} no longer has the column"
             f" {', '.join(sorted({*table.key} - compared))}, which is its key in the lake",
-            "remove the table from the file, run `cdclake up FILE`, and add it again under another"
-            " `name:`",
+            f"remove the table from the file, {APPLY_FILE}, and add it again under another `name:`",
         )
     check_key(table, of_engine, engine)
     return Sides(

@@ -109,3 +109,14 @@ def test_planted_texts_are_found(planted: str) -> None:
 def test_texts_that_are_right_are_accepted() -> None:
     for text in ("see `cdclake runbook lag`", "`cdclake runbook {}`", "run `cdclake resync {}`"):
         assert problems(text) == []
+
+
+def test_texts_of_deployed_code_name_up_only_for_a_local_lake() -> None:
+    wrong = [
+        f"{name_of(file)}: {text}"
+        for file in FILES
+        if not name_of(file).startswith("cdclake/")
+        for text in texts(file.read_text())
+        if "cdclake up" in text.replace("(locally `cdclake up`)", "")
+    ]
+    assert wrong == []

@@ -8,6 +8,7 @@ from cdclake.config import literals, partition
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline, try_parse
 from cdclake.config.problems import Problem, Refused, did_you_mean
+from cdclake.errors import APPLY_FILE
 
 
 def check_key(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -135,9 +136,7 @@ def check_renamed(document: Document, tables: Sequence[TableOutline]) -> Iterato
             location = (*column.location, "renamed_from")
             if column.renamed_from and column.source in key:
                 message = f"the key column {column.source!r} of {table.spelled!r} cannot be renamed"
-                remedy = (
-                    "remove the table, run `cdclake up FILE`, and add it again with another `name:`"
-                )
+                remedy = f"remove the table, {APPLY_FILE}, and add it again with another `name:`"
                 yield document.problem(location, message, remedy)
             for name in column.renamed_from:
                 other = taken.get(name.lower())

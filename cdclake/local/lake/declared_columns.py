@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cdclake.config.added_columns import add_columns
 from cdclake.jobs.runtime.source import source_tables
-from cdclake.plan import Plan
+from cdclake.plan import Column, Plan
 from cdclake.postgres.admission import refuse_unvalidated
 from cdclake.postgres.catalog import SourceTable, TableId
-from cdclake.postgres.file_lines import scalar
+from cdclake.postgres.file_lines import renamed_line, scalar
 from cdclake.postgres.new_columns import find_new_columns, lines_to_write
 from cdclake.postgres.published import name_now
 
@@ -55,7 +55,7 @@ def columns_to_declare(
         if not types:
             continue
         actual = source[(table.schema, table.table)]
-        lacking = [c.source for c in table.columns if name_now(c, actual.by_name) is None]
+        lacking = [c for c in table.columns if name_now(c, actual.by_name) is None]
         refusals = {c: _refusal(c, kind, actual, lacking) for c, kind in types.items()}
         if wanted := {c: kind for c, kind in types.items() if kind and not refusals[c]}:
             added[(table.schema, table.table)] = wanted
@@ -65,7 +65,7 @@ def columns_to_declare(
 
 
 def _refusal(
-    column: str, kind: str | None, actual: SourceTable, lacking: list[str]
+    column: str, kind: str | None, actual: SourceTable, lacking: list[Column]
 ) -> tuple[str, str] | None:
     """Return why the column is not written, and what to do; None if it is."""
     lines = lines_to_write(column, kind)
@@ -76,9 +76,16 @@ def _refusal(
         return f"the lake cannot hold column {column!r}", lines
     if not lacking:
         return None
-    missing = lacking[0]
+    # The lines of all of them, since only the right one has the column's mask.
+    renamed = [
+        f"if {missing.source!r} was renamed, write its line as"
+        f" `{renamed_line(replace(missing, type=kind), column)}`"
+        for missing in lacking
+    ]
+    names = [missing.source for missing in lacking]
+    quoted, plain = ", ".join(map(repr, names)), ", ".join(f"`{scalar(name)}`" for name in names)
+    are_missing = f" {quoted} is missing" if len(names) == 1 else f"s {quoted} are missing"
     return (
-        f"column {column!r} is new, and the declared column {missing!r} is missing",
-        f"if {missing!r} was renamed, write its line as `{scalar(column)}: {{type: {kind},"
-        f" renamed_from: {scalar(missing)}}}`; otherwise remove `{scalar(missing)}`, and {lines}",
+        f"column {column!r} is new, and the declared column{are_missing}",
+        f"{'; '.join(renamed)}; otherwise remove {plain}, and {lines}",
     )

@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Conninfo
 
 from cdclake.errors import InputError, NotRunning
 from cdclake.jobs.control.store import ObjectStore
@@ -249,7 +250,7 @@ def without_password(dsn: str) -> tuple[str, str | None]:
 def source_parts(dsn: str) -> dict[str, Any]:
     """Return host, port, user, password and dbname of a DSN, as `up` returns them."""
     parts = conninfo_to_dict(dsn)
-    user = parts.get("user") or "postgres"
+    user = parts.get("user") or _default_user()
     return {
         "host": parts.get("host") or parts.get("hostaddr") or "localhost",
         "port": int(parts.get("port") or 5432),
@@ -257,6 +258,12 @@ def source_parts(dsn: str) -> dict[str, Any]:
         "password": parts.get("password"),
         "dbname": parts.get("dbname") or user,
     }
+
+
+def _default_user() -> str:
+    """Return libpq's user of a DSN without one, by default that of the operating system."""
+    defaults = {option.keyword: option.val for option in Conninfo.get_defaults()}
+    return (defaults[b"user"] or b"").decode()
 
 
 def shown_source(source: dict[str, Any], dsn: str | None) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import pytest
 from cdclake.control_objects import ResumeRequest
 from cdclake.jobs.stream.undeclared_columns import undeclared_stops
 from cdclake.local.lake import declared_columns
-from cdclake.local.lake.declared_columns import declare_new_columns
+from cdclake.local.lake.declared_columns import columns_to_declare, declare_new_columns
 from cdclake.local.lake.source_changes import compare_columns
-from cdclake.plan import Plan
+from cdclake.plan import Column, Plan
 from cdclake.plan_diff import compare
 from cdclake.postgres.new_columns import find_new_columns
 from cdclake.source_notes import note_new_columns, read_new_columns
@@ -145,6 +145,46 @@ def test_columns_are_declared_unless_they_may_be_renamed_ones(
     refusals = found.refused.get("public.orders", [])
     assert len(refusals) == (1 if reason else 0)
     assert all(reason in why for why, _ in refusals)
+
+
+@pytest.mark.parametrize(
+    ("missing", "kind", "remedy"),
+    [
+        (
+            (Column(source="email", name="first", type="text", mask="hash", renamed_from=("a",)),),
+            "varchar(20)",
+            "if 'email' was renamed, write its line as"
+            " `mail: {type: 'varchar(20)', mask: hash, renamed_from: [a, email]}`;"
+            " otherwise remove `email`, and write `mail: varchar(20)`, or",
+        ),
+        (
+            (Column(source="email", name="email", type="text", mask="hash"),),
+            "bigint",
+            "if 'email' was renamed, write its line as `mail: {exclude: true}`; otherwise",
+        ),
+        (
+            (
+                Column(source="note", name="note", type="text"),
+                Column(source="email", name="email", type="text", mask="truncate", truncate_to=3),
+            ),
+            "text",
+            "if 'note' was renamed, write its line as `mail: {type: text, renamed_from: note}`;"
+            " if 'email' was renamed, write its line as"
+            " `mail: {type: text, mask: 'truncate(3)', renamed_from: email}`;"
+            " otherwise remove `note`, `email`, and write",
+        ),
+    ],
+)
+def test_the_advised_line_of_a_renamed_column_keeps_its_mask(
+    missing: tuple[Column, ...], kind: str, remedy: str
+) -> None:
+    ordered = declared(("id", "integer"))
+    plan = plan_of(columns=(*ordered.columns, *missing))
+    source = actual(columns=(ID, column("mail", kind)))
+    added, refused = columns_to_declare(plan, {source.id: source})
+    assert added == {}
+    [(_, advised)] = refused["public.orders"]
+    assert advised.startswith(remedy)
 
 
 def test_status_names_columns_whose_not_null_is_not_validated() -> None:

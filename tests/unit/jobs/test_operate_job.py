@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from cdclake import naming
-from cdclake.control_objects import PAUSE, REQUESTS
+from cdclake.control_objects import PAUSE, REPLAY, REQUESTS, RESYNC
 from cdclake.errors import InputError
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
@@ -93,6 +94,14 @@ def test_a_paused_stream_gets_no_request(control: Any, verb: str) -> None:
     [line] = control.read(naming.report_name("r")).content["tables"]
     assert line["error"] == "the stream is paused; run `cdclake resume`, then this again"
     assert not control.names(REQUESTS)
+
+
+def test_a_replay_waits_longer_for_the_next_run_of_a_scheduled_stream(control: Any) -> None:
+    with ExitStack() as resources:
+        always = DeployedBackend(PLAN, ARGUMENTS, resources).timeouts_s
+        scheduled = DeployedBackend(replace(PLAN, mode="scheduled"), ARGUMENTS, resources)
+        assert always[REPLAY] < 3600 < scheduled.timeouts_s[REPLAY]
+        assert scheduled.timeouts_s[RESYNC] == always[RESYNC]
 
 
 def test_source_is_opened_once_and_closed(control: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.errors import InputError
+from cdclake.errors import APPLY_FILE, InputError
 from cdclake.local.joining_tables import join_tables
 from cdclake.plan import Column, Plan, Table
 from cdclake.plan_diff import PlanDiff, compare
@@ -141,5 +141,5 @@ def test_a_type_that_cannot_follow_has_one_remedy() -> None:
     old, new = table(column("fee", "money")), table(column("fee", "numeric(12,2)"))
     with pytest.raises(InputError) as error:
         change(old, new)
-    assert "remove it from the file, run `cdclake up FILE`" in error.value.message
+    assert f"remove it from the file, {APPLY_FILE}" in error.value.message
     assert error.value.remedy.startswith("for a type, remove the column from the file")

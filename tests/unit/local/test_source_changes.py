@@ -6,6 +6,7 @@ import pytest
 
 from cdclake.cli.status_text import _notes
 from cdclake.config.column_lines import Lines
+from cdclake.errors import APPLY_FILE
 from cdclake.local.lake.source_changes import compare_columns
 from tests.unit.config.pipelines import VALID
 from tests.unit.postgres.tables import actual, column, declared
@@ -39,7 +40,8 @@ def test_each_change_says_what_to_write(columns, name, message, remedy) -> None:
 @pytest.mark.parametrize(("kind", "steps"), [("bigint", 1), ("text", 2)])
 def test_a_type_that_the_stored_values_cannot_take_needs_a_step_before(kind, steps) -> None:
     [(_, _, to_do)] = compare_columns(declared(), actual(columns=(ID, column("number", kind))))
-    assert ("first remove `number` from the file and run `cdclake up FILE`" in to_do) == (steps > 1)
+    first = f"first remove `number` from the file and {APPLY_FILE}"
+    assert (first in to_do) == (steps > 1)
     assert f"write `number: {kind}`" in to_do
 
 

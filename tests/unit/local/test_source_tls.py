@@ -1,5 +1,7 @@
 """Encryption of connections to the source, for psycopg and for the driver alike."""
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,9 @@ def test_the_address_of_the_environment_is_that_of_the_driver(monkeypatch):
     assert (parts["host"], parts["port"], parts["dbname"]) == ("db.example.org", 6432, "shop")
     parts = source_parts(secured("postgresql://u@127.0.0.1:5433/d"))
     assert (parts["host"], parts["port"], parts["dbname"]) == ("127.0.0.1", 5433, "d")
+    monkeypatch.delenv("PGUSER", raising=False)
+    parts, user = source_parts("host=127.0.0.1"), pwd.getpwuid(os.geteuid()).pw_name
+    assert (parts["user"], parts["dbname"]) == (user, user)
     monkeypatch.delenv("PGHOST")
     assert source_parts(secured("hostaddr=10.0.0.5 user=u"))["host"] == "10.0.0.5"
     monkeypatch.setenv("PGHOSTADDR", "10.0.0.6")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from psycopg import Connection
+from psycopg.pq import PGconn
 
 from cdclake.cli import resume
 from cdclake.debezium.types import parse_type
@@ -32,6 +36,8 @@ PLAN = Plan(
     schedules={"maintain": "rate(1 day)"},
 )  # fmt: skip
 
+SYSTEM_USER = pwd.getpwuid(os.geteuid()).pw_name  # libpq's default
+
 
 def lake_of(home: Path, *, paused: bool, dsn: str = SOURCE.dsn("crm")) -> LocalLake:
     endpoints: Any = SimpleNamespace(s3="s3", glue="glue", logs="logs", firehose="firehose")
@@ -42,8 +48,8 @@ def lake_of(home: Path, *, paused: bool, dsn: str = SOURCE.dsn("crm")) -> LocalL
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """Record the jobs that the lake runs and schedules; it has no servers."""
-    found: dict[str, list[str]] = {"polled": [], "scheduled": [], "freed": []}
-    for name in ("create_bucket_and_database", "write_plan", "_keep_secrets"):
+    found: dict[str, list[str]] = {"polled": [], "scheduled": [], "freed": [], "kept": []}
+    for name in ("create_bucket_and_database", "write_plan"):
         monkeypatch.setattr(unstreamed, name, lambda _: None)
     monkeypatch.setattr("cdclake.local.puts.put_lifecycle.prepare", lambda _: None)
     monkeypatch.setattr(unstreamed, "free_leases", lambda lake: found["freed"].append(lake.bucket))
@@ -54,9 +60,14 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
         found["polled"] += tables
         return {"tables": []}
 
+    def keep_login(_: Plan, password: str, *, user: str) -> None:
+        found["kept"] += [user, password]
+
     def schedule(home: Home, jobs: list[Any]) -> None:
         found["scheduled"] += [f"{job.spec.name} {job.schedule}" for job in jobs]
 
+    monkeypatch.setattr(unstreamed, "keep_login", keep_login)
+    monkeypatch.setattr(unstreamed, "keep_salt", lambda *_: None)
     monkeypatch.setattr(polls, "run_job", run_job)
     monkeypatch.setattr(stack, "schedule_jobs", schedule)
     return found
@@ -66,7 +77,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
 def test_up_schedules_polls_also_of_a_paused_lake(
     ran: dict[str, list[str]], tmp_path: Path, *, paused: bool, polled: list[str]
 ) -> None:
-    unstreamed._run(lake_of(tmp_path, paused=paused))
+    unstreamed._run(lake_of(tmp_path, paused=paused), None)
     [_, poll] = ran["scheduled"]
     assert poll.startswith("poll_tables") and poll.endswith("rate(5 minutes)")
     assert ran["polled"] == polled
@@ -89,6 +100,48 @@ def test_resume_lists_polled_tables(
     monkeypatch.setattr("cdclake.local.firehose.component.run", lambda _: None)
     assert resume._resume_here() == {"ok": True, "tables": [{"table": "orders", "did": did}]}
     assert not LakeState.load(lake.home).paused
+
+
+@contextmanager
+def unanswered(dsn: str) -> Iterator[Connection]:
+    """Yield libpq's own connection for the DSN, to a port where no server is."""
+    with closing(Connection(PGconn.connect_start(f"{dsn} port=1".encode()))) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize(
+    ("given", "shell", "kept"),
+    [
+        ("host=127.0.0.1 dbname=crm user=reader password=secret", {}, ["reader", "secret"]),
+        ("host=127.0.0.1 dbname=crm", {}, [SYSTEM_USER, ""]),
+        ("host=127.0.0.1 dbname=crm user=reader", {"PGPASSWORD": "hidden"}, ["reader", "hidden"]),
+    ],
+)
+def test_polls_log_in_as_the_session_that_checked_the_source(
+    ran: dict[str, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    given: str,
+    shell: dict[str, str],
+    kept: list[str],
+) -> None:
+    for name in ("PGUSER", "PGPASSWORD"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in shell.items():
+        monkeypatch.setenv(name, value)
+    lake = lake_of(tmp_path / "home", paused=False, dsn=given)
+    lake.home.create()
+    monkeypatch.setattr(unstreamed, "connect", unanswered)
+    monkeypatch.setattr(unstreamed, "check_polled_tables", lambda *_: None)
+    monkeypatch.setattr(unstreamed, "continued", lambda *_: (PLAN, LakeState()))
+    monkeypatch.setattr(unstreamed, "existing_database", lambda *_: "crm")
+    monkeypatch.setattr(unstreamed, "write_client_files", lambda *_: None)
+    monkeypatch.setattr(unstreamed, "describe_lake", lambda *_: lake)
+    monkeypatch.setattr(stack, "bring_up", lambda *_, **__: lake.endpoints)
+    answer = unstreamed.up(lake.home, PLAN, "shop.yaml", given)
+    assert ran["kept"] == kept
+    assert (answer["source"]["user"], answer["source"]["password"]) == (kept[0], None)
+    assert ran["polled"] == ["orders"]
 
 
 def test_up_answers_with_the_source_as_for_a_streaming_lake(tmp_path: Path) -> None:

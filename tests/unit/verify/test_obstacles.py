@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
+from cdclake.control_objects import PAUSE, PROGRESS
 from cdclake.debezium.position import epoch_start
 from cdclake.errors import CdcError, ComponentFailed, NotRunning
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.verify import catch_up
 from cdclake.jobs.verify.catch_up import CatchUp
-from cdclake.jobs.verify.deployed_verify import silence
+from cdclake.jobs.verify.deployed_verify import find_obstacle
+from tests.spark.events import MemoryStore
 from tests.unit.verify.lakes import make_plan, make_table
 
 PAUSED = NotRunning("the stream is paused", "run `cdclake resume`, then this again")
@@ -127,15 +130,37 @@ def test_rows_of_the_epoch_before_are_waited_for(arrival: CatchUp) -> None:
     assert replace(arrived, progress=lambda: begun).wait([make_table()], lambda: None) == {}
 
 
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def control_of(age: timedelta | None) -> Any:
+    """Control objects of a stream whose progress has this age; None: it has written none."""
+    control: Any = MemoryStore()
+    if age is not None:
+        written = Progress(written_at=(NOW - age).isoformat())
+        control.write(PROGRESS, written.to_stored())
+    return control
+
+
 def test_silent_stream_is_an_obstacle() -> None:
-    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
-    plan = make_plan(make_table())
-
-    def progress(age: timedelta) -> Progress:
-        return Progress(written_at=(now - age).isoformat())
-
-    assert silence(plan, progress(timedelta(minutes=14)), now) is None
-    found = silence(plan, progress(timedelta(minutes=16)), now)
+    plan, late = make_plan(make_table()), control_of(timedelta(minutes=16))
+    assert find_obstacle(plan, control_of(timedelta(minutes=14)), NOW) is None
+    found = find_obstacle(plan, late, NOW)
     assert found is not None and "since 2026-01-01T11:44:00+00:00" in found.message
-    assert silence(plan, Progress(), now) is None
-    assert silence(make_plan(FIREHOSE), progress(timedelta(hours=1)), now) is None
+    assert find_obstacle(plan, control_of(None), NOW) is None
+    assert find_obstacle(make_plan(FIREHOSE), late, NOW) is None
+
+
+def test_scheduled_stream_may_be_silent_between_its_runs() -> None:
+    scheduled = replace(make_plan(make_table()), mode="scheduled")
+    assert find_obstacle(scheduled, control_of(timedelta(hours=1)), NOW) is None
+
+
+@pytest.mark.parametrize("mode", ["always_on", "scheduled"])
+def test_pause_is_an_obstacle_whose_remedy_is_resume(mode: Any) -> None:
+    control = control_of(timedelta(hours=1))
+    control.write(PAUSE, {"since": "2026-01-01T10:00:00+00:00"})
+    found = find_obstacle(replace(make_plan(make_table()), mode=mode), control, NOW)
+    assert isinstance(found, NotRunning)
+    assert (found.message, found.remedy) == (PAUSED.message, PAUSED.remedy)
+    assert find_obstacle(make_plan(FIREHOSE), control, NOW) is None
