@@ -99,7 +99,7 @@ def compare_stored(
     pairs = _continued(before, after, removed)
     known = (*removed, *before.all_tables, *after.all_tables)
     taken = {name for table in known for name in naming.lake_objects(table.name)}
-    problems = _lake_problems(before, after)
+    problems = [*_lake_problems(before, after), *_derived_problems(before, after, removed)]
     for old, new in pairs:
         found = _pair_problems(old, new, taken, is_back=old in removed)
         place = place_of(new) if found and place_of is not None else ""
@@ -119,11 +119,7 @@ def _continued(before: Plan, after: Plan, removed: Sequence[Table]) -> list[tupl
     another relation.
     """
     streamed = {table.source: table for table in before.all_tables}
-    stored = {
-        name: table
-        for table in (*removed, *before.all_tables)
-        for name in naming.lake_objects(table.name)
-    }
+    stored = _stored_names(before, removed)
 
     def stored_by_name(table: Table) -> Table | None:
         met = (stored.get(name) for name in naming.lake_objects(table.name))
@@ -181,6 +177,35 @@ def _lake_problems(before: Plan, after: Plan) -> list[str]:
         f"{what} changed from {old!r} to {new!r}"
         for what, (old, new) in fixed.items()
         if old != new
+    ]
+
+
+def _stored_names(before: Plan, removed: Sequence[Table]) -> dict[str, Table]:
+    """Return the stored tables by their names and those of their relations."""
+    return {
+        name: table
+        for table in (*removed, *before.all_tables)
+        for name in naming.lake_objects(table.name)
+    }
+
+
+def _derived_problems(before: Plan, after: Plan, removed: Sequence[Table]) -> list[str]:
+    """Refuse names that would pass from a table to a derived one, or the other way round."""
+    stored = _stored_names(before, removed)
+    derived = {each.name for each in before.derived}
+    return [
+        *(
+            f"derived.{each.name}: the lake has the rows of {stored[each.name].source} under this"
+            " name; rename the derived table"
+            for each in after.derived
+            if each.name in stored
+        ),
+        *(
+            f"{table.source}: the lake may have a derived table {name}; write another `name:`"
+            for table in after.all_tables
+            for name in naming.lake_objects(table.name)
+            if name in derived
+        ),
     ]
 
 

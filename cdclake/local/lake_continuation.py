@@ -1,7 +1,7 @@
 """Check that a lake can go on with a plan, by all that it has stored, and the record of that.
 
 A table that leaves the file keeps its rows under its lake name. If it comes again, it goes on with
-them, and so it must have the same source, key and types.
+them, and so it must have the same source, key and types. A derived table keeps its name as well.
 """
 
 from __future__ import annotations
@@ -31,21 +31,25 @@ def continued(
     """
     before = Plan.from_json(state.plan) if state.plan else None
     streamed = before.all_tables if before else ()
-    removed = _removed_tables(state, streamed)
+    earlier = Plan.from_json(state.stored) if state.stored else before
+    removed = _removed_tables(earlier, streamed)
+    derived = earlier.derived if earlier else ()
     masks = add_to_history(state.masks, before, plan, elsewhere)  # the worst, so it comes first
     plan = still_widened(plan, (*removed, *streamed))
     if before and (streamed or removed):  # a lake with only web logs has no table to continue
-        compare_stored(before, plan, elsewhere, removed, partial(_place_in, file))
-    stored = {table.name: table for table in (*removed, *streamed, *plan.all_tables)}
-    return plan, replace(state, masks=masks, stored=_as_plan(plan, stored.values()))
+        stored = replace(before, derived=derived)
+        compare_stored(stored, plan, elsewhere, removed, partial(_place_in, file))
+    tables = {table.name: table for table in (*removed, *streamed, *plan.all_tables)}
+    queried = {table.name: table for table in (*derived, *plan.derived)}
+    remembered = replace(_as_plan(plan, tables.values()), derived=tuple(queried.values()))
+    return plan, replace(state, masks=masks, stored=remembered.to_json())
 
 
-def _removed_tables(state: LakeState, streamed: Collection[Table]) -> tuple[Table, ...]:
-    if not state.stored:
+def _removed_tables(earlier: Plan | None, streamed: Collection[Table]) -> tuple[Table, ...]:
+    if earlier is None:
         return ()
     names = {table.name for table in streamed}
-    stored = Plan.from_json(state.stored).all_tables
-    return tuple(table for table in stored if table.name not in names)
+    return tuple(table for table in earlier.all_tables if table.name not in names)
 
 
 def _place_in(file: str, table: Table) -> str:
@@ -53,7 +57,7 @@ def _place_in(file: str, table: Table) -> str:
     return "" if line is None else f"{file}:{line}: "
 
 
-def _as_plan(plan: Plan, tables: Collection[Table]) -> str:
+def _as_plan(plan: Plan, tables: Collection[Table]) -> Plan:
     streamed = tuple(table for table in tables if table.delivery != "poll")
     polled = tuple(table for table in tables if table.delivery == "poll")
-    return replace(plan, tables=streamed, polled=polled).to_json()
+    return replace(plan, tables=streamed, polled=polled)

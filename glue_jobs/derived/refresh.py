@@ -13,10 +13,13 @@ from pyspark.sql import functions as F
 
 from cdclake.control_objects import DerivedProgress, SourceProgress, derived_name
 from cdclake.derived_table import DerivedTable
+from cdclake.errors import TableError
 from cdclake.fail_points import reach
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.schemas import DERIVED_PROPERTY
 from cdclake.jobs.derived.derived_rows import ChangedRows, changed_rows, check_keys
 from cdclake.jobs.derived.file_copy import write_files
+from cdclake.jobs.derived.own_table import is_own
 from cdclake.jobs.derived.source_snapshot import SourceSnapshot, open_source
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
@@ -30,6 +33,7 @@ log = logging.getLogger("cdclake.derived")
 _MAINTAINED_EVERY_S = 24 * 3600
 _IS_LIVE = "cdc__is_live"
 _PROPERTIES = {
+    DERIVED_PROPERTY: "true",
     "write.delete.mode": "merge-on-read",
     "write.merge.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
@@ -69,9 +73,23 @@ def _maintain(job: TableJob, table: DerivedTable) -> None:
 
 
 def _known(job: TableJob, table: DerivedTable, definition: str) -> DerivedProgress | None:
-    """Return what the stored table contains; None if it has to be written as a whole."""
+    """Return what the stored table contains; None if it has to be written as a whole.
+
+    Raises TableError if the catalog has another table of its name: it may be that of a source
+    table which has left the file, and its rows may be nowhere else.
+    """
     stored = job.control.read(derived_name(table.name))
-    if stored is None or not all(map(job.lake.exists, table.stored)):
+    for name in table.stored:
+        properties = job.lake.properties(name)
+        if properties is not None and not is_own(properties, is_noted=stored is not None):
+            raise TableError(
+                name,
+                "the lake has a table of this name that no refresh has created",
+                "rename the derived table; or drop the other table if its rows are not needed",
+            )
+        if properties is None or DERIVED_PROPERTY not in properties:
+            return None
+    if stored is None:
         return None
     known = DerivedProgress.from_json(stored.content)
     return known if known.definition == definition else None

@@ -6,7 +6,7 @@ metadata tables would be a Spark job.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.iceberg.ddl import create_table, qualified
 from cdclake.iceberg.evolution import evolve_table
-from cdclake.iceberg.schemas import KEY_PROPERTY, TableSchema
+from cdclake.iceberg.schemas import DERIVED_PROPERTY, KEY_PROPERTY, TableSchema
 from cdclake.jobs.jvm.java import java_with
 
 _CLASSES = (
@@ -54,11 +54,11 @@ class LakeTables:
     def create(self, schema: TableSchema) -> None:
         """Create the table, or evolve an existing one to the schema.
 
-        Raises TableError if it cannot be evolved.
+        Raises TableError if it cannot be evolved, or is a derived table.
         """
         self.spark.sql(create_table(self.database, schema))
-        if (declared := schema.properties.get(KEY_PROPERTY)) is not None:
-            self.check_key(schema.name, declared)
+        stored = self.load(schema.name).properties()
+        _check_properties(schema.name, stored, schema.properties.get(KEY_PROPERTY, ""))
         fields = self.read(schema.name).schema.fields
         actual = {field.name: field.dataType.simpleString() for field in fields}
         try:
@@ -77,16 +77,9 @@ class LakeTables:
         """Raise TableError for a state with another key than `declared`: its rows would be doubled.
 
         `declared` has the key's columns, in any order, with commas between them. A state that an
-        earlier version created does not have its key, and passes.
+        earlier version created does not have its key, and passes. A derived table is no state.
         """
-        stored = self.load(state).properties().get(KEY_PROPERTY)
-        if stored is not None and set(stored.split(",")) != set(declared.split(",")):
-            raise TableError(
-                state,
-                f"its key is {stored} and cannot become {declared}",
-                "declare its existing key; or remove the table from the file, then add it again"
-                " under another `name:`",
-            )
+        _check_properties(state, self.load(state).properties(), declared)
 
     def completed(self, rows: DataFrame, table: str) -> DataFrame:
         """Add the table's columns that the rows lack (dropped ones), with NULL."""
@@ -111,6 +104,10 @@ class LakeTables:
     def exists(self, table: str) -> bool:
         """Check whether the catalog has the table."""
         return bool(self.spark.catalog.tableExists(self.qualified(table)))
+
+    def properties(self, table: str) -> Mapping[str, str] | None:
+        """Return the table's properties; None if the catalog does not have it."""
+        return self.load(table).properties() if self.exists(table) else None
 
     def load(self, table: str) -> Any:
         """Load the table as Iceberg's Table object."""
@@ -150,6 +147,24 @@ def stamped_snapshot(table: Any) -> StampedSnapshot:
         parent = snapshot.parentId()
         snapshot = None if parent is None else table.snapshot(parent)
     return StampedSnapshot(current.snapshotId(), None, None, oldest)
+
+
+def _check_properties(table: str, stored: Mapping[str, str], declared: str) -> None:
+    """Raise TableError for a table that cannot go on with the declared key; "" is that of none."""
+    if DERIVED_PROPERTY in stored:
+        raise TableError(
+            table,
+            "the lake has a derived table of this name, whose rows would be mixed with its own",
+            "declare the table under another `name:`, or drop the derived table",
+        )
+    key = stored.get(KEY_PROPERTY)
+    if key and declared and set(key.split(",")) != set(declared.split(",")):
+        raise TableError(
+            table,
+            f"its key is {key} and cannot become {declared}",
+            "declare its existing key; or remove the table from the file, then add it again"
+            " under another `name:`",
+        )
 
 
 class _JavaCallable:

@@ -27,6 +27,7 @@ from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.derived.file_copy import write_files
+from cdclake.jobs.derived.own_table import is_own
 from cdclake.jobs.derived.refresh import write_whole
 from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
@@ -148,7 +149,7 @@ def erase_rows(
         plan=stream.plan,
         table=stream.table,
         erased=stream.erased,
-        derived=derived_of(stream.plan, stream.table, control),
+        derived=derived_of(stream.plan, stream.table, stream.lake, control),
     )
     with ExitStack() as held:
         if not all(held.enter_context(stream.leases.try_hold(name)) for name in erasure.names):
@@ -160,13 +161,22 @@ def erase_rows(
     return counts
 
 
-def derived_of(plan: Plan, table: Table, control: ObjectStore) -> list[DerivedTable]:
-    """Return the derived tables that exist and read the table."""
+def derived_of(
+    plan: Plan, table: Table, lake: LakeTables, control: ObjectStore
+) -> list[DerivedTable]:
+    """Return the derived tables that were refreshed and read the table."""
     return [
         derived
         for derived in plan.derived
-        if table.name in derived.sources and control.read(derived_name(derived.name))
+        if table.name in derived.sources and _was_refreshed(derived, lake, control)
     ]
+
+
+def _was_refreshed(derived: DerivedTable, lake: LakeTables, control: ObjectStore) -> bool:
+    if control.read(derived_name(derived.name)) is None:
+        return False
+    found = [properties for name in derived.stored if (properties := lake.properties(name))]
+    return all(is_own(properties, is_noted=True) for properties in found)
 
 
 def _renew_stamps(lake: LakeTables, table: Table) -> None:

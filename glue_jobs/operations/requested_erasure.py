@@ -54,7 +54,7 @@ def erase_table_rows(
         plan=job.plan,
         table=table,
         erased=erased,
-        derived=derived_of(job.plan, table, job.control),
+        derived=derived_of(job.plan, table, job.lake, job.control),
         keeps_files=keeps_files,
     )
     with ExitStack() as held:

@@ -46,6 +46,11 @@ DERIVED = (
         ((_REFRESH, "return known if known.definition == definition else None", "return known"),),
     ),
     Mutation(
+        "a derived table replaces a table that a source table has left",
+        ("tests/spark/test_derived_names.py", "-k", "keeps_the_tables"),
+        ((_REFRESH, "not is_own(properties, is_noted=stored is not None)", "False"),),
+    ),
+    Mutation(
         "a right or full join is one of rows by row", _QUERIES,
         ((_SQL, 'join.side not in ("", "LEFT")', "False"),),
     ),

@@ -27,7 +27,7 @@ from pyiceberg.types import (
 from cdclake import naming
 from cdclake.config.partition import parse_transform
 from cdclake.errors import InputError
-from cdclake.iceberg.schemas import TableSchema
+from cdclake.iceberg.schemas import DERIVED_PROPERTY, TableSchema
 from cdclake.local.components.installed import REGION
 from cdclake.local.firehose.rows import to_arrow
 from cdclake.local.process.credentials import Login
@@ -64,7 +64,8 @@ class LogTables:
     def create(self, schema: TableSchema, location: str) -> None:
         """Create a table that only Firehose writes, or add the columns that it lacks.
 
-        Raise InputError if a column has another type, or if the partitions differ.
+        Raise InputError if a column has another type, if the partitions differ, or if it is a
+        derived table.
         """
         fields = [
             NestedField(number, name, _kind(kind), required=False)
@@ -78,6 +79,11 @@ class LogTables:
             spec,
             properties=dict(schema.properties),
         )
+        if DERIVED_PROPERTY in table.properties:
+            raise InputError(
+                f"the lake has a derived table {schema.name}; rows of both would be mixed",
+                "declare a table of another name, or drop the derived table",
+            )
         _add_columns(table, fields)
         if [field.name for field in table.spec().fields] != [field.name for field in spec.fields]:
             raise InputError(

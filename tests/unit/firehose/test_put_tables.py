@@ -14,7 +14,7 @@ import pytest
 
 from cdclake.config.resolve import load_plan
 from cdclake.errors import InputError
-from cdclake.iceberg.schemas import put_schema
+from cdclake.iceberg.schemas import DERIVED_PROPERTY, put_schema
 from cdclake.jobs.reader.duck import _secret, extension_file
 from cdclake.local.components.installed import REGION
 from cdclake.local.firehose.delivery import Delivery
@@ -182,3 +182,12 @@ def test_a_column_is_added_but_neither_type_nor_partitions_change(
     parted = text.replace("{columns", "{partition_by: [id], columns")
     with pytest.raises(InputError, match="visits has other partitions"):
         create(tables, plan_of(parted, tmp_path), "visits")
+
+
+def test_no_record_is_put_into_a_removed_derived_table(tables: LogTables, tmp_path: Path) -> None:
+    plan = plan_of("version: 1\nname: shop\nputs:\n  totals: {columns: {id: int}}\n", tmp_path)
+    create(tables, plan, "totals")
+    with tables._load("totals").transaction() as change:
+        change.set_properties({DERIVED_PROPERTY: "true"})
+    with pytest.raises(InputError, match="the lake has a derived table totals"):
+        create(tables, plan, "totals")

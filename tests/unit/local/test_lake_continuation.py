@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.lake_continuation import continued
@@ -122,6 +123,30 @@ def test_a_table_does_not_take_the_name_of_a_stored_changelog(between: list[Plan
     assert f"write `name: {name}_2`" in said
     first = replace(changes, table="x", name="orders_changes_changes")
     after_up(plan(table()), *between, plan(first))
+
+
+def derived(name: str) -> DerivedTable:
+    return DerivedTable(
+        name=name, sql="SELECT id FROM other_current", key=("id",), schedule="rate(1 hour)",
+        sources=("other",),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("between", [[], [plan()], [plan(), plan()]])
+def test_a_derived_table_does_not_take_the_name_of_a_stored_one(between: list[Plan]) -> None:
+    for name in ("orders", "orders_changes"):
+        said = refused(plan(table()), *between, replace(plan(), derived=(derived(name),)))
+        assert f"derived.{name}: the lake has the rows of public.orders under this name" in said
+    after_up(plan(table()), *between, replace(plan(), derived=(derived("orders_2"),)))
+
+
+@pytest.mark.parametrize("between", [[], [plan()], [plan(), plan()]])
+def test_a_table_does_not_take_the_name_of_a_stored_derived_one(between: list[Plan]) -> None:
+    for name in ("orders", "orders_changes"):
+        first = replace(plan(), derived=(derived(name),))
+        said = refused(first, *between, plan(table()))
+        assert f"public.orders: the lake may have a derived table {name}" in said
+        after_up(first, *between, plan(replace(table(), name="orders_2")), first)
 
 
 def test_plan_refuses_what_up_refuses(tmp_path: Path) -> None:
