@@ -78,18 +78,25 @@ def folded_rows(
         naming.POSITION,
         *(f"{newest(fact)} AS {fact}" for fact in NEWEST_FACTS),
         f"{_is_deleted(newest(naming.OP), floor, dialect)} AS {naming.DELETED}",
-        *_positions(carried),
+        *_positions(table, carried, newest),
     ]
     grouped = _grouped(table, changes, carried, dialect, dialect.struct(fields))
     return f"SELECT {', '.join(selected)}\nFROM ({grouped}) AS grouped"
 
 
-def _positions(carried: Carried) -> list[str]:
-    """Return the positions of the carried values, and of the creation that they are not below."""
+def _positions(table: Table, carried: Carried, newest: Newest) -> list[str]:
+    """Return the positions of the carried values, and where the row begins.
+
+    The row of a deleted key lacks no value.
+    """
     if not carried:
         return []
+    gone = ""
+    if table.deletes == "hard":
+        gone = f"WHEN {deleted_by_source(newest)} THEN {naming.POSITION} "
     positions = (value_position(carried, column) for column in carried)
-    return [*(f"CASE WHEN {_is_own(at)} THEN {at} END AS {at}" for at in positions), CREATED_AT]
+    own = (f"CASE {gone}WHEN {_is_own(at)} THEN {at} END AS {at}" for at in positions)
+    return [*own, CREATED_AT]
 
 
 def _is_own(position: str) -> str:
@@ -151,9 +158,9 @@ def begins_row(table: Table) -> str:
     return f"({naming.OP} = 'c' OR {deleted_by_source()})"
 
 
-def deleted_by_source(row: str = "") -> str:
-    """Return the SQL condition that a row's event is a delete that is not synthetic."""
-    return f"({row}{naming.OP} = 'd' AND coalesce({row}{naming.PARTITION}, 0) >= 0)"
+def deleted_by_source(field: Newest = str) -> str:
+    """Return the SQL condition that an event, with these fields, is no synthetic delete."""
+    return f"({field(naming.OP)} = 'd' AND coalesce({field(naming.PARTITION)}, 0) >= 0)"
 
 
 def _key(column: Column, dialect: Dialect) -> str:

@@ -82,7 +82,7 @@ def _is_other(column: str, table: Table) -> str:
     is_other = f"s.{CREATED_AT} > {_stored_position(column)}"
     if table.deletes == "soft":
         return is_other
-    return f"({is_other} OR {_ROW_IS_NEWER} AND {deleted_by_source('t.')})"
+    return f"({is_other} OR {_ROW_IS_NEWER} AND {deleted_by_source('t.{}'.format)})"
 
 
 def _kept_position(column: str, table: Table) -> str:

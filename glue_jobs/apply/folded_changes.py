@@ -53,6 +53,7 @@ def fold(changes: pa.Table, table: Table, carried: Sequence[str], floor: str) ->
     is_delete = pc.equal(folded[naming.OP], "d")
     has_deletes = pc.any(is_delete).as_py()
     folded[naming.DELETED] = _is_deleted(is_delete, folded[naming.POSITION], floor)
+    is_gone = deleted_by_source(folded, table)  # the row of a deleted key lacks no value
     positions: dict[str, pa.Array] = {}
     begins = np.flatnonzero(_begins_row(columns, table)) if carried else newest[:0]
     born = _last_rows(codes, count, begins)
@@ -64,7 +65,8 @@ def fold(changes: pa.Table, table: Table, carried: Sequence[str], floor: str) ->
             last = _last_rows(codes, count, has_value)
             rows = pa.array(last, mask=last < 0)
             held = columns[column.name].take(rows)
-            positions[column.name] = columns[naming.POSITION].take(rows)
+            found = columns[naming.POSITION].take(rows)
+            positions[column.name] = pc.if_else(is_gone, folded[naming.POSITION], found)
         else:
             held = latest.take(columns[column.name])
             if has_deletes:
@@ -114,10 +116,15 @@ def _available(columns: Mapping[str, pa.Array], table: Table, name: str) -> npt.
 def _begins_row(columns: Mapping[str, pa.Array], table: Table) -> npt.NDArray[np.bool_]:
     """Return which events have the condition `latest_row.begins_row`."""
     creations = _flags(pc.equal(columns[naming.OP], "c"))
+    return creations | _flags(deleted_by_source(columns, table))
+
+
+def deleted_by_source(columns: Mapping[str, pa.Array], table: Table) -> pa.Array:
+    """Return which rows have a delete of the source as their event; none with soft deletes."""
+    is_delete = pc.equal(columns[naming.OP], "d")
     if table.deletes == "soft":
-        return creations
-    by_source = pc.greater_equal(pc.fill_null(columns[naming.PARTITION], 0), 0)
-    return creations | _flags(pc.and_(pc.equal(columns[naming.OP], "d"), by_source))
+        return pc.and_(is_delete, False)
+    return pc.and_(is_delete, pc.greater_equal(pc.fill_null(columns[naming.PARTITION], 0), 0))
 
 
 def _lacks_values(columns: Mapping[str, pa.Array], table: Table) -> npt.NDArray[np.bool_]:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from cdclake import naming
 from cdclake.iceberg.latest_row import NEWEST_FACTS
-from cdclake.jobs.apply.folded_changes import FoldedChanges
+from cdclake.jobs.apply.folded_changes import FoldedChanges, deleted_by_source
 from cdclake.plan import Table
 
 _MISSING = ""  # position of a value that no event has had yet: below every real one
@@ -44,7 +44,7 @@ def mixed_rows(
     at_s, at_t = s[naming.POSITION], t[naming.POSITION]
     is_newer = pc.greater(at_s, at_t)
     altered = is_newer
-    is_gone = pc.and_(is_newer, _deleted_by_source(t, table))
+    is_gone = pc.and_(is_newer, deleted_by_source(t, table))
     rows: dict[str, pa.Array] = {name: s[name] for name in table.key}
     positions: dict[str, pa.Array] = {}
     for column in (c.name for c in table.value_columns):
@@ -67,14 +67,6 @@ def mixed_rows(
     rows |= {name: t[name] for name in dropped if name in t}
     facts = _value_facts(positions, rows[naming.POSITION])
     return pa.table({**rows, **facts}), altered
-
-
-def _deleted_by_source(stored: Mapping[str, pa.Array], table: Table) -> pa.Array:
-    """Return which stored rows a delete of the source has ended; soft deletes keep their values."""
-    if table.deletes == "soft":
-        return pa.scalar(False)
-    by_source = pc.greater_equal(pc.fill_null(stored[naming.PARTITION], 0), 0)
-    return pc.and_(pc.equal(stored[naming.OP], "d"), by_source)
 
 
 def _value_is_newer(brought: pa.Array, kept: pa.Array, value: pa.Array, old: pa.Array) -> pa.Array:

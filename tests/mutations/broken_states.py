@@ -216,7 +216,7 @@ STATES = (
     Mutation(
         "a task takes the NULL of a delete for a value that was sent",
         ("tests/spark/test_earlier_rows.py", "-k", "deltas and refused"),
-        ((_MIX, "is_newer, _deleted_by_source(t, table)", "is_newer, False"),),
+        ((_MIX, "is_newer, deleted_by_source(t, table)", "is_newer, False"),),
     ),
     Mutation(
         "a MERGE keeps a value of an earlier row of the key",
