@@ -67,7 +67,7 @@ def test_a_stopped_table_and_an_alarm_need_attention(run, deployed):
     put(PROGRESS, progress.to_stored())
     cloudwatch = boto3.client("cloudwatch")
     ours = [f"{PREFIX}-{name}" for name in ("stopped-table", "declared-connector-2", "size")]
-    others = {name: f"{PREFIX}-two" for name in ("shop-prod-lag", f"{PREFIX}-two-lag")}
+    others = dict.fromkeys(("shop-prod-lag", f"{PREFIX}-two-lag"), f"{PREFIX}-two")
     for name, prefix in (dict.fromkeys(ours, PREFIX) | others).items():
         topic = f"arn:aws:sns:eu-west-1:123456789012:{alarm_topic_name(prefix)}"
         cloudwatch.put_metric_alarm(
