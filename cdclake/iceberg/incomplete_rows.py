@@ -27,7 +27,10 @@ def incomplete_rows(table: Table, *, changes: str, state: str | None, dialect: D
     keys = [dialect.name(key) for key in table.key]
     shown = ", ".join(f"{value} AS {key}" for key, value in _shown(table, dialect).items())
     of_event = ", ".join(f"e.{key}" for key in keys)
-    same = " AND ".join(f"l.{key} = c.{key}" for key in keys)
+    same = " AND ".join(
+        dialect.same_key(f"l.{key}", f"c.{key}", column.column_type.log)
+        for key, column in zip(keys, table.key_columns, strict=True)
+    )
     since = f"PARTITION BY {', '.join(f'c.{key}' for key in keys)}, c.{position}"
     return (
         f"SELECT DISTINCT {shown}, {_WAITS_FOR} AS {waiting_column(table)}\nFROM (\n"
@@ -81,7 +84,10 @@ def _creations(table: Table, changes: str, state: str | None, dialect: Dialect) 
     position, join, where = naming.POSITION, "", ""
     keys = _stored(table, "l", dialect)
     if state is not None:
-        on = " AND ".join(f"s.{key} = {value}" for key, value in keys.items())
+        on = " AND ".join(
+            dialect.same_key(f"s.{key}", value, column.column_type.state)
+            for (key, value), column in zip(keys.items(), table.key_columns, strict=True)
+        )
         join = f" LEFT JOIN {state} AS s ON {on}"
         where = f" AND (s.{position} IS NULL OR s.{position} < l.{position})"
     truncate = f"SELECT max({position}) FROM {changes} WHERE {naming.OP} = 't'"
