@@ -14,6 +14,7 @@ from cdclake.control_objects import (
     ERASURES,
     FORGET,
     LEASES,
+    NEW_COLUMNS,
     OUTCOMES,
     POLLS,
     PROBES,
@@ -56,9 +57,9 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
         deletes=(_LEASES, f"{POLLS}/*", _FORGETS),
     ),
     naming.CHECK_JOB: ControlAccess(writes=(_REPORTS,)),
-    # It notes widened types, and requests the replay of what they quarantined.
+    # It notes widened types and new columns, and requests the replay of what they quarantined.
     naming.VERIFY_JOB: ControlAccess(
-        writes=(_REPORTS, VERIFIED, WIDENED, _RESUMES, f"{REQUESTS}/*.replay.json")
+        writes=(_REPORTS, VERIFIED, WIDENED, NEW_COLUMNS, _RESUMES, f"{REQUESTS}/*.replay.json")
     ),
     naming.OPERATE_JOB: ControlAccess(writes=(_REPORTS, naming.RELATIONS, _RESUMES, _REQUESTS)),
     # It ends the stream, whose keeper starts it again.

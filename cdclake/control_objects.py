@@ -8,8 +8,8 @@
 | `erasures/<table>.json` | `forget`: hashed keys (`Erasures`) | it, the stream, two functions |
 | `forgets/<id>.json` | `forget --target aws`: keys to erase | `forget_rows`, which removes it |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
-| `widened.json` | the source check: wider column types | the jobs, over their plan |
-| `new_columns.json` | the source check: undeclared columns | the stream, if they stop a table |
+| `widened.json` | source check, `verify`: wider column types | the jobs, over their plan |
+| `new_columns.json` | source check, `verify`: new columns | the stream, if they stop a table |
 | `verified.json` | `verify`: when each table was compared | `status` |
 | `relations.json` | `up`, `resync`, on AWS the source check | these and `status` |
 | `pause.json` | `pause --target aws`, removed by `resume` | the stream keeper, the stream |

@@ -1,4 +1,4 @@
-"""CloudWatch metrics of a deployment: the names that jobs publish and alarms use."""
+"""CloudWatch metrics and alarm topic of a deployment: the names that jobs and alarms use."""
 
 from __future__ import annotations
 
@@ -57,3 +57,8 @@ NEW_COLUMNS = Metric("NewColumns")  # source columns that are neither declared n
 STREAM_RUNNING = Metric("StreamRunning")
 STREAM_FAILURES = Metric("StreamFailures")
 STREAM_GIVEN_UP = Metric("StreamGivenUp")
+
+
+def alarm_topic_name(prefix: str) -> str:
+    """Return the name of the topic of a deployment's alarms; no other deployment has it."""
+    return f"{prefix}-alarms"

@@ -19,6 +19,11 @@ from cdclake.stacks.pipeline_stack import PipelineStack
 
 _TIMEOUT_S = 900  # Lambda's maximum
 _MEMORY_MB = 512  # for the records of a request and those of an object that cannot be put
+# IAM limits the inline policies of a role to 10,240 characters. The other statements take at most
+# 1,600, and an ARN 70 around the name, in the partition and region with the longest names.
+_MAX_NAMED = 8_640
+_ARN = 70
+_TOO_LONG = "the deployment's streams by prefix: IAM allows no list of so many names"
 
 
 class RedrivePutsStack(PipelineStack):
@@ -57,19 +62,29 @@ class RedrivePutsStack(PipelineStack):
         """Yield the grants to put into what producers put into: Firehose, or Kinesis."""
         prefix, streams = self.deployment.prefix, self.deployment.plan.put_streams
         direct = [
-            arn("firehose", f"deliverystream/{naming.delivery_stream_name(prefix, stream.name)}")
+            naming.delivery_stream_name(prefix, stream.name)
             for stream in streams
             if stream.source == "direct_put"
         ]
         shards = [
-            arn("kinesis", f"stream/{naming.kinesis_stream_name(prefix, stream.name)}")
+            naming.kinesis_stream_name(prefix, stream.name)
             for stream in streams
             if stream.source == "kinesis"
         ]
+        if sum(_ARN + len(name) for name in (*direct, *shards)) > _MAX_NAMED:
+            direct, shards = ([f"{prefix}-*"] if names else [] for names in (direct, shards))
         if direct:
-            yield Grant(actions=["firehose:PutRecordBatch"], on=direct)
+            yield Grant(
+                actions=["firehose:PutRecordBatch"],
+                on=[arn("firehose", f"deliverystream/{name}") for name in direct],
+                because=_TOO_LONG,
+            )
         if shards:
-            yield Grant(actions=["kinesis:PutRecords"], on=shards)
+            yield Grant(
+                actions=["kinesis:PutRecords"],
+                on=[arn("kinesis", f"stream/{name}") for name in shards],
+                because=_TOO_LONG,
+            )
             yield Grant(
                 actions=["kms:GenerateDataKey"],
                 on=[key_arn],

@@ -191,13 +191,18 @@ def _files(tables: Sequence[CatalogTable | None]) -> int | None:
 
 
 def _alarms(prefix: str) -> list[str]:
-    """Return the names of the deployment's alarms that are on, without its prefix."""
+    """Return the names of the deployment's alarms that are on, without its prefix.
+
+    Alarms of another deployment may begin with this prefix, but they notify another topic.
+    """
+    topic = f":{metrics.alarm_topic_name(prefix)}"
     with explained(prefix, "list the alarms of"):
         pages = boto3.client("cloudwatch").get_paginator("describe_alarms")
         found = [
             alarm["AlarmName"].removeprefix(f"{prefix}-")
             for page in pages.paginate(AlarmNamePrefix=f"{prefix}-", StateValue="ALARM")
             for alarm in page["MetricAlarms"]
+            if any(action.endswith(topic) for action in alarm.get("AlarmActions", ()))
         ]
     return sorted(found)
 

@@ -84,6 +84,17 @@ class Dialect:
             return f"CAST(from_unixtime_nanos({nanos}) AS timestamp(6) with time zone)"
         return f"make_timestamptz({micros})"
 
+    def same_key(self, left: str, right: str, kind: str) -> str:
+        """Return a condition: two values of a key's column are equal, as in PostgreSQL.
+
+        `kind` is their type in the lake. In Trino NaN does not equal itself, and an outer join by
+        IS NOT DISTINCT FROM has no hash.
+        """
+        if self.engine != "trino" or kind not in ("float", "double"):
+            return f"{left} = {right}"
+        numbers = (f"CASE WHEN is_nan({value}) THEN 0 ELSE {value} END" for value in (left, right))
+        return f"is_nan({left}) = is_nan({right}) AND {' = '.join(numbers)}"
+
     def value_in(self, mapping: str, key: str) -> str:
         """Return the map's value for a string key; NULL if there is none."""
         names = {"spark": "try_element_at", "duckdb": "map_extract_value", "trino": "element_at"}

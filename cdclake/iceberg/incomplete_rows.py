@@ -13,11 +13,11 @@ from cdclake.iceberg.dialect import TRINO, Dialect, in_utc
 from cdclake.iceberg.key_changes import lacks_values
 from cdclake.plan import Table
 
-WAITS_FOR = "waits_for"
+_WAITS_FOR = "cdc__waits_for"  # the changelog has no such column
 
 
 def incomplete_rows(table: Table, *, changes: str, state: str | None, dialect: Dialect) -> str:
-    """Return a SELECT of the keys of such rows, each with a column that it `waits_for`.
+    """Return a SELECT of the keys of such rows, each with a column that it waits for.
 
     `changes` is the changelog, or the part of it that may not be applied yet. Without `state` the
     rows that are applied already are not left out. The text is equally long for any number of
@@ -27,19 +27,27 @@ def incomplete_rows(table: Table, *, changes: str, state: str | None, dialect: D
     keys = [dialect.name(key) for key in table.key]
     shown = ", ".join(f"{value} AS {key}" for key, value in _shown(table, dialect).items())
     of_event = ", ".join(f"e.{key}" for key in keys)
-    same = " AND ".join(f"l.{key} = c.{key}" for key in keys)
+    same = " AND ".join(
+        dialect.same_key(f"l.{key}", f"c.{key}", column.column_type.log)
+        for key, column in zip(keys, table.key_columns, strict=True)
+    )
     since = f"PARTITION BY {', '.join(f'c.{key}' for key in keys)}, c.{position}"
     return (
-        f"SELECT DISTINCT {shown}, {WAITS_FOR}\nFROM (\n"
+        f"SELECT DISTINCT {shown}, {_WAITS_FOR} AS {waiting_column(table)}\nFROM (\n"
         f"  SELECT l.*, c.{position} AS cdc__born_at, count(*) OVER ({since}) AS cdc__events\n"
         f"  FROM ({_creations(table, changes, state, dialect)}) AS c\n"
         f"  JOIN {changes} AS l ON {same} AND l.{position} >= c.{position}) AS e\n"
         f"{_each_unsent(dialect)}\n"
         f"WHERE {naming.OP} <> 'd'\n"
         # No event since the creation has sent the value, or deleted the row.
-        f"GROUP BY {of_event}, cdc__born_at, cdc__events, {WAITS_FOR}\n"
+        f"GROUP BY {of_event}, cdc__born_at, cdc__events, {_WAITS_FOR}\n"
         "HAVING count(*) = cdc__events"
     )
+
+
+def waiting_column(table: Table) -> str:
+    """Return the name that the SELECT gives to the column that a row waits for."""
+    return _WAITS_FOR if "waits_for" in table.key else "waits_for"
 
 
 def incomplete_rows_in(database: str, table: Table) -> str:
@@ -76,7 +84,10 @@ def _creations(table: Table, changes: str, state: str | None, dialect: Dialect) 
     position, join, where = naming.POSITION, "", ""
     keys = _stored(table, "l", dialect)
     if state is not None:
-        on = " AND ".join(f"s.{key} = {value}" for key, value in keys.items())
+        on = " AND ".join(
+            dialect.same_key(f"s.{key}", value, column.column_type.state)
+            for (key, value), column in zip(keys.items(), table.key_columns, strict=True)
+        )
         join = f" LEFT JOIN {state} AS s ON {on}"
         where = f" AND (s.{position} IS NULL OR s.{position} < l.{position})"
     truncate = f"SELECT max({position}) FROM {changes} WHERE {naming.OP} = 't'"
@@ -90,5 +101,5 @@ def _creations(table: Table, changes: str, state: str | None, dialect: Dialect) 
 def _each_unsent(dialect: Dialect) -> str:
     """Return a join of each event with the columns whose values it lacks."""
     if dialect.engine == "spark":
-        return f"LATERAL VIEW explode(e.{naming.UNAVAILABLE}) u AS {WAITS_FOR}"
-    return f"CROSS JOIN UNNEST(e.{naming.UNAVAILABLE}) AS u({WAITS_FOR})"
+        return f"LATERAL VIEW explode(e.{naming.UNAVAILABLE}) u AS {_WAITS_FOR}"
+    return f"CROSS JOIN UNNEST(e.{naming.UNAVAILABLE}) AS u({_WAITS_FOR})"

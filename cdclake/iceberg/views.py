@@ -93,7 +93,10 @@ def overlaid_state(
     part reads the state's keys only, and what `kept` needs.
     """
     name = dialect.name
-    keys = " AND ".join(f"s.{name(key)} = f.{name(key)}" for key in table.key)
+    keys = " AND ".join(
+        dialect.same_key(f"s.{name(key.name)}", f"f.{name(key.name)}", key.column_type.state)
+        for key in table.key_columns
+    )
     stored = ", ".join(
         f"{_overlaid(table, column, dialect)} AS {name(column.name)}" for column in table.columns
     )

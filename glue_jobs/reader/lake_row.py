@@ -143,7 +143,9 @@ def _object(session: duckdb.DuckDBPyConnection, relation: str, key: RowKey) -> R
     )
     columns = f"* REPLACE ({texts})" if texts else "*"
     query = f"SELECT {columns} FROM {DUCKDB.name(relation)} WHERE {_typed(key)}"
-    found = session.execute(f"SELECT to_json(q)::VARCHAR FROM ({query}) AS q").fetchone()
+    found = session.execute(
+        f"SELECT to_json(cdc__row)::VARCHAR FROM ({query}) AS cdc__row"
+    ).fetchone()
     return None if found is None else _parsed(found[0])
 
 

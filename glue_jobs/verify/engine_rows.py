@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from cdclake.iceberg.incomplete_rows import WAITS_FOR
+from cdclake.iceberg.incomplete_rows import waiting_column
 from cdclake.jobs.verify.compared_rows import Sums, sums_of
 from cdclake.plan import Table
 from cdclake.verify import normal
@@ -50,7 +50,8 @@ class EngineRows:
         if self.incomplete_of is None or not table.may_be_unsent:
             return
         key = tuple(column for column in comparable.columns if column.in_key)
-        name = replace(key[0], name=WAITS_FOR, lake=WAITS_FOR, in_key=False, decode=normal.as_it_is)
+        waiting = waiting_column(table)
+        name = replace(key[0], name=waiting, lake=waiting, in_key=False, decode=normal.as_it_is)
         listed = Comparable(
             comparable.engine, f"({self.incomplete_of(table)}) AS listed", (*key, name)
         )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from aws_cdk import aws_iam, aws_sns
 from constructs import Construct
 
+from cdclake.metrics import alarm_topic_name
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.encryption import alarms_arn
 from cdclake.stacks.constructs.service_role import only_for
@@ -30,7 +31,10 @@ class AlarmTopic(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         topic = aws_sns.CfnTopic(
-            self, "Topic", topic_name=f"{ground.prefix}-alarms", kms_master_key_id=ground.key_arn
+            self,
+            "Topic",
+            topic_name=alarm_topic_name(ground.prefix),
+            kms_master_key_id=ground.key_arn,
         )
         self.arn = topic.ref
         aws_sns.CfnTopicPolicy(

@@ -14,6 +14,10 @@ _RENEWED = ("tests/spark/test_view_renewal.py",)
 
 STATE_VIEWS = (
     Mutation(
+        "in Trino a key NaN equals no other", (*_TRINO, "-k", "floating"),
+        (("cdclake/iceberg/dialect.py", 'kind not in ("float", "double")', "True"),),
+    ),
+    Mutation(
         "the tail wins over a newer state in the view", VIEWS,
         ((_VIEWS, "WHEN {_FOLDED_IS_NEWER} THEN", "WHEN f.{naming.POSITION} IS NOT NULL THEN"),
          (_VIEWS, "newer = _FOLDED_IS_NEWER", 'newer = f"f.{naming.POSITION} IS NOT NULL"')),

@@ -31,6 +31,7 @@ OUTCOME = f"{STATE}/control/repaired/orders.resync.json"
 RESUME = f"{STATE}/control/resume/orders.json"
 REPORT = f"{STATE}/control/reports/maintain_tables-1a.json"
 WIDENED = f"{STATE}/control/widened.json"
+NEW_COLUMNS = f"{STATE}/control/new_columns.json"
 RELATIONS = f"{STATE}/control/relations.json"
 FILE = f"{WAREHOUSE}/cdc_iceberg.db/orders/data/a.parquet"
 CHECKPOINTS = f"{STATE}/checkpoints/shop"
@@ -151,7 +152,12 @@ MAY: dict[str, list[Call]] = {
     "ApplyChanges": [*EVERY_JOB, *TABLES, *HOLDS, REPORTS],
     "MaintainTables": [*EVERY_JOB, *TABLES, *HOLDS, REPORTS],
     "RebuildTables": [*EVERY_JOB, *TABLES, *HOLDS, REPORTS],
-    "VerifyTables": [*EVERY_JOB, *LOOKING, ("s3:PutObject", WIDENED)],
+    "VerifyTables": [
+        *EVERY_JOB,
+        *LOOKING,
+        ("s3:PutObject", WIDENED),
+        ("s3:PutObject", NEW_COLUMNS),
+    ],
     "Operate": [
         *EVERY_JOB,
         *LOOKING,

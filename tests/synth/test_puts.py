@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import json
 import zipfile
+from pathlib import Path
+
+import pytest
+from aws_cdk import App
 
 from cdclake.config.deployment import load_deployment
 from cdclake.deployed.deployed_logs import log_groups
-from tests.synth.deployments import PIPELINE, PUTS, Deploy, Synthesized
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_app import check_security
+from cdclake.stacks.redrive_puts_stack import RedrivePutsStack
+from tests.synth.deployments import FLAGS, PIPELINE, PUTS, Deploy, Synthesized, read_assembly
 from tests.synth.permissions import allows, role_of
+from tests.synth.rules import broken_rules
 from tests.synth.upgrades import changes
 
 STREAM, ALARM = "AWS::KinesisFirehose::DeliveryStream", "AWS::CloudWatch::Alarm"
@@ -168,3 +177,67 @@ def test_the_redrive_may_move_failed_objects_and_put_into_its_streams_only(varia
         ("glue:UpdateTable", f"arn:aws:glue:{HERE}:table/cdc_iceberg/clicks"), kms,
     ):  # fmt: skip
         assert not allows(role, action, resource), (action, resource)
+
+
+# Names of the maximum length.
+LONG_PIPELINE, LONG_ENVIRONMENT = "a" * 21, "e" * 10
+
+
+def many_puts(count: int, name: str = "shop", padding: int = 4) -> str:
+    """Return a file with as many put tables; every second stream is Kinesis's."""
+    sources = ("direct_put", "kinesis")
+    puts = "".join(
+        f"  t{number:0{padding}}: {{columns: {{id: bigint}}, source: {sources[number % 2]}}}\n"
+        for number in range(count)
+    )
+    return f"version: 1\nname: {name}\nputs:\n{puts}"
+
+
+def redrive_of(text: str, folder: Path, environment: str | None = None) -> Synthesized:
+    """Synthesize the redrive and what it needs, without the stacks of the streams."""
+    if environment:
+        text += f"environments: {{{environment}: {{aws: {{region: eu-west-1}}}}}}\n"
+    (folder / "shop.yaml").write_text(text)
+    app = App(context=FLAGS, outdir=str(folder / "out"), analytics_reporting=False)
+    deployment = load_deployment(folder / "shop.yaml", environment)
+    ground = NetworkStack(app, deployment).outputs.ground
+    lake = LakeStack(app, deployment, ground=ground).outputs
+    RedrivePutsStack(app, deployment, lake=lake, ground=ground)
+    check_security(app)
+    app.synth()
+    return read_assembly(folder / "out")
+
+
+def puts_into(deployed: Synthesized, stream: str) -> tuple[bool, bool]:
+    """Tell if the redrive may put records into a stream of Firehose, and of Kinesis."""
+    role = role_of(deployed, "Function")
+    return (
+        allows(role, "firehose:PutRecordBatch", f"arn:aws:firehose:{HERE}:deliverystream/{stream}"),
+        allows(role, "kinesis:PutRecords", f"arn:aws:kinesis:{HERE}:stream/{stream}"),
+    )
+
+
+def test_the_redrive_of_few_streams_names_them(tmp_path: Path) -> None:
+    deployed = redrive_of(many_puts(40), tmp_path)
+    assert puts_into(deployed, "shop-t0000") == (True, False)
+    assert puts_into(deployed, "shop-t0001") == (False, True)
+    assert puts_into(deployed, "shop-other") == (False, False)
+
+
+def test_the_redrive_of_many_streams_fits_its_role(tmp_path: Path) -> None:
+    deployed = redrive_of(many_puts(120), tmp_path)
+    assert broken_rules(deployed.templates) == []
+    assert puts_into(deployed, "shop-t0118") == puts_into(deployed, "shop-t0119") == (True, True)
+    assert puts_into(deployed, "another-t0000") == (False, False)
+
+
+@pytest.mark.parametrize("count", [64, 65])
+def test_the_longest_list_of_streams_fits_the_role_of_the_redrive(
+    tmp_path: Path, count: int
+) -> None:
+    text = many_puts(count, LONG_PIPELINE, padding=29)
+    deployed = redrive_of(text, tmp_path, LONG_ENVIRONMENT)
+    broken = broken_rules(deployed.templates)
+    assert [line for line in broken if line.startswith("roles_fit_iam")] == []
+    other = f"{LONG_PIPELINE}-{LONG_ENVIRONMENT}-other"
+    assert puts_into(deployed, other)[0] == (count == 65)

@@ -131,6 +131,28 @@ def test_the_stamp_is_never_newer_than_the_state(
     assert [row[:2] for row in rows] == [(1, v)]
 
 
+# Floating-point keys of the state and of the changelog, each pair one key in PostgreSQL.
+SAME_KEYS = [(float("nan"), float("nan")), (0.0, -0.0), (0.5, 0.5)]
+
+
+@pytest.mark.parametrize("kind", ["real", "double precision"])
+def test_a_floating_point_key_is_one_row(engine: Trino, kind: str) -> None:
+    id_, *values = make_table().columns
+    table = make_table(columns=(replace(id_, type=kind), *values))
+    plan = make_plan(table)
+    applied = [{**APPLIED_10, "id": key} for key, _ in SAME_KEYS]
+    other = {**APPLIED_10, "id": 2.5, "v": 7}
+    for op, expected in (("u", [2, 2, 2, 7]), ("d", [7])):
+        tail = [event(op, 20, 21, ingested=5, id=key, v=2, big="B") for _, key in SAME_KEYS]
+        rows = shown(engine, table, plan, tail, [*applied, other], [(OLDER, 9, True)])
+        assert sorted(row[1] for row in rows) == expected
+    born = [event("c", 10, 11, id=key, v=1, big="?") for _, key in SAME_KEYS]
+    query = saved_queries(table, "lake_db")[INCOMPLETE]
+    for state, count in (([other], 3), ([*applied, other], 0)):
+        relations = lake_values(table, plan, born, state)
+        assert len(engine.rows(over(query, relations, "lake_db"))) == count
+
+
 def test_a_view_with_a_bound_fails_if_the_state_was_set_back(engine: Trino) -> None:
     plan, stamp = make_plan(TABLE), AppliedThrough(1_764_000_000_123_457)
 

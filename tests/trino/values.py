@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -110,6 +111,8 @@ def _of_json(name: str, kind: str) -> str:
 
 
 def _sent(value: object) -> object:
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else str(value)  # JSON has no NaN
     if isinstance(value, datetime):
         return round(value.timestamp() * 1_000_000)
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value

@@ -19,6 +19,7 @@ from cdclake.control_objects import PAUSE, PROGRESS, VERIFIED
 from cdclake.errors import InputError
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Stopped
+from cdclake.metrics import alarm_topic_name
 from tests.unit.config.pipelines import VALID
 from tests.unit.deployed.stored_lake import DELIVERED, POLLED, PREFIX, publish, put
 
@@ -66,9 +67,12 @@ def test_a_stopped_table_and_an_alarm_need_attention(run, deployed):
     put(PROGRESS, progress.to_stored())
     cloudwatch = boto3.client("cloudwatch")
     ours = [f"{PREFIX}-{name}" for name in ("stopped-table", "declared-connector-2", "size")]
-    for name in (*ours, "shop-prod-lag"):
+    others = dict.fromkeys(("shop-prod-lag", f"{PREFIX}-two-lag"), f"{PREFIX}-two")
+    for name, prefix in (dict.fromkeys(ours, PREFIX) | others).items():
+        topic = f"arn:aws:sns:eu-west-1:123456789012:{alarm_topic_name(prefix)}"
         cloudwatch.put_metric_alarm(
             AlarmName=name, Namespace="n", MetricName="m", Period=60, EvaluationPeriods=1,
+            AlarmActions=["arn:aws:sns:eu-west-1:123456789012:other", topic],
             Threshold=0, ComparisonOperator="GreaterThanThreshold", Statistic="Sum",
         )  # fmt: skip
         cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="test")

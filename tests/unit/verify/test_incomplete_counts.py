@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -9,9 +10,14 @@ import duckdb
 import pytest
 
 from cdclake import naming
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.incomplete_rows import incomplete_rows
 from cdclake.jobs.reader.incomplete_counts import incomplete_count
+from cdclake.jobs.verify.engine_rows import EngineRows
 from cdclake.plan import Column
-from tests.unit.verify.lakes import create, event, make_table
+from cdclake.verify.columns import compared_columns
+from cdclake.verify.statements import Comparable
+from tests.unit.verify.lakes import create, event, make_plan, make_table
 
 TABLE = make_table()
 BORN = event("c", 20, 21, ingested=5, id=2, v=1, big="?")
@@ -56,6 +62,27 @@ def test_a_key_is_found_in_the_state_by_its_type_there() -> None:
 def test_a_row_that_lacks_two_values_counts_once() -> None:
     born = {**BORN, naming.UNAVAILABLE: ["big", "other"]}
     assert counted([born], []) == 1
+
+
+@pytest.mark.parametrize("key", ["id", "waits_for"])
+def test_a_column_may_be_called_as_one_of_the_query(key: str) -> None:
+    columns = [
+        *(replace(column, name=key) if column.name == "id" else column for column in TABLE.columns),
+        *([Column(source="waits_for", name="waits_for", type="text")] if key == "id" else []),
+    ]
+    table = make_table(columns=tuple(columns), key=(key,))
+    row = {**BORN, key: 2}
+    with duckdb.connect() as session:
+        create(session, table, [row])
+        session.execute(f"CREATE VIEW {naming.tail_name('t')} AS SELECT * FROM t_changes")
+        assert incomplete_count(session, table) == 1
+        engine = EngineRows(
+            lambda statement: session.execute(statement).fetchall(),
+            lambda each: incomplete_rows(each, changes="t_changes", state=None, dialect=DUCKDB),
+        )
+        compared = compared_columns(table, make_plan(table), {})
+        [found] = engine.incomplete(Comparable("duckdb", "t_changes", compared), table)
+        assert found.texts == ("2", "big")
 
 
 def test_the_state_is_read_only_if_the_tail_lacks_a_value() -> None:
