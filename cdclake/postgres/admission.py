@@ -45,7 +45,8 @@ def check_table(
     refusals = check_columns(declared, actual)
     if not refusals:  # the identity can only be checked if its columns exist
         refusals = check_identity(declared, actual, may_alter, version)
-    refusals += check_validated(declared, actual)
+    validated = (check_validated(column, actual) for column in declared.columns)
+    refusals += [refusal for refusal in validated if refusal is not None]
     return refusals + _check_rights(actual, role, sees_all_rows)
 
 
@@ -155,14 +156,12 @@ def check_column(column: Column, declared: Table, actual: SourceTable) -> Refusa
     return _check_type(column, found, actual)
 
 
-def check_validated(declared: Table, actual: SourceTable) -> list[Refusal]:
-    """Return the streamed columns that Debezium takes for NOT NULL and whose rows may have NULL."""
-    present = (name_now(column, actual.by_name) for column in declared.columns)
-    return [
-        refuse_unvalidated(name, actual)
-        for name in present
-        if name is not None and actual.by_name[name].unvalidated
-    ]
+def check_validated(column: Column, actual: SourceTable) -> Refusal | None:
+    """Refuse a streamed column that Debezium takes for NOT NULL and whose rows may have NULL."""
+    present = name_now(column, actual.by_name)
+    if present is None or not actual.by_name[present].unvalidated:
+        return None
+    return refuse_unvalidated(present, actual)
 
 
 def refuse_unvalidated(column: str, actual: SourceTable) -> Refusal:

@@ -179,9 +179,10 @@ class _Look:
         """Return what admits a table that no line admits as it is."""
         if _deferrable_keys(self.table) and not enforced_keys(self.table):
             return self._why_not().remedy
-        unvalidated = check_validated(self._declare(()), self.table)
-        if unvalidated and enforced_keys(self.table):
-            return unvalidated[0].remedy
+        columns = self._declare(()).columns
+        unvalidated = filter(None, (check_validated(each, self.table) for each in columns))
+        if enforced_keys(self.table) and (refusal := next(unvalidated, None)) is not None:
+            return refusal.remedy
         if self.table.primary_key is not None:
             return "rename or change the columns of its key in the source"
         return (

@@ -79,11 +79,9 @@ def compare_columns(
     `policy` is that for undeclared columns.
     """
     for column in table.columns:
-        refusal = check_column(column, table, actual)
+        refusal = check_column(column, table, actual) or check_validated(column, actual)
         if refusal is not None:
             yield column.source, refusal.message, refusal.remedy
-    for refusal in check_validated(table, actual) if table.polling is None else ():
-        yield column.source, refusal.message, refusal.remedy
     for name, kind in types_to_declare(table, actual).items():
         yield (
             name,

@@ -190,7 +190,8 @@ def test_the_advised_line_of_a_renamed_column_keeps_its_mask(
 def test_status_names_columns_whose_not_null_is_not_validated() -> None:
     """One that is declared is refused by the next `up`; one that is not can only be excluded."""
     declared_one = column("number", nullable=False, unvalidated=True)
-    source = actual(columns=(ID, declared_one, UNVALIDATED))
-    [refused, new] = compare_columns(declared(), source, "declare")
+    source = actual(columns=(ID, declared_one, column("last"), UNVALIDATED))
+    table = declared(("id", "integer"), ("number", "integer"), ("last", "integer"))
+    [refused, new] = compare_columns(table, source, "declare")
     assert refused[0] == "number" and "NOT VALID" in refused[1] and "DROP NOT NULL" in refused[2]
     assert new == ("note", new[1], "write `note: {exclude: true}`")
