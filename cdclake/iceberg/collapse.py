@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.latest_row import CREATED_AT, begins_row
+from cdclake.iceberg.latest_row import CREATED_AT, created_at
 from cdclake.plan import Table
 
 # How long a delete is kept after its ingestion: longer than any event that it must outlive can be
@@ -71,8 +71,7 @@ def collapsed_rows(
 
 def _newest_values(table: Table) -> Iterator[str]:
     """Yield the position at which the key's newest row begins, and carried values with theirs."""
-    begins = f"max({naming.POSITION}) FILTER (WHERE {begins_row(table)})"
-    yield f"coalesce({begins}, '') AS {CREATED_AT}"
+    yield created_at(table)
     for index, column in enumerate(table.toastable):
         held = SPARK.struct([("held", SPARK.name(column)), ("at", naming.POSITION)])
         unavailable = SPARK.contains(naming.UNAVAILABLE, column)

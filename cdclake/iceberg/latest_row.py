@@ -57,7 +57,7 @@ def folded_rows(
 
     The row has the state's columns and types except `cdc_toast_missing` and
     `cdc_value_positions`, and for each carried column its `value_position` (NULL: no event here
-    since the row's creation has a real value; an older one is of another row of the key).
+    since the row began has a real value; an older one is of another row of the key).
     `changes` must contain no truncates, and no unavailable value of a column that is not
     `carried`. Rows below the truncate at `floor` are marked as deleted.
     """
@@ -124,8 +124,7 @@ def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect, new
         f"max_by({newest}, {naming.POSITION}) AS cdc__newest",
     ]
     if carried:
-        created = f"max({naming.POSITION}) FILTER (WHERE {begins_row(table)})"
-        selected.append(f"coalesce({created}, '') AS {CREATED_AT}")
+        selected.append(created_at(table))
     for index, name in enumerate(carried):
         held = dialect.struct([("held", dialect.name(name))])
         where = f"FILTER (WHERE {is_available(table, name, dialect)})"
@@ -144,6 +143,12 @@ def is_available(table: Table, column: str, dialect: Dialect) -> str:
 def deletes_have_values(table: Table) -> bool:
     """Return whether a delete's event has values that the state keeps."""
     return table.deletes == "soft" and table.replica_identity == "full"
+
+
+def created_at(table: Table) -> str:
+    """Return the aggregate of a key's events at which its newest row begins, as `CREATED_AT`."""
+    begins = f"max({naming.POSITION}) FILTER (WHERE {begins_row(table)})"
+    return f"coalesce({begins}, '') AS {CREATED_AT}"
 
 
 def begins_row(table: Table) -> str:

@@ -215,7 +215,7 @@ STATES = (
     ),
     Mutation(
         "a task takes the NULL of a delete for a value that was sent",
-        ("tests/spark/test_earlier_rows.py", "-k", "deltas and refused"),
+        ("tests/unit/jobs/test_state_task.py", "-k", "earlier_row"),
         ((_MIX, "is_newer, deleted_by_source(t, table)", "is_newer, False"),),
     ),
     Mutation(

@@ -158,20 +158,23 @@ def test_update_state_holds_few_rows_with_large_stored_values(
     assert sum(json.loads(each)["record-count"] for each in delta.delete_files) == 50
 
 
-@pytest.mark.parametrize("is_stored", [True, False], ids=["stored", "in-the-same-update"])
+@pytest.mark.parametrize("op", ["c", "u"])
+@pytest.mark.parametrize("stored_events", [0, 1, 2])
 def test_update_state_gives_a_row_no_value_of_an_earlier_row_of_its_key(
-    tmp_path: Path, is_stored: bool
+    tmp_path: Path, stored_events: int, op: str
 ) -> None:
-    """The events that have the value, those of the row's old key, are not in the changelog."""
-    first = changes_of("c", 10, ["a"])
-    rest = pa.concat_tables(
-        [changes_of("d", 20, [None]), changes_of("c", 30, [None], cdc_unavailable=[["v"]])]
-    )
-    if is_stored:
-        [stored] = update_state(target_of(tmp_path), first).delta.data_files
-        delta = update_state(target_of(tmp_path, path_of(stored), newest="1"), rest).delta
-    else:
-        delta = update_state(target_of(tmp_path), pa.concat_tables([first, rest])).delta
+    """The event that has the value, of the row's old key or refused, is not in the changelog."""
+    events = [
+        changes_of("c", 10, ["a"]),
+        changes_of("d", 20, [None]),
+        changes_of(op, 30, [None], cdc_unavailable=[["v"]]),
+    ]
+    former, rest = events[:stored_events], pa.concat_tables(events[stored_events:])
+    target = target_of(tmp_path)
+    if former:
+        [stored] = update_state(target, pa.concat_tables(former)).delta.data_files
+        target = target_of(tmp_path, path_of(stored), newest="1")
+    delta = update_state(target, rest).delta
     [row] = pq.read_table(path_of(delta.data_files[0])).to_pylist()
     assert (row["v"], row["cdc_toast_missing"]) == (None, ["v"])
 
