@@ -74,7 +74,7 @@ tables:
     columns: {id: bigint, at: timestamptz}
     capture: {poll: {by: at, every: rate(1 day)}}
 derived:
-  daily: {sql: "SELECT id FROM orders", key: [id]}
+  daily: {sql: "SELECT id FROM orders_current", key: [id]}
 """
 
 
