@@ -13,6 +13,7 @@ from cdclake.debezium.connector import SourceAddress
 from cdclake.debezium.worker import RDS_CERTIFICATES, password_of, salt_of
 from cdclake.hudi_copy import HUDI_CONF
 from cdclake.iceberg.catalog_conf import catalog_conf
+from cdclake.plan import Plan
 
 TABLE_JOBS = (
     naming.APPLY_JOB,
@@ -51,6 +52,20 @@ SIGNED_BY_IAM = {
     "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
     "sasl.client.callback.handler.class": "software.amazon.msk.auth.iam.IAMClientCallbackHandler",
 }
+
+
+def subject(job: str, plan: Plan, name: str, *, of: str = "lake") -> str:
+    """Return the lake's name of what the job works on: a table, a derived table or a copy.
+
+    Raises InputError, which mentions `of`, if the plan has none of this name.
+    """
+    if job == naming.REFRESH_JOB:
+        return plan.derived_table(name).name
+    if job == naming.PUBLISH_JOB:
+        return plan.copy(name).name
+    if job == naming.POLL_JOB:
+        return plan.polled_table(name, of=of).name
+    return plan.table(name, of=of).name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

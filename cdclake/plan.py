@@ -315,6 +315,16 @@ class Plan:
         """Return the copy with this name; raise InputError if there is none."""
         return _named(self.copies, name, "copy")
 
+    def polled_table(self, name: str, *, of: str = "lake") -> Table:
+        """Return the table like `table`; raise InputError if its changes are not polled."""
+        table = self.table(name, of=of)
+        if table.polling is None:
+            raise InputError(
+                f"{table.name} is not polled: its changes come from the log",
+                "name a table with `capture: {poll: ...}`",
+            )
+        return table
+
     def streamed(self, name: str, *, of: str = "lake") -> Table:
         """Return the table like `table`; raise InputError if the stream does not write it."""
         table = self.table(name, of=of)

@@ -160,7 +160,8 @@ class CdcStack(PipelineStack):
             source=(self._source.endpoint, self._source.port),
             login=self._source.login_name,
             epoch=connect.epoch,
-            heap_bytes=connect.mcus * _MCU_HEAP_BYTES,
+            # Whatever the size: MSK Connect changes the size or settings, not both.
+            heap_bytes=_MCU_HEAP_BYTES,
             region=Aws.REGION,
         )
 

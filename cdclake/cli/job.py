@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,9 +19,6 @@ from cdclake.cli.target import (
     deployed_job,
 )
 from cdclake.errors import InputError
-
-if TYPE_CHECKING:
-    from cdclake.plan import Plan
 
 _PUBLISH = "publish_tables"  # the deployed job has another name
 
@@ -64,21 +61,13 @@ def job(
 
 
 def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
+    from cdclake.deployed_jobs import subject
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.lake.spark_jobs import run_job
     from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
-    return run_job(lake, name, [_lake_name(lake.plan, name, each) for each in tables])
-
-
-def _lake_name(plan: Plan, job: str, given: str) -> str:
-    """Return the name of what the job works on; raise InputError if the plan has no such thing."""
-    from cdclake import naming
-
-    if job == naming.REFRESH_JOB:
-        return plan.derived_table(given).name
-    return plan.copy(given).name if job == naming.PUBLISH_JOB else plan.table(given).name
+    return run_job(lake, name, [subject(name, lake.plan, each) for each in tables])
 
 
 def _run_on_aws(

@@ -15,6 +15,7 @@ from cdclake.activity import Advance, Sampler, step
 from cdclake.config.deployment import Deployment, load_deployment
 from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.deployed.aws_calls import check_jobs, explained
+from cdclake.deployed_jobs import subject
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.job_advance import JobAdvance
 
@@ -38,7 +39,8 @@ class DeployedJob:
             tables: Names of the tables; none for all.
             more: Other arguments of the job, by name.
         """
-        chosen = [self.deployment.plan.table(table, of="file").name for table in tables]
+        plan = self.deployment.plan
+        chosen = [subject(self.name, plan, table, of="file") for table in tables]
         run = uuid.uuid4().hex[:8]
         arguments = {"--run": run, **{f"--{name}": value for name, value in more.items()}}
         if chosen:

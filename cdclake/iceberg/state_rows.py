@@ -34,7 +34,7 @@ def updated_values(table: Table, carried: Carried) -> dict[str, str]:
             newer = f"s.{naming.POSITION} >= t.{naming.POSITION}"  # equal: completed again
         updated[fact] = f"CASE WHEN {newer} THEN s.{fact} ELSE t.{fact} END"
     positions = {
-        column: f"greatest({_kept_position(column, table)}, s.{value_position(carried, column)})"
+        column: f"greatest({_kept_position(column, table)}, {_brought(column, table, carried)})"
         for column in carried  # greatest skips NULL: no change here has the value
     }
     row_position = f"greatest(s.{naming.POSITION}, t.{naming.POSITION})"
@@ -71,10 +71,22 @@ def _value_is_newer(column: str, table: Table, carried: Carried) -> str:
 
     A late or replayed event may complete the same creation of a changed key again.
     """
-    brought, stored = f"s.{value_position(carried, column)}", _stored_position(column)
+    brought, stored = _brought(column, table, carried), _stored_position(column)
     differs = f"NOT (s.{SPARK.name(column)} <=> t.{SPARK.name(column)})"
     newer = f"{brought} > {stored} OR {brought} = {stored} AND {differs}"
     return f"({newer} OR {_is_other(column, table)})"
+
+
+def _brought(column: str, table: Table, carried: Carried) -> str:
+    """Return the position of the change's value; NULL if it has none.
+
+    A delete that comes late ended an earlier row, and has no value of this one.
+    """
+    position = f"s.{value_position(carried, column)}"
+    if table.deletes == "soft":
+        return position
+    is_late = f"{deleted_by_source('s.{}'.format)} AND NOT {_ROW_IS_NEWER}"
+    return f"(CASE WHEN {is_late} THEN NULL ELSE {position} END)"
 
 
 def _is_other(column: str, table: Table) -> str:

@@ -82,7 +82,7 @@ def load_and_hand_over(
         with step("load the tables in bulk") as shown:
             connector.begin_at(config, _first_lsn(lake, job))
             connector.start(config)
-            job.wait(shown, timeout_s=None)
+            job.wait(shown)
     finally:
         job.process.kill()
         job.process.wait()

@@ -23,7 +23,7 @@ from cdclake.places import IS_INSTALLED, JARS
 from cdclake.plan import Plan
 from cdclake.postgres.ownership import Owner
 from cdclake.postgres.server import check_settings
-from cdclake.postgres.source import read_server
+from cdclake.postgres.source import check_polled_tables, read_server
 
 _JAVA = re.compile(r'version "(\d+)')
 _JAVA_VERSION = 17
@@ -168,13 +168,22 @@ def _admission(dsn: str, plan: Plan | None, owner: Owner) -> Iterator[Check]:
         yield from _settings(dsn)
         return
     try:
-        check_source(dsn, plan, owner)
+        if plan.tables:
+            check_source(dsn, plan, owner)
+        else:  # the source may be a read replica
+            _check_polled(dsn, plan)
     except InputError as error:
         for line in error.message.splitlines():
             if line.strip():
                 yield failed("source", line.strip(), error.remedy)
         return
-    yield passed("source", "the server and its tables can be streamed")
+    way = "streamed" if plan.tables else "polled"
+    yield passed("source", f"the server and its tables can be {way}")
+
+
+def _check_polled(dsn: str, plan: Plan) -> None:
+    with connect(dsn) as connection:
+        check_polled_tables(connection, plan)
 
 
 def _settings(dsn: str) -> Iterator[Check]:

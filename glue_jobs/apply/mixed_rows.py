@@ -45,6 +45,8 @@ def mixed_rows(
     is_newer = pc.greater(at_s, at_t)
     altered = is_newer
     is_gone = pc.and_(is_newer, deleted_by_source(t, table))
+    # A delete that comes late ended an earlier row, and has no value of this one.
+    is_late = pc.and_(deleted_by_source(s, table), pc.invert(is_newer))
     rows: dict[str, pa.Array] = {name: s[name] for name in table.key}
     positions: dict[str, pa.Array] = {}
     for column in (c.name for c in table.value_columns):
@@ -52,6 +54,7 @@ def mixed_rows(
         newer = is_newer
         if column in folded.value_positions:
             brought = folded.value_positions[column]
+            brought = pc.if_else(is_late, pa.scalar(None, brought.type), brought)
             kept = pc.coalesce(_stored_position(t[naming.VALUE_POSITIONS], column), at_t)
             # The stored value is of an earlier row of the key, or of none.
             is_other = pc.or_(pc.greater(folded.created, kept), is_gone)

@@ -76,8 +76,9 @@ class LakeTables:
     def check_key(self, state: str, declared: str) -> None:
         """Raise TableError for a state with another key than `declared`: its rows would be doubled.
 
-        `declared` has the key's columns, in any order, with commas between them. A state that an
-        earlier version created does not have its key, and passes. A derived table is no state.
+        `declared` has the key's columns with commas between them, in the order of the state's:
+        hashes of erased rows depend on it. A state that an earlier version created does not have
+        its key, and passes. A derived table is no state.
         """
         _check_properties(state, self.load(state).properties(), declared)
 
@@ -158,12 +159,12 @@ def _check_properties(table: str, stored: Mapping[str, str], declared: str) -> N
             "declare the table under another `name:`, or drop the derived table",
         )
     key = stored.get(KEY_PROPERTY)
-    if key and declared and set(key.split(",")) != set(declared.split(",")):
+    if key and declared and key != declared:
         raise TableError(
             table,
             f"its key is {key} and cannot become {declared}",
-            "declare its existing key; or remove the table from the file, then add it again"
-            " under another `name:`",
+            "declare its existing key, in that order; or remove the table from the file, then add"
+            " it again under another `name:`",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 
 import duckdb
@@ -20,7 +21,14 @@ from cdclake.iceberg.views import history_view
 from cdclake.jobs.iceberg.commit_metadata import state_stamp
 from cdclake.jobs.reader.catalog import CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, past_time
-from cdclake.jobs.reader.relations import TOO_EARLY, applied_at, refusal_of, relation, scan
+from cdclake.jobs.reader.relations import (
+    TOO_EARLY,
+    applied_at,
+    refusal_of,
+    relation,
+    scan,
+    without_commits,
+)
 from cdclake.plan import Table
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,6 +46,27 @@ def commit_micros(text: str) -> int:
 
 def define_as_of(
     session: duckdb.DuckDBPyConnection,
+    tables: Iterable[Table],
+    loaded: Mapping[str, CatalogTable],
+    micros: int,
+    *,
+    schema: str,
+) -> dict[str, str]:
+    """Return by name the SELECT of every relation as of that commit time, from loaded metadata.
+
+    A query of a loaded table that has no changelog is refused. Raises InputError if a changelog
+    does not hold everything since that time.
+    """
+    defined: dict[str, str] = {}
+    for table in tables:
+        log, state = loaded[table.changes], loaded[table.name]
+        defined |= _relations(session, table, log, state, micros, schema=schema)
+    others = loaded.keys() - defined.keys()
+    return defined | {name: refusal_of(loaded[name], without_commits(name)) for name in others}
+
+
+def _relations(
+    session: duckdb.DuckDBPyConnection,
     table: Table,
     log: CatalogTable,
     state: CatalogTable,
@@ -48,8 +77,7 @@ def define_as_of(
     """Return by name the SELECT of the table's relations as of that commit time.
 
     `<t>_changes` and `<t>_history` have the events committed until then, `<t>_current` the rows.
-    The state is of no such time: a query of `<t>` is refused. Raises InputError if the changelog
-    does not hold everything since that time.
+    The state is of no such time: a query of `<t>` is refused.
     """
     whole = scan(log, NOW)
     _check(session, table, log, whole, micros)

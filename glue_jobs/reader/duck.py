@@ -144,7 +144,7 @@ class Reader:
         changes that the states have applied.
         """
         # A plan with only web logs has no job that creates the quarantine.
-        refused = [naming.QUARANTINE] if quarantine and self.plan.tables else []
+        refused = [naming.QUARANTINE] if quarantine and self.plan.all_tables else []
         states = [*(table.name for table in tables), *refused, *plain]
         logs = [table.changes for table in tables]
         with ThreadPoolExecutor(_LOADER_THREADS) as pool:
@@ -182,10 +182,11 @@ class Reader:
         moment: Moment,
         as_of: int | None,
     ) -> None:
-        if as_of is not None:
-            self._define_as_of(session, tables, loaded, as_of)
-            return
         schema = self.plan.lake_database
+        if as_of is not None:
+            for name, select in define_as_of(session, tables, loaded, as_of, schema=schema).items():
+                _create_view(session, schema, name, select)
+            return
         logs = {table.name: loaded[table.changes] for table in tables}
         for name, stored in loaded.items():
             # The quarantine may begin at any time, and a state begins after its changelog.
@@ -238,20 +239,6 @@ class Reader:
                 f" WHERE {'false' if is_empty else late}"
             )
             _create_view(session, schema, naming.tail_name(table.name), select)
-
-    def _define_as_of(
-        self,
-        session: duckdb.DuckDBPyConnection,
-        tables: Sequence[Table],
-        loaded: Mapping[str, CatalogTable],
-        micros: int,
-    ) -> None:
-        schema = self.plan.lake_database
-        for table in tables:
-            log, state = loaded[table.changes], loaded[table.name]
-            defined = define_as_of(session, table, log, state, micros, schema=schema)
-            for name, select in defined.items():
-                _create_view(session, schema, name, select)
 
     def _define_removed(
         self,

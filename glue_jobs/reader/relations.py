@@ -81,6 +81,14 @@ def only_current(name: str) -> str:
     )
 
 
+def without_commits(name: str) -> str:
+    """Return the message of a query, as of a commit time, of a table that has no changelog."""
+    return (
+        f"{TOO_EARLY}{name} has no changelog, and so no rows as of a commit time"
+        "; leave the table out, or query it without --as-of"
+    )
+
+
 def _scan(table: CatalogTable, snapshot: TableSnapshot | None) -> str:
     if snapshot is None:
         return _nothing(table)

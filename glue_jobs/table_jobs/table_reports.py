@@ -11,7 +11,7 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.derived_table import DerivedTable
-from cdclake.errors import CdcError, InputError, RulesFailed
+from cdclake.errors import CdcError, RulesFailed
 from cdclake.hudi_copy import HudiCopy
 from cdclake.job_advance import JobAdvance
 from cdclake.jobs.control.store import ObjectStore
@@ -134,13 +134,7 @@ def chosen_checked(plan: Plan, names: str | None) -> Iterator[Table]:
 
 def chosen_polled(plan: Plan, names: str | None) -> Iterator[Table]:
     """Yield the polled tables that `--tables a,b` names, or all; InputError for another one."""
-    for table in chosen_tables(plan, names) if names else plan.polled:
-        if table.polling is None:
-            raise InputError(
-                f"{table.name} is not polled: its changes come from the log",
-                "name a table with `capture: {poll: ...}`",
-            )
-        yield table
+    yield from map(plan.polled_table, names.split(",")) if names else plan.polled
 
 
 def chosen_derived(plan: Plan, names: str | None) -> Iterator[DerivedTable]:

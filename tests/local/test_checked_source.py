@@ -8,12 +8,23 @@ from pathlib import Path
 import pytest
 
 from cdclake.check import Check
+from cdclake.config.resolve import load_plan
 from cdclake.local import doctor
 from cdclake.local.lake.source import prepare_source
 from cdclake.local.stream_checks import check_stream
 from tests.local.source_database import OWNER, PASSWORD, proposed, run, running_server
 
 pytestmark = pytest.mark.local
+POLLED = """
+version: 1
+name: polled
+source: {database: postgres}
+tables:
+  public.city:
+    key: [id]
+    columns: {id: integer, at: timestamptz}
+    capture: {poll: {by: at, every: rate(1 day)}}
+"""
 
 
 def found(dsn: str) -> dict[str, Check]:
@@ -41,6 +52,18 @@ def test_a_server_without_a_plan(database: str) -> None:
     assert (source.state, "wal_level is replica" in source.detail) == ("failed", True)
     assert "wal_level = logical" in source.remedy
     assert (wal.state, "unlimited" in wal.detail) == ("warning", True)
+
+
+def test_a_source_that_is_only_polled_needs_no_replication(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(POLLED)
+    with running_server("wal_level=replica") as server:
+        dsn = f"{server}/postgres"
+        [missing] = (c for c in doctor.check_database(dsn, load_plan(file), OWNER) if c.remedy)
+        assert (missing.name, "public.city" in missing.detail) == ("source", True)
+        run(dsn, "CREATE TABLE city (id int PRIMARY KEY, at timestamptz)")
+        checks = doctor.check_database(dsn, load_plan(file), OWNER)
+    assert [(each.name, each.state) for each in checks] == [("source", "ok"), ("clock", "ok")]
 
 
 def test_the_slot_and_the_publication_of_a_lake(database: str, tmp_path: Path) -> None:

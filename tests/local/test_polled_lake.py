@@ -55,6 +55,7 @@ def test_a_read_replica_is_polled_without_kafka_and_without_a_trace(tmp_path: Pa
         assert {part["name"] for part in status["components"]} == {"aws", "supervisor"}
         [city] = status["tables"]
         assert (city["state"], city["live_rows"], city["polled"]["refused"]) == ("polling", 49, 0)
+        assert lake.run("sql", "SELECT count(*) FROM cdclake_quarantine")["rows"] == [[0]]
         assert lake.run("up", str(file), "--source", f"{replica}").get("polled") is None
         assert lake.run("down")["dropped"] == []
         roles = connection.execute("select count(*) from pg_roles where rolname like 'cdclake%'")

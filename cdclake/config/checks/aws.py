@@ -28,6 +28,8 @@ _MAX_RESOURCES = 450
 _MAX_STREAMS = 80  # each takes 11 kB with its role, and a template may have 1 MB
 # A Glue job needs minutes to start, is billed for at least one, and refuses a second run.
 _MIN_JOB_MINUTES = 10
+# With the 10 %: Amazon RDS User Guide, "Managing capacity automatically with storage autoscaling".
+_MAX_STORAGE_GB = 65536
 _T3_TABLES = 30  # kafka.t3.small admits 4 new IAM connections a second, and each table is a topic
 _TABLE, _OPTIMIZED = 1, 7  # a topic; under `maintenance: glue` three optimizers of log and state
 
@@ -44,11 +46,14 @@ def check_storage(document: Document, tables: Sequence[TableOutline]) -> Iterato
             f"{wal} GB of WAL for the slot may fill a disk of {storage} GB",
             f"write `slot_wal_gb: {storage // 2}` or less, or increase `storage_gb`",
         )
-    if type(storage) is type(most) is int and most < storage:
+    if type(storage) is type(most) is int and most < (least := -(-storage * 11 // 10)):
+        remedy = f"write `max_storage_gb: {least}` or more"
+        if least > _MAX_STORAGE_GB:
+            remedy = f"write `storage_gb: {_MAX_STORAGE_GB * 10 // 11}` or less"
         yield document.problem(
             (*_SOURCE, "max_storage_gb" if "max_storage_gb" in declared else "storage_gb"),
-            f"the disk starts with {storage} GB but may grow to {most} GB",
-            f"write `max_storage_gb: {storage}` or more",
+            f"the disk starts with {storage} GB but may grow to {most} GB: RDS wants 10 % more",
+            remedy,
         )
 
 

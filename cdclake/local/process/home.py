@@ -127,10 +127,7 @@ class Home:
                 folder.mkdir(parents=True, exist_ok=True)
                 folder.chmod(mode)
         except OSError as err:
-            raise InputError(
-                f"the lake's folder {self.path} cannot be used: {err.strerror}",
-                "set CDCLAKE_HOME to a folder that you own",
-            ) from err
+            raise _unusable(self.path, err) from err
         self._create_secrets()
 
     def secret(self, name: str) -> str:
@@ -286,12 +283,21 @@ def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
         raise
 
 
+def _unusable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"the lake's {path} cannot be used: {error.strerror}",
+        "set CDCLAKE_HOME to a folder that you own",
+    )
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a state file (written atomically); {} if the file is missing."""
     try:
         found = json.loads(path.read_text())
     except FileNotFoundError:
         return {}
+    except OSError as err:
+        raise _unusable(path, err) from err
     except json.JSONDecodeError as err:
         raise InputError(
             f"{path} is damaged: {err}", "remove it while the lake is down, then `cdclake up`"

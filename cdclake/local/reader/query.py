@@ -61,14 +61,13 @@ def run_query(
     """
     run = partial(_run, query=query, limit=limit, parquet=parquet)
     folder = None if parquet is None else parquet.parent
-    if as_of is not None:
-        if at is not None:
-            raise InputError("--at and --as-of exclude each other", "leave out one of the two")
-        return _query(reader, query, run, as_of=commit_micros(as_of), writable=folder)
+    if at is not None and as_of is not None:
+        raise InputError("--at and --as-of exclude each other", "leave out one of the two")
+    committed = None if as_of is None else commit_micros(as_of)
     try:
-        return _query(reader, query, run, at, writable=folder)
+        return _query(reader, query, run, at, as_of=committed, writable=folder)
     except _UnknownRelation as unknown:
-        removed = mentioned_removed(reader, query)
+        removed = mentioned_removed(reader, query) if as_of is None else ()
         if not removed:
             raise unknown.refused from None
     return _query(reader, query, run, at, removed, writable=folder)

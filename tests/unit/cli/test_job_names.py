@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cdclake import naming
 from cdclake.cli import job
 from cdclake.cli import main as command
+from cdclake.config.resolve import load_plan
+from cdclake.deployed_jobs import subject
+from cdclake.errors import InputError
+from cdclake.plan import Plan
 
 
 @pytest.mark.parametrize("name", ["publish_tables", "publish_hudi"])
@@ -55,3 +61,51 @@ def test_the_help_shows_both_names_of_the_publish_job(capsys: pytest.CaptureFixt
         command.main(("job", "--help"))
     shown = capsys.readouterr().out
     assert "publish_tables" in shown and "publish_hudi" in shown
+
+
+PIPELINE = """
+version: 1
+name: shop
+source: {database: shop}
+tables:
+  public.orders: {key: [id], columns: {id: bigint}}
+  public.city:
+    key: [id]
+    columns: {id: bigint, at: timestamptz}
+    capture: {poll: {by: at, every: rate(1 day)}}
+derived:
+  daily: {sql: "SELECT id FROM orders_current", key: [id]}
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    file = tmp_path / "p.yaml"
+    file.write_text(PIPELINE)
+    return load_plan(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "found"),
+    [
+        (naming.APPLY_JOB, "public.orders", "orders"),
+        (naming.POLL_JOB, "public.city", "city"),
+        (naming.REFRESH_JOB, "daily", "daily"),
+    ],
+)
+def test_a_job_works_on_what_is_named(plan: Plan, name: str, given: str, found: str) -> None:
+    assert subject(name, plan, given) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "reason"),
+    [
+        (naming.POLL_JOB, "orders", "orders is not polled"),
+        (naming.APPLY_JOB, "daily", "the lake has no table 'daily'"),
+        (naming.REFRESH_JOB, "orders", "no derived table"),
+        (naming.PUBLISH_JOB, "orders", "no copy"),
+    ],
+)
+def test_nothing_else_is(plan: Plan, name: str, given: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        subject(name, plan, given)

@@ -63,7 +63,7 @@ CASES = {
         top("aws: {kafka: {create: {volume_gb: 2000, max_volume_gb: 1000}}}"), 2, 56, "may grow to 1000", "max_volume_gb: 2000",
     ),
     "disks smaller than the database": (
-        top("aws: {source: {create: {storage_gb: 3000, max_storage_gb: 3000}}}"), 2, 1, "3000 GB passes through", "max_volume_gb: 3000",
+        top("aws: {source: {create: {storage_gb: 3000, max_storage_gb: 3300}}}"), 2, 1, "3000 GB passes through", "max_volume_gb: 3000",
     ),
     "capacity without a range": (
         top("aws: {source: {create: {engine: aurora, capacity: [0.5, 0.5]}}}"), 2, 41, "maximum capacity 0.5", "[0.5, 1]",
@@ -194,7 +194,7 @@ CASES = {
         top("aws: {source: {create: {storage_gb: 30}}}"), 2, 37, "20 GB of WAL", "slot_wal_gb: 15",
     ),
     "disk shrinks": (
-        top("aws: {source: {create: {max_storage_gb: 40}}}"), 2, 41, "may grow to 40", "100` or more",
+        top("aws: {source: {create: {max_storage_gb: 40}}}"), 2, 41, "may grow to 40", "110` or more",
     ),
     "database of RDS": (
         top("aws: {}").replace("{database: shop}", "{database: my shop}"),

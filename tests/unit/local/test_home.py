@@ -45,6 +45,9 @@ def test_a_folder_that_cannot_be_made_is_the_users_mistake(tmp_path: Path) -> No
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="CDCLAKE_HOME"):
         Home(tmp_path / "file" / "home").create()
+    with pytest.raises(InputError, match="Not a directory") as refused:
+        read_json(tmp_path / "file" / "state.json")
+    assert "CDCLAKE_HOME" in refused.value.remedy
 
 
 def test_a_damaged_state_file_is_named(tmp_path: Path) -> None:

@@ -55,3 +55,9 @@ def test_a_query_that_does_not_use_such_a_table_is_answered(reader: Reader) -> N
     query = "SELECT 'daily' AS word"
     assert run_query(reader, query, at=YESTERDAY).rows == [["daily"]]
     assert run_query(reader, query, as_of=YESTERDAY).rows == [["daily"]]
+
+
+@pytest.mark.parametrize("when", [{"as_of": YESTERDAY}, {"at": YESTERDAY}, {}])
+def test_an_unknown_relation_is_refused_at_any_time(reader: Reader, when: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="nosuch does not exist"):
+        run_query(reader, "SELECT * FROM nosuch", **when)

@@ -14,6 +14,7 @@ from cdclake.errors import InputError
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp_json
 from cdclake.jobs.reader import relations
+from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import CatalogTable, parse_table
 from cdclake.jobs.reader.duck import Reader, extension_file, mentioned, mentioned_removed
 from cdclake.jobs.reader.point_in_time import NOW, at_snapshot, at_time, snapshot_id
@@ -230,6 +231,16 @@ def test_time_before_first_commit_fails_only_where_it_is_read() -> None:
     told = _too_early(str(refused.value), "1970-01-01")
     assert told.message == "--at '1970-01-01': t has nothing of that time"
     assert told.remedy == "ask for 1970-01-01T00:00:01+00:00 or later"
+
+
+def test_a_table_without_changelog_has_no_rows_as_of_a_commit_time() -> None:
+    with duckdb.connect() as session:
+        defined = define_as_of(session, (), {"t": THREE}, 0, schema="lake")
+        session.execute(f"CREATE VIEW t AS {defined['t']}")
+        assert _run(session, "SELECT 1 AS one", None).rows == [[1]]
+        with pytest.raises(duckdb.Error, match="t has no changelog") as refused:
+            _run(session, "SELECT count(*) FROM t", None)
+    assert _too_early(str(refused.value), None).remedy.endswith("query it without --as-of")
 
 
 def test_state_is_complete_when_it_has_the_changelogs_last_append() -> None:
