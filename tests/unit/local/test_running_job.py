@@ -34,14 +34,3 @@ def test_job_is_awaited_and_its_progress_noted(monkeypatch: pytest.MonkeyPatch) 
         job.wait(shown)
     assert job.process.poll() == 0
     assert shown.advance == Advance(done=1, total=2, unit="tables", now="t is done")
-
-
-def test_job_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_jobs, "_SHOWN_EVERY_S", 0.05)
-    job = job_that_runs(600, MemoryStore())
-    try:
-        with pytest.raises(subprocess.TimeoutExpired):
-            job.wait(Step("run"), timeout_s=0.0)
-    finally:
-        job.process.kill()
-        job.process.wait()

@@ -57,7 +57,9 @@ def test_a_query_that_does_not_use_such_a_table_is_answered(reader: Reader) -> N
     assert run_query(reader, query, as_of=YESTERDAY).rows == [["daily"]]
 
 
-@pytest.mark.parametrize("when", [{"as_of": YESTERDAY}, {"at": YESTERDAY}, {}])
-def test_an_unknown_relation_is_refused_at_any_time(reader: Reader, when: dict[str, str]) -> None:
+@pytest.mark.parametrize(("at", "as_of"), [(None, YESTERDAY), (YESTERDAY, None), (None, None)])
+def test_an_unknown_relation_is_refused_at_any_time(
+    reader: Reader, at: str | None, as_of: str | None
+) -> None:
     with pytest.raises(InputError, match="nosuch does not exist"):
-        run_query(reader, "SELECT * FROM nosuch", **when)
+        run_query(reader, "SELECT * FROM nosuch", at=at, as_of=as_of)
