@@ -48,6 +48,7 @@ VERIFIED_TABLES = Metric("VerifiedTables")  # tables that are equal to the sourc
 
 # Published by the connector keeper at each check.
 CONNECTOR_RESTARTS = Metric("ConnectorRestarts")  # within the last hours
+CONNECTOR_UPDATE_REFUSED = Metric("ConnectorUpdateRefused")  # 1: it runs with former settings
 
 # Published by the source check.
 CHANGED_RELATIONS = Metric("ChangedRelations")  # tables that are no longer those the lake read

@@ -26,6 +26,9 @@ log.setLevel(logging.INFO)
 FIRST_PAUSE_MINUTES, MAX_PAUSE_MINUTES = 5, 60
 FORGOTTEN_AFTER = timedelta(hours=6)  # an earlier restart had another cause
 _LOOKED_BACK = timedelta(minutes=10)
+# Source: MSK Connect API Reference, ConnectorOperationSummary.
+_UPDATES = ("UPDATE_CONNECTOR_CONFIGURATION", "UPDATE_WORKER_SETTING")
+_REFUSED = ("UPDATE_FAILED", "ROLLBACK_IN_PROGRESS", "ROLLBACK_FAILED", "ROLLBACK_COMPLETE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class ConnectorStatus:
     failed: bool
     restarts: int  # within the last hours
     did: str
+    kept_old: bool = False  # the newest update was refused: the connector has its former settings
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -52,13 +56,15 @@ def keep(now: datetime) -> ConnectorStatus:
     if found is None:
         return ConnectorStatus(False, 0, "nothing: there is no connector")
     arn, state = found["connectorArn"], found["connectorState"]
-    earlier = restarts(arn, now)
+    known = operations(arn)
+    earlier, kept_old = restarts(known, now), is_update_refused(known)
     if not (state == "FAILED" or has_failed_task(state, now)):
-        return ConnectorStatus(False, len(earlier), "nothing: it runs, or it changes")
+        did = "nothing: it runs, or it changes"
+        return ConnectorStatus(False, len(earlier), did, kept_old)
     if earlier and now < earlier[0] + pause(len(earlier), earlier[0]):
-        return ConnectorStatus(True, len(earlier), "waits")
+        return ConnectorStatus(True, len(earlier), "waits", kept_old)
     kafkaconnect().restart_connector(connectorArn=arn)
-    return ConnectorStatus(True, len(earlier) + 1, "restarted")
+    return ConnectorStatus(True, len(earlier) + 1, "restarted", kept_old)
 
 
 def connector() -> dict[str, Any] | None:
@@ -69,7 +75,7 @@ def connector() -> dict[str, Any] | None:
 
 
 def has_failed_task(state: str, now: datetime) -> bool:
-    """Tell whether the task of a running connector has failed by its newest metric."""
+    """Return whether the task of a running connector has failed by its newest metric."""
     if state != "RUNNING":
         return False
     found = boto3.client("cloudwatch").get_metric_statistics(
@@ -85,14 +91,27 @@ def has_failed_task(state: str, now: datetime) -> bool:
     return newest is not None and newest["Minimum"] > 0
 
 
-def restarts(arn: str, now: datetime) -> list[datetime]:
+def operations(arn: str) -> list[dict[str, Any]]:
+    """Return the connector's operations."""
+    found = kafkaconnect().list_connector_operations(connectorArn=arn, maxResults=100)
+    return list(found["connectorOperations"])
+
+
+def is_update_refused(known: list[dict[str, Any]]) -> bool:
+    """Return whether MSK Connect refused the newest update.
+
+    The connector then runs with its former settings, and the deployment may have succeeded.
+    """
+    updates = [each for each in known if each["connectorOperationType"] in _UPDATES]
+    newest = max(updates, key=lambda each: as_utc(each["creationTime"]), default=None)
+    return newest is not None and newest["connectorOperationState"] in _REFUSED
+
+
+def restarts(known: list[dict[str, Any]], now: datetime) -> list[datetime]:
     """Return when the connector was restarted within the last hours, the newest first."""
-    found = kafkaconnect().list_connector_operations(connectorArn=arn, maxResults=100)[
-        "connectorOperations"
-    ]
     started = [
         as_utc(each["creationTime"])
-        for each in found
+        for each in known
         if each["connectorOperationType"] == "RESTART_CONNECTOR"
     ]
     return sorted((time for time in started if now - time < FORGOTTEN_AFTER), reverse=True)
@@ -110,16 +129,21 @@ def as_utc(time: datetime) -> datetime:
 
 
 def publish(seen: ConnectorStatus) -> None:
-    """Publish how often the connector was restarted."""
+    """Publish how often the connector was restarted, and whether its newest update was refused."""
+    values = {
+        metrics.CONNECTOR_RESTARTS: float(seen.restarts),
+        metrics.CONNECTOR_UPDATE_REFUSED: float(seen.kept_old),
+    }
     boto3.client("cloudwatch").put_metric_data(
         Namespace=metrics.NAMESPACE,
         MetricData=[
             {
-                "MetricName": metrics.CONNECTOR_RESTARTS.name,
+                "MetricName": metric.name,
                 "Dimensions": [{"Name": metrics.DEPLOYMENT, "Value": os.environ["DIMENSION"]}],
-                "Value": float(seen.restarts),
-                "Unit": metrics.CONNECTOR_RESTARTS.unit,
+                "Value": value,
+                "Unit": metric.unit,
             }
+            for metric, value in values.items()
         ],
     )
 

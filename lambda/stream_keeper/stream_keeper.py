@@ -69,7 +69,7 @@ def keep(now: datetime) -> StreamStatus:
 
 
 def is_paused() -> bool:
-    """Tell whether an operator has paused the stream (`cdclake pause --target aws`)."""
+    """Return whether an operator has paused the stream (`cdclake pause --target aws`)."""
     s3 = boto3.client("s3")
     try:
         s3.head_object(Bucket=os.environ["BUCKET"], Key=os.environ["PAUSE"])

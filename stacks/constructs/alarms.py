@@ -65,7 +65,7 @@ def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterato
     if deployment.plan.new_columns != "ignore":
         yield _of_new_columns(known)
     if deployment.aws.connector == "on":
-        yield _of_connector(known)
+        yield from _of_connector(known)
     for connector in deployment.sinks:
         yield _of_declared_connector(deployment, known, connector)
     if isinstance(kafka, CreatedKafka) and not kafka.is_express:
@@ -143,8 +143,8 @@ def _of_new_columns(known: DeploymentMetrics) -> AlarmSpec:
     )
 
 
-def _of_connector(known: DeploymentMetrics) -> AlarmSpec:
-    return AlarmSpec(
+def _of_connector(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
+    yield AlarmSpec(
         name="connector",
         description="No connector task is running: the source is not read, and the slot retains"
         " WAL.",
@@ -153,6 +153,13 @@ def _of_connector(known: DeploymentMetrics) -> AlarmSpec:
         beyond=LESS,
         periods=2,
         missing=TreatMissingData.BREACHING,
+    )
+    yield AlarmSpec(
+        name="connector-update",
+        description="MSK Connect refused the newest update of the connector, which runs with its"
+        " former settings: a new table or column is not read.",
+        metric=known.own(metrics.CONNECTOR_UPDATE_REFUSED, "Maximum"),
+        threshold=0,
     )
 
 

@@ -84,6 +84,7 @@ def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWid
         known.connector("RunningTaskCount", "Minimum"),
         known.connector("ErroredTaskCount", "Maximum"),
         known.own(metrics.CONNECTOR_RESTARTS, "Maximum"),
+        known.own(metrics.CONNECTOR_UPDATE_REFUSED, "Maximum"),
     )
     yield _graph(
         "Connector: CPU and memory, %",

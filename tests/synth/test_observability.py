@@ -43,7 +43,12 @@ def stats(alarm: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_what_is_created_is_watched(created):
     assert alarms(created).keys() == (
-        OF_SOURCE | {"changed-relations", "connector"} | OF_KAFKA | OF_STREAM | OF_KEEPER | OF_JOBS
+        OF_SOURCE
+        | {"changed-relations", "connector", "connector-update"}
+        | OF_KAFKA
+        | OF_STREAM
+        | OF_KEEPER
+        | OF_JOBS
     )
 
 
@@ -85,7 +90,7 @@ def test_what_the_function_refuses_is_counted_where_the_alarm_looks(variants):
 def test_what_exists_is_left_to_its_owner_who_is_told_so(variants):
     existing = variants["existing"]
     applied = {"apply-failed"}  # a table of this one is applied by schedule
-    others = {"connector", "changed-relations"}
+    others = {"connector", "connector-update", "changed-relations"}
     assert alarms(existing).keys() == others | OF_STREAM | OF_KEEPER | OF_JOBS | applied
     outputs = existing.templates["shop-observability"]["Outputs"]
     assert "db.example.org" in outputs["SourceOwner"]["Value"] and "KafkaOwner" in outputs
@@ -95,7 +100,7 @@ def test_what_exists_is_left_to_its_owner_who_is_told_so(variants):
 @pytest.mark.parametrize(
     ("more", "gone"),
     [
-        ("aws: {connector: off}\n", {"connector"}),
+        ("aws: {connector: off}\n", {"connector", "connector-update"}),
         ("aws: {stream: off}\n", OF_STREAM),
         ("stream: {mode: scheduled}\n", OF_KEEPER),
     ],

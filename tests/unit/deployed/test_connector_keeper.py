@@ -17,6 +17,7 @@ NAME = "shop-source"
 ARN = f"arn:aws:kafkaconnect:eu-west-1:111122223333:connector/{NAME}/0a1b"
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
+SETTINGS, SIZE = "UPDATE_CONNECTOR_CONFIGURATION", "UPDATE_WORKER_SETTING"
 
 
 class Connect:
@@ -29,8 +30,13 @@ class Connect:
         self.stub.activate()
         monkeypatch.setattr(keeper, "kafkaconnect", lambda: client)
 
-    def answers(self, state: str, *restarted: datetime, restarts: bool = False) -> None:
-        """Answer with this state and these earlier restarts; `restarts`: one is expected."""
+    def answers(
+        self, state: str, *restarted: datetime, restarts: bool = False, updates: Any = ()
+    ) -> None:
+        """Answer with this state and these earlier restarts; `restarts`: one is expected.
+
+        `updates` are the type, state and minutes of age of each update.
+        """
         found = [{"connectorName": f"{NAME}-2", "connectorArn": "x", "connectorState": "FAILED"}]
         found.append({"connectorName": NAME, "connectorArn": ARN, "connectorState": state})
         expected = {"connectorNamePrefix": NAME}
@@ -39,7 +45,14 @@ class Connect:
             {"connectorOperationType": "RESTART_CONNECTOR", "creationTime": time}
             for time in restarted
         ]
-        operations.append({"connectorOperationType": "UPDATE_WORKER_SETTING", "creationTime": NOW})
+        operations += [
+            {
+                "connectorOperationType": kind,
+                "connectorOperationState": ended,
+                "creationTime": NOW - age * MINUTE,
+            }
+            for kind, ended, age in updates
+        ]
         self.stub.add_response(
             "list_connector_operations",
             {"connectorOperations": operations},
@@ -115,14 +128,34 @@ def test_one_that_changes_is_left_alone(connect):
     assert connect.keep().did.startswith("nothing")
 
 
+@pytest.mark.parametrize(
+    ("updates", "is_refused"),
+    [
+        ([], False),
+        ([(SETTINGS, "UPDATE_COMPLETE", 1), (SIZE, "UPDATE_FAILED", 9)], False),
+        ([(SETTINGS, "UPDATE_IN_PROGRESS", 1), (SETTINGS, "UPDATE_FAILED", 9)], False),
+        ([(SIZE, "UPDATE_COMPLETE", 9), (SETTINGS, "UPDATE_FAILED", 1)], True),
+        ([(SIZE, "ROLLBACK_COMPLETE", 1), (SETTINGS, "UPDATE_COMPLETE", 9)], True),
+    ],
+)
+@pytest.mark.parametrize("state", ["RUNNING", "FAILED"])
+def test_a_refused_update_is_noticed(connect, updates, is_refused, state):
+    task_errors(0)
+    connect.answers(state, restarts=state == "FAILED", updates=updates)
+    assert connect.keep().kept_old == is_refused
+
+
 def test_without_a_connector_nothing_is_done(connect):
     connect.stub.add_response("list_connectors", {"connectors": []}, {"connectorNamePrefix": NAME})
     assert connect.keep().did == "nothing: there is no connector"
 
 
-def test_the_restarts_are_published(connect):
-    connect.answers("FAILED", NOW - timedelta(days=1), restarts=True)
+def test_restarts_and_refused_updates_are_published(connect):
+    refused = [(SETTINGS, "UPDATE_FAILED", 1)]
+    connect.answers("FAILED", NOW - timedelta(days=1), restarts=True, updates=refused)
     connect.keeper.publish(connect.keep())
-    [listed] = boto3.client("cloudwatch").list_metrics(Namespace=metrics.NAMESPACE)["Metrics"]
-    assert listed["MetricName"] == metrics.CONNECTOR_RESTARTS.name
-    assert listed["Dimensions"] == [{"Name": metrics.DEPLOYMENT, "Value": "shop"}]
+    listed = boto3.client("cloudwatch").list_metrics(Namespace=metrics.NAMESPACE)["Metrics"]
+    names = {metrics.CONNECTOR_RESTARTS.name, metrics.CONNECTOR_UPDATE_REFUSED.name}
+    assert {each["MetricName"] for each in listed} == names
+    dimension = [{"Name": metrics.DEPLOYMENT, "Value": "shop"}]
+    assert [each["Dimensions"] for each in listed] == [dimension, dimension]
