@@ -63,7 +63,7 @@ nist: plugins ## Report NIST 800-53 findings of the deployment beyond the gate; 
 node_modules/.package-lock.json: package-lock.json
 	@npm ci --no-audit --no-fund --silent
 
-test: plugins connectors ## Run the default tests: unit, spark and one run of the real local lake
+test: plugins connectors ## Run the default tests: unit, spark and the shorter ones of real local lakes
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "not slow and not model and not synth"
 
 test-unit: plugins connectors ## Run the tests that need neither Spark nor a lake
