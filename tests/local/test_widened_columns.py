@@ -60,7 +60,7 @@ def test_widened_columns_are_widened_and_reported(lake: RunningLake) -> None:
     changes = table_of(lake, "counted")["source_changes"]
     assert isinstance(changes, list)
     assert {change["column"]: change["remedy"].split(";")[0] for change in changes} == {
-        "n": "write `n: bigint`",
+        "n": "write `'n': bigint`",  # quoted: some YAML readers take `n` for false
         "price": "write `price: numeric(12,2)`",
     }
     query = "select n from counted_current where id = 100"
