@@ -219,6 +219,11 @@ STATES = (
         ((_MIX, "is_newer, deleted_by_source(t, table)", "is_newer, False"),),
     ),
     Mutation(
+        "a task takes a late delete for a value of the next row",
+        ("tests/unit/jobs/test_state_task.py", "-k", "late_delete"),
+        ((_MIX, "deleted_by_source(s, table), pc.invert(is_newer)", "is_newer, False"),),
+    ),
+    Mutation(
         "a MERGE keeps a value of an earlier row of the key",
         ("tests/spark/test_earlier_rows.py", "-k", "merge"),
         (("cdclake/iceberg/state_rows.py", 'f"s.{CREATED_AT} > {_stored_position(column)}"',

@@ -44,26 +44,18 @@ def test_a_key_had_another_row(
 
 
 @pytest.mark.parametrize("takes_deltas", [True, False], ids=["deltas", "merge"])
-def test_the_delete_of_a_stored_row_comes_with_the_next_row(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, takes_deltas: bool
+@pytest.mark.parametrize("batches", [[(0,), (1, 2)], [(0, 2), (1,)]], ids=["with-next", "late"])
+def test_the_delete_of_a_stored_row_comes_with_the_next_row_or_after_it(
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    takes_deltas: bool,
+    batches: list[tuple[int, ...]],
 ) -> None:
     monkeypatch.setattr(DeltaHandle, "takes_deltas", takes_deltas)
     engine = Engine(spark)
-    created, deleted = (made(engine, each) for each in DELETED_ROW)
-    engine.run(created)
-    engine.run(deleted, made(engine, UPDATED))
-    assert state(engine) == [("2", None, ["big"])]
-
-
-@pytest.mark.parametrize("takes_deltas", [True, False], ids=["deltas", "merge"])
-def test_the_late_delete_of_an_earlier_row_has_no_value_of_this_one(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, takes_deltas: bool
-) -> None:
-    monkeypatch.setattr(DeltaHandle, "takes_deltas", takes_deltas)
-    engine = Engine(spark)
-    created, deleted = (made(engine, each) for each in DELETED_ROW)
-    engine.run(created, made(engine, UPDATED))
-    engine.run(deleted)
+    events = [made(engine, each) for each in (*DELETED_ROW, UPDATED)]
+    for batch in batches:
+        engine.run(*(events[number] for number in batch))
     assert state(engine) == [("2", None, ["big"])]
     rebuild_state(engine.lake, engine.table)
     assert state(engine) == [("2", None, ["big"])]

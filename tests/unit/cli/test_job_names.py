@@ -68,7 +68,10 @@ version: 1
 name: shop
 source: {database: shop}
 tables:
-  public.orders: {key: [id], columns: {id: bigint}}
+  public.orders:
+    key: [id]
+    columns: {id: bigint}
+    publish: [hudi: {name: orders_copy, schedule: rate(2 hours)}]
   public.city:
     key: [id]
     columns: {id: bigint, at: timestamptz}
@@ -91,6 +94,7 @@ def plan(tmp_path: Path) -> Plan:
         (naming.APPLY_JOB, "public.orders", "orders"),
         (naming.POLL_JOB, "public.city", "city"),
         (naming.REFRESH_JOB, "daily", "daily"),
+        (naming.PUBLISH_JOB, "orders_copy", "orders_copy"),
     ],
 )
 def test_a_job_works_on_what_is_named(plan: Plan, name: str, given: str, found: str) -> None:

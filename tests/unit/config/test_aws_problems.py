@@ -196,6 +196,9 @@ CASES = {
     "disk shrinks": (
         top("aws: {source: {create: {max_storage_gb: 40}}}"), 2, 41, "may grow to 40", "110` or more",
     ),
+    "disk that cannot grow": (
+        top("aws: {source: {create: {storage_gb: 65536}}}"), 2, 37, "may grow to 500", "storage_gb: 59578` or less",
+    ),
     "database of RDS": (
         top("aws: {}").replace("{database: shop}", "{database: my shop}"),
         4, 20, "named 'my shop'", "`aws: source: existing:`",

@@ -179,6 +179,18 @@ def test_update_state_gives_a_row_no_value_of_an_earlier_row_of_its_key(
     assert (row["v"], row["cdc_toast_missing"]) == (None, ["v"])
 
 
+def test_update_state_takes_no_value_of_a_late_delete_of_an_earlier_row(tmp_path: Path) -> None:
+    row_and_next = [
+        changes_of("c", 10, ["a"]),
+        changes_of("u", 30, [None], cdc_unavailable=[["v"]]),
+    ]
+    [stored] = update_state(target_of(tmp_path), pa.concat_tables(row_and_next)).delta.data_files
+    target = target_of(tmp_path, path_of(stored), newest="1")
+    delta = update_state(target, changes_of("d", 20, [None])).delta
+    [row] = pq.read_table(path_of(delta.data_files[0])).to_pylist()
+    assert (row["v"], row["cdc_toast_missing"]) == (None, ["v"])
+
+
 def test_update_state_finds_rows_by_the_columns_of_the_present_key(tmp_path: Path) -> None:
     numbers = replace(TABLE, columns=(*TABLE.columns, Column(source="n", name="n", type="bigint")))
     columns = {"n": "long"}
