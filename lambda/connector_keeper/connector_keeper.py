@@ -38,7 +38,7 @@ class ConnectorStatus:
     failed: bool
     restarts: int  # within the last hours
     did: str
-    kept_old: bool = False  # the newest update was refused: the connector has its former settings
+    update_refused: bool = False  # the newest one: the connector has its former settings
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -57,14 +57,14 @@ def keep(now: datetime) -> ConnectorStatus:
         return ConnectorStatus(False, 0, "nothing: there is no connector")
     arn, state = found["connectorArn"], found["connectorState"]
     known = operations(arn)
-    earlier, kept_old = restarts(known, now), is_update_refused(known)
+    earlier, update_refused = restarts(known, now), is_update_refused(known)
     if not (state == "FAILED" or has_failed_task(state, now)):
         did = "nothing: it runs, or it changes"
-        return ConnectorStatus(False, len(earlier), did, kept_old)
+        return ConnectorStatus(False, len(earlier), did, update_refused)
     if earlier and now < earlier[0] + pause(len(earlier), earlier[0]):
-        return ConnectorStatus(True, len(earlier), "waits", kept_old)
+        return ConnectorStatus(True, len(earlier), "waits", update_refused)
     kafkaconnect().restart_connector(connectorArn=arn)
-    return ConnectorStatus(True, len(earlier) + 1, "restarted", kept_old)
+    return ConnectorStatus(True, len(earlier) + 1, "restarted", update_refused)
 
 
 def connector() -> dict[str, Any] | None:
@@ -132,7 +132,7 @@ def publish(seen: ConnectorStatus) -> None:
     """Publish how often the connector was restarted, and whether its newest update was refused."""
     values = {
         metrics.CONNECTOR_RESTARTS: float(seen.restarts),
-        metrics.CONNECTOR_UPDATE_REFUSED: float(seen.kept_old),
+        metrics.CONNECTOR_UPDATE_REFUSED: float(seen.update_refused),
     }
     boto3.client("cloudwatch").put_metric_data(
         Namespace=metrics.NAMESPACE,

@@ -142,7 +142,7 @@ def test_one_that_changes_is_left_alone(connect):
 def test_a_refused_update_is_noticed(connect, updates, is_refused, state):
     task_errors(0)
     connect.answers(state, restarts=state == "FAILED", updates=updates)
-    assert connect.keep().kept_old == is_refused
+    assert connect.keep().update_refused == is_refused
 
 
 def test_without_a_connector_nothing_is_done(connect):
