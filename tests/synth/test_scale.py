@@ -61,7 +61,7 @@ def test_every_stack_fits(tmp_path, count, shards):
         topics += sum(r["Type"] == "AWS::MSK::Topic" for r in template["Resources"].values())
     assert topics == count + 5  # and our own
     watching = templates["shop-observability"]["Resources"].values()
-    assert sum(r["Type"] == "AWS::CloudWatch::Alarm" for r in watching) == 14  # of any number
+    assert sum(r["Type"] == "AWS::CloudWatch::Alarm" for r in watching) == 15  # of any number
 
 
 @pytest.mark.parametrize(
