@@ -28,6 +28,7 @@ class DeployedJob:
     def __init__(self, file: Path, environment: str | None, job: str) -> None:
         """Raise InvalidPipeline or InputError if the file or the environment is invalid."""
         self.deployment: Deployment = load_deployment(file, environment)
+        self._job = job
         self.name = naming.glue_job_name(self.deployment.prefix, job)
         with explained(self.name, "reach Glue for"):
             self._glue = boto3.client("glue")
@@ -40,7 +41,7 @@ class DeployedJob:
             more: Other arguments of the job, by name.
         """
         plan = self.deployment.plan
-        chosen = [subject(self.name, plan, table, of="file") for table in tables]
+        chosen = [subject(self._job, plan, table, of="file") for table in tables]
         run = uuid.uuid4().hex[:8]
         arguments = {"--run": run, **{f"--{name}": value for name, value in more.items()}}
         if chosen:

@@ -102,17 +102,60 @@ def test_a_run_is_awaited_and_its_report_printed(run, jobs_in_moto, monkeypatch,
     assert arguments["--tables"] == "orders"
 
 
+OTHERS = """
+  public.city:
+    key: [id]
+    columns: {id: bigint, at: timestamptz}
+    capture: {poll: {by: at, every: rate(1 day)}}
+    publish: [hudi: {name: city_copy}]
+derived:
+  daily: {sql: "SELECT order_id FROM orders_current", key: [order_id]}
+environments: {dev: {}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("job", "given"),
+    [("refresh_derived", "daily"), ("publish_hudi", "city_copy"), ("poll_tables", "city")],
+)
+def test_a_job_runs_for_its_own_kind_of_table(
+    run, jobs_in_moto, monkeypatch, tmp_path, job, given
+):
+    (tmp_path / "p.yaml").write_text(VALID + OTHERS)
+    name = add_job(job)
+    writes_its_report(monkeypatch, jobs_in_moto, ok=True, job=name)
+    code, out, _ = run(job, "--table", given)
+    assert (code, json.loads(out)["ok"]) == (0, True)
+    [arguments] = started(name)
+    assert arguments["--tables"] == given
+
+
+NOT_POLLED = "orders is not polled: its changes come from the log"
+
+
+def test_no_run_is_paid_for_a_table_that_is_not_polled(run, jobs_in_moto, tmp_path):
+    (tmp_path / "p.yaml").write_text(VALID + OTHERS)
+    name = add_job("poll_tables")
+    code, out, _ = run("poll_tables", "--table", "orders")
+    assert (code, json.loads(out)["error"]["message"]) == (2, NOT_POLLED)
+    assert started(name) == []
+
+
+def add_job(job: str) -> str:
+    """Create a job of the deployment in moto; return its name."""
+    boto3.client("glue").create_job(
+        Name=f"shop-dev-{job}",
+        Role="r",
+        Command={"Name": "glueetl", "ScriptLocation": "s3://state/x.py"},
+        DefaultArguments={"--control": "s3://state/control"},
+    )
+    return f"shop-dev-{job}"
+
+
 @pytest.fixture
 def load_job(jobs_in_moto):
     """The job of the bulk load in moto; its name."""
-    job = "shop-dev-load_tables"
-    boto3.client("glue").create_job(
-        Name=job,
-        Role="r",
-        Command={"Name": "gluestreaming", "ScriptLocation": "s3://state/x.py"},
-        DefaultArguments={"--control": "s3://state/control"},
-    )
-    return job
+    return add_job("load_tables")
 
 
 @pytest.mark.parametrize(("error", "code"), [(None, 0), ("late", 4)])
