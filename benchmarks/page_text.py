@@ -53,11 +53,10 @@ WORDS = {
         "From the wish to stream (`cdclake up`, all servers running) to the commit that completes "
         "the table: by the bulk load, and by Debezium's snapshot through Kafka and the stream; "
         "each writes the changelog and the state. Starting the job's Java is in it. dlt 1.31 "
-        "was given "
-        "its pyarrow backend, parts of 100,000 rows and Iceberg (pyiceberg) in a folder; it writes "
-        "one table, no changelog, and follows no changes afterwards. A script of ADBC and "
-        "pyiceberg, which appends 128 MiB of Arrow columns at a time in one transaction, has not "
-        "been measured yet. CPU is that of everything, PostgreSQL included."
+        "was given its pyarrow backend, parts of 100,000 rows and Iceberg (pyiceberg) in a folder; "
+        "it writes one table, no changelog, and follows no changes afterwards. The same is true of "
+        "a script of ADBC and pyiceberg, which appends 128 MiB of Arrow columns at a time in one "
+        "transaction. CPU is that of everything, PostgreSQL included."
     ),
     "P6": (
         "The lake as `cdclake up` runs it, but with both of Java's compilers, as on AWS; "
