@@ -73,6 +73,20 @@ def test_stacks_that_are_named_are_there(deploy):
         assert set(re.findall(r"shop-prod-([a-z0-9-]+)", line)) <= stacks, page
 
 
+def test_deployments_of_put_records_alone_can_follow_their_pages(deploy):
+    """They have neither jobs nor the stack of the deliveries from Kafka."""
+    deployed = deploy(WEB_LOGS + PUT)
+    find = r"--stack-name shop-prod-(\w+) .*starts_with\(LogicalResourceId, '(\w+)'\)"
+    [(stack, start)] = re.findall(find, PAGES["README"])
+    resources = deployed.templates[f"shop-{stack}"]["Resources"].items()
+    buckets = [name for name, each in resources if each["Type"] == "AWS::S3::Bucket"]
+    assert len([name for name in buckets if name.startswith(start)]) == 1
+    assert "delivery-function" in alarms(deployed)
+    kinds = {name.split("-")[1] for name in deployed.templates} & {"delivery", "puts", "weblogs"}
+    assert kinds == {"puts", "weblogs"}
+    assert all(f"`shop-prod-{kind}-NAME`" in PAGES["delivery-function"] for kind in kinds)
+
+
 def test_schedules_that_are_named_are_there(deploy):
     page = PAGES["first-deployment"].split("- **Schedules**")[1].split("\n- **")[0]
     deployed = deploy(PIPELINE + OPTIMIZED)
