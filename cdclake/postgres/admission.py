@@ -17,6 +17,7 @@ from cdclake.postgres.published import name_now, undeclared_columns
 from cdclake.postgres.quoting import identifier, qualified
 from cdclake.postgres.refusal import Refusal
 
+_TIMES = {"timestamp", "timestamptz"}
 _NOT_TABLES = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 
 
@@ -89,12 +90,18 @@ def _not_returned(column: Column, declared: Table, actual: Mapping[str, SourceCo
 
 
 def _returned_as(column: Column, declared: Table, found: SourceColumn) -> Refusal:
-    line = "" if found.type is None else f", or write `{retyped_line(column, found.type)}`"
+    kind, name, also = found.type, identifier(column.source), ""
+    if kind is not None:
+        also = f", or write `{retyped_line(column, kind)}`{_first(column, kind)}"
+    remedy = f"cast it in the query, as in `(...)::{column.type} AS {name}`"
+    if kind is not None and {kind.base, column.column_type.base} == _TIMES:
+        # A cast would take the time zone of the session, which is not that of the writers.
+        remedy = f"convert it in the query: `(...) AT TIME ZONE 'zone of its writers' AS {name}`"
     return Refusal(
         declared.source,
         f"column {column.source!r} is declared {column.type}, but the query returns the type"
         f" {found.shown}",
-        f"cast it in the query, as in `(...)::{column.type} AS {identifier(column.source)}`{line}",
+        remedy + also,
     )
 
 

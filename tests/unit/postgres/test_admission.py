@@ -381,6 +381,7 @@ def test_partitions_that_no_trigger_follows_need_a_primary_key(
         ("bigint", "integer", "returns the type integer", "write `id: integer`"),
         ("numeric", "numeric[]", "returns the type numeric[]", '(...)::numeric AS "id"'),
         ("text", None, "returns the type box", '(...)::text AS "id"'),
+        ("timestamp", "timestamptz", "timestamptz", "(...) AT TIME ZONE"),
     ],
 )
 def test_a_querys_column_needs_the_declared_type(
