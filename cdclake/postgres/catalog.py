@@ -140,8 +140,10 @@ def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
 def read_result(rows: Iterable[Row]) -> tuple[SourceColumn, ...]:
     """Return the rows of `queries.RESULT_COLUMNS`; the number of an array's dimensions is open."""
     return tuple(
-        SourceColumn(name=name, shown=shown, type=column_type(shown, array, *element, 1))
-        for name, shown, array, *element in rows
+        SourceColumn(
+            name=name, shown=shown, type=column_type(shown, array, kind, schema, extension, 1)
+        )
+        for name, shown, array, kind, schema, extension in rows
     )
 
 
