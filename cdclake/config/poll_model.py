@@ -64,8 +64,8 @@ class PollEntry(Section):
     )
     query: Annotated[str, AfterValidator(_check_query)] | None = Field(
         default=None,
-        description="SELECT, such as a join, whose result has the declared columns; instead of a"
-        " table or view of the entry's name. It names tables with their schema.",
+        description="SELECT, such as a join, whose result has the declared columns and types;"
+        " instead of a table or view of the entry's name. It names tables with their schema.",
     )
 
 

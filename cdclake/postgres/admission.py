@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 
 from cdclake import naming
@@ -17,6 +17,7 @@ from cdclake.postgres.published import name_now, undeclared_columns
 from cdclake.postgres.quoting import identifier, qualified
 from cdclake.postgres.refusal import Refusal
 
+_TIMES = {"timestamp", "timestamptz"}
 _NOT_TABLES = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
 
 
@@ -57,6 +58,51 @@ def check_polled(
     if actual is None:
         return [missing(declared, known)]
     return check_columns(declared, actual)
+
+
+def check_result(declared: Table, actual: Mapping[str, SourceColumn]) -> list[Refusal]:
+    """Return the declared columns that differ from those of a query's result.
+
+    A computed number has no precision, so that of a numeric is not compared: a value that the
+    declared one cannot hold is quarantined.
+    """
+    refusals = []
+    for column in declared.columns:
+        found, wanted = actual.get(column.source), column.column_type
+        if found is None:
+            refusals.append(_not_returned(column, declared, actual))
+        elif found.type is None or not (
+            same_in_the_lake(wanted, found.type)
+            or (wanted.base == found.type.base == "numeric" and wanted.array == found.type.array)
+        ):
+            refusals.append(_returned_as(column, declared, found))
+    return refusals
+
+
+def _not_returned(column: Column, declared: Table, actual: Mapping[str, SourceColumn]) -> Refusal:
+    near = get_close_matches(column.source, actual, n=1)
+    meant = f"did you mean `{near[0]}`? " if near else ""
+    return Refusal(
+        declared.source,
+        f"its query returns no column {column.source!r}",
+        f"{meant}add it to the query, or remove `{column.source}` from `columns`",
+    )
+
+
+def _returned_as(column: Column, declared: Table, found: SourceColumn) -> Refusal:
+    kind, name, also = found.type, identifier(column.source), ""
+    if kind is not None:
+        also = f", or write `{retyped_line(column, kind)}`{_first(column, kind)}"
+    remedy = f"cast it in the query, as in `(...)::{column.type} AS {name}`"
+    if kind is not None and {kind.base, column.column_type.base} == _TIMES:
+        # A cast would take the time zone of the session, which is not that of the writers.
+        remedy = f"convert it in the query: `(...) AT TIME ZONE 'zone of its writers' AS {name}`"
+    return Refusal(
+        declared.source,
+        f"column {column.source!r} is declared {column.type}, but the query returns the type"
+        f" {found.shown}",
+        remedy + also,
+    )
 
 
 def refuse_foreign(declared: Table, foreign: str) -> Refusal:

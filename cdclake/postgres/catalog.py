@@ -137,6 +137,16 @@ def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
     return {oid: tuple(columns) for oid, columns in found.items()}
 
 
+def read_result(rows: Iterable[Row]) -> tuple[SourceColumn, ...]:
+    """Return the rows of `queries.RESULT_COLUMNS`; the number of an array's dimensions is open."""
+    return tuple(
+        SourceColumn(
+            name=name, shown=shown, type=column_type(shown, array, kind, schema, extension, 1)
+        )
+        for name, shown, array, kind, schema, extension in rows
+    )
+
+
 def read_indexes(
     rows: Iterable[Row],
 ) -> tuple[dict[int, tuple[UniqueIndex, ...]], dict[int, str]]:

@@ -16,6 +16,9 @@ from cdclake.postgres.instant_ending import instant_ending
 from cdclake.postgres.mask_values import SALT_SETTING, masked
 from cdclake.postgres.quoting import identifier, literal
 
+# A session that reads for long, or waits in its transaction while others read.
+NO_TIMEOUTS = ("SET statement_timeout = 0", "SET idle_in_transaction_session_timeout = 0")
+
 # These settings fix everything in the session that a value's text depends on.
 SESSION = (
     "SET search_path = pg_catalog",
@@ -24,8 +27,7 @@ SESSION = (
     "SET IntervalStyle = 'postgres'",
     "SET extra_float_digits = 1",
     "SET row_security = off",  # hidden rows would be missing silently
-    "SET statement_timeout = 0",
-    "SET idle_in_transaction_session_timeout = 0",
+    *NO_TIMEOUTS,
 )
 
 # Debezium writes maps in the order of a Java HashMap, and vectors in Java's notation.

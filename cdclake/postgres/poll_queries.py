@@ -61,6 +61,26 @@ def relation(table: Table) -> str:
     return qualified(table.schema, table.table)
 
 
+def search_path(table: Table, *, is_local: bool = True) -> str:
+    """Return the statement that sets the search path with which `relation` is read.
+
+    A query has the login's path, as in its other sessions, so that the operators are the same: with
+    pg_catalog alone `=` of two citext columns would be that of text. pg_catalog comes first, for
+    our expressions around the query. Functions that a query calls read the path, too.
+    """
+    if not table.is_query:
+        return f"SET{' LOCAL' if is_local else ''} search_path = pg_catalog"
+    return (
+        "SELECT set_config(name, concat_ws(', ', 'pg_catalog', nullif(reset_val, '')),"
+        f" {'true' if is_local else 'false'}) FROM pg_settings WHERE name = 'search_path'"
+    )
+
+
+def no_rows(table: Table) -> str:
+    """Return a SELECT whose result has the columns of what is read, and no rows; it reads none."""
+    return f"SELECT * FROM {relation(table)} WHERE false"
+
+
 def lock_against_rewrites(table: Table) -> str:
     """Return a query that reads nothing, but locks what it reads until its transaction ends.
 

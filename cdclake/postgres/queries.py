@@ -87,6 +87,20 @@ LEFT JOIN pg_attrdef b ON b.adrelid = a.attrelid AND b.adnum = a.attnum AND a.at
 ORDER BY a.attrelid, a.attnum
 """
 
+# Columns of a query's result, by the numbers that libpq has for it: never those of a domain.
+RESULT_COLUMNS = """
+SELECT c.name, format_type(t.oid, c.typmod), e.oid <> t.oid, e.typtype::text, n.nspname::text,
+       (SELECT x.extname::text FROM pg_depend d JOIN pg_extension x ON x.oid = d.refobjid
+        WHERE d.classid = 'pg_type'::regclass AND d.objid = e.oid
+          AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e')
+FROM unnest(%s::text[], %s::bigint[], %s::int[]) WITH ORDINALITY c (name, typid, typmod, number)
+JOIN pg_type t ON t.oid = c.typid::oid
+JOIN pg_type e
+  ON e.oid = CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN t.typelem ELSE t.oid END
+JOIN pg_namespace n ON n.oid = e.typnamespace
+ORDER BY c.number
+"""
+
 # `identifies`: PostgreSQL's requirements for an index that serves as replica identity.
 INDEXES = """
 SELECT i.indrelid::bigint, c.relname::text,

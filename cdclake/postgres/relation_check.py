@@ -10,12 +10,8 @@ from cdclake.postgres import queries
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.quoting import qualified
 from cdclake.postgres.relations import RelationChange, RelationRecord, SourceState
-from cdclake.postgres.source import (
-    Session,
-    read_catalog,
-    read_publication,
-    read_server,
-)
+from cdclake.postgres.session import Session
+from cdclake.postgres.source import read_catalog, read_publication, read_server
 
 Records = Mapping[str, RelationRecord]  # by `schema.table`
 

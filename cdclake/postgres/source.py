@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
 
 from cdclake.errors import InputError
 from cdclake.plan import Plan, Table
 from cdclake.postgres import queries, teardown
-from cdclake.postgres.admission import check_polled, check_table, refuse_foreign
+from cdclake.postgres.admission import check_table
 from cdclake.postgres.catalog import SourceTable, TableId, assemble
 from cdclake.postgres.identity import alterations
 from cdclake.postgres.key_identity import is_unenforced
 from cdclake.postgres.key_rows import refuse_repeated, repeated_key
 from cdclake.postgres.new_partitions import check_new_partitions, follow_identity, unfollow_identity
 from cdclake.postgres.ownership import Owner
+from cdclake.postgres.polled_sources import check_polled_sources, polled_relations
 from cdclake.postgres.prepare import ColumnList, PublicationState, prepare
 from cdclake.postgres.published import omitted_columns
 from cdclake.postgres.refusal import Refusal, refused
 from cdclake.postgres.scram import scram_verifier
 from cdclake.postgres.server import ServerState, check_owner, check_server
+from cdclake.postgres.session import Session, reason_of, sqlstate
 from cdclake.postgres.statement import Statement
 
 # First statements of each session.
@@ -41,28 +41,6 @@ _LOCK_TRIES = 60
 _KEY_SEARCH_MS = 5000
 _PAUSE_S = 0.5
 _LOCKED = {"55P03", "40P01"}  # lock_not_available, deadlock_detected
-
-
-class Rows(Protocol):
-    """Result of a statement."""
-
-    def fetchone(self) -> Any:
-        """Return the next row, or None."""
-
-    def fetchall(self) -> list[Any]:
-        """Return all rows."""
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
-class Session(Protocol):
-    """Used part of psycopg's connection."""
-
-    def execute(self, query: Any, params: Any = None, /) -> Rows:
-        """Run a statement."""
-
-    def transaction(self) -> AbstractContextManager[Any]:
-        """Open a transaction for a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +161,7 @@ def check_session(
     """
     name, is_bulk = plan.source_object, plan.snapshot_mode == "bulk"
     state = read_server(connection, name)
-    named = {(table.schema, table.table) for table in (*plan.tables, *_polled_by_name(plan))}
+    named = {(table.schema, table.table) for table in (*plan.tables, *polled_relations(plan))}
     actual = {table.id: table for table in read_catalog(connection, tables=named)}
     plan = _without_missing(plan, actual, kept)
     refusals = check_server(state, name, None if embedded else owner, is_bulk=is_bulk)
@@ -224,7 +202,7 @@ def _check_tables(
     embedded: bool,
 ) -> list[Refusal]:
     known = read_names(connection)
-    refusals = _check_polled(connection, plan, actual, known)
+    refusals = check_polled_sources(connection, plan, actual, known)
     for table in plan.tables:
         found = actual.get((table.schema, table.table))
         broken = check_table(
@@ -244,39 +222,10 @@ def _check_tables(
 
 def check_polled_tables(connection: Session, plan: Plan) -> None:
     """Raise an error with every reason why the plan's polled tables cannot be read as declared."""
-    named = {(table.schema, table.table) for table in _polled_by_name(plan)}
+    named = {(table.schema, table.table) for table in polled_relations(plan)}
     actual = {table.id: table for table in read_catalog(connection, tables=named)}
-    if refusals := _check_polled(connection, plan, actual, read_names(connection)):
+    if refusals := check_polled_sources(connection, plan, actual, read_names(connection)):
         raise refused(refusals)
-
-
-def _check_polled(
-    connection: Session,
-    plan: Plan,
-    actual: Mapping[TableId, SourceTable],
-    known: Collection[TableId],
-) -> list[Refusal]:
-    refusals = [
-        refusal
-        for table in _polled_by_name(plan)
-        for refusal in check_polled(table, actual.get((table.schema, table.table)), known)
-    ]
-    return refusals + [each for table in plan.polled for each in check_foreign(connection, table)]
-
-
-def check_foreign(connection: Session, table: Table) -> list[Refusal]:
-    """Return a refusal for each foreign table whose late rows the polls of a table would miss."""
-    if table.poll.overlap_minutes is not None or not table.poll.reads_changes:
-        return []
-    read = table.poll.reads if table.is_query else ((table.schema, table.table),)
-    names = ([schema for schema, _ in read], [name for _, name in read])
-    found = connection.execute(queries.FOREIGN_TABLES, names).fetchall()
-    return [refuse_foreign(table, f"{schema}.{name}") for schema, name in found]
-
-
-def _polled_by_name(plan: Plan) -> list[Table]:
-    """Return the polled tables that are read from a table or view, not by a query."""
-    return [table for table in plan.polled if not table.is_query]
 
 
 def _without_missing(plan: Plan, actual: Collection[TableId], kept: Collection[str]) -> Plan:
@@ -300,7 +249,7 @@ def _check_keys(
                 connection.execute(f"SET LOCAL statement_timeout = {_KEY_SEARCH_MS}")
                 row = connection.execute(repeated_key(table)).fetchone()
         except Exception as error:
-            if _sqlstate(error) is None:
+            if sqlstate(error) is None:
                 raise
             continue  # no permission, a type without equality, or a timeout
         if row is not None:
@@ -336,31 +285,24 @@ def _execute(connection: Session, statements: Sequence[Statement]) -> None:
             return
         except Exception as error:
             refusal = _refused_to_set(current, error)
-            if _sqlstate(error) not in _LOCKED or attempt == _LOCK_TRIES:
+            if sqlstate(error) not in _LOCKED or attempt == _LOCK_TRIES:
                 raise refusal from None
             time.sleep(_PAUSE_S)
 
 
 def _refused_to_set(statement: Statement, error: Exception) -> InputError:
     """Return the error for PostgreSQL's refusal; raise any other error again."""
-    if _sqlstate(error) is None:
+    if sqlstate(error) is None:
         raise error
-    if _sqlstate(error) in _LOCKED:
+    if sqlstate(error) in _LOCKED:
         return InputError(
             f"could not set the source's {statement.purpose}: a transaction keeps it locked",
             "end old transactions (see pg_stat_activity), and try again",
         )
-    diagnosis = getattr(error, "diag", None)
-    reason = getattr(diagnosis, "message_primary", None) or type(error).__name__
     return InputError(
-        f"the source refused to set {statement.purpose}: {reason}",
+        f"the source refused to set {statement.purpose}: {reason_of(error)}",
         "grant the connecting user this privilege, or connect as a superuser",
     )
-
-
-def _sqlstate(error: Exception) -> str | None:
-    """Return the SQLSTATE of the error; None if it is not an error of the server."""
-    return getattr(error, "sqlstate", None)
 
 
 def refuse_another_owner(connection: Session, plan: Plan, owner: Owner) -> None:

@@ -6,7 +6,8 @@ from cdclake.plan import Plan
 from cdclake.postgres.new_partitions import unfollowed_full
 from cdclake.postgres.refusal import Refusal
 from cdclake.postgres.server import settings_warnings
-from cdclake.postgres.source import Session, read_catalog, read_server
+from cdclake.postgres.session import Session
+from cdclake.postgres.source import read_catalog, read_server
 
 
 def source_warnings(connection: Session, plan: Plan, *, embedded: bool) -> list[Refusal]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cdclake.plan import Table
-from cdclake.postgres.source import Session
+from cdclake.postgres.session import Session
 
 # Rows are unknown for a table with data that was never analyzed. Partitions count, not their root.
 _SIZES = """

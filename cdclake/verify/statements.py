@@ -24,11 +24,15 @@ _HASH_DIGITS = 15
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """One side of a table: the relation's name in SQL, and its columns."""
+    """One side of a table: the relation's name in SQL, and its columns.
+
+    `search_path` is the statement that sets PostgreSQL's for the relation.
+    """
 
     engine: Engine
     relation: str
     columns: tuple[ComparedColumn, ...]
+    search_path: str = ""
 
     def bucket_sums(self, buckets: int, only: int | None = None) -> str:
         """Return a SELECT of bucket, number of rows, and sum of their hashes.

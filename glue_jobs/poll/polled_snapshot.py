@@ -25,9 +25,10 @@ from cdclake.plan import Table
 from cdclake.postgres import bulk_read, poll_queries
 from cdclake.postgres.admission import check_polled
 from cdclake.postgres.bulk_read import value_name
-from cdclake.postgres.event_values import is_json
+from cdclake.postgres.event_values import NO_TIMEOUTS, is_json
+from cdclake.postgres.polled_sources import check_foreign, check_query
 from cdclake.postgres.prepare import KINDS_OF_TABLES
-from cdclake.postgres.source import check_foreign, read_catalog
+from cdclake.postgres.source import read_catalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,7 @@ class PolledSnapshot:
             authorities=_authorities(self.login.dsn),
             salt=self.login.salt,
             snapshot=self.name,
+            search_path=poll_queries.search_path(table),
             query=query,
             types=tuple(map(arrow_type, kinds)),
         )
@@ -94,7 +96,7 @@ def polled_snapshot(
     Raises TableError if the source has other columns or types than the declared ones, or if the
     login may not see what other sessions do, on which a poll depends.
     """
-    with connect(login.dsn) as connection, _locked(login.dsn, table) as locks:
+    with _idle_session(login.dsn) as connection, _locked(login.dsn, table) as locks:
         connection.execute(bulk_read.LIMIT_WAITS)
         has_blocks = _is_table(connection, table)
         bound = _bound(connection, table)
@@ -117,21 +119,30 @@ def _locked(dsn: str, table: Table) -> Iterator[Connection]:
     A snapshot from before such a statement sees no row after it. The session is not the one with
     the snapshot, which would be taken before the lock.
     """
-    with connect(dsn) as locks:
+    with _idle_session(dsn) as locks:
         _is_table(locks, table)  # refuses a missing table with its remedy
         with locks.transaction():
+            _execute(locks, poll_queries.search_path(table))
             _execute(locks, poll_queries.lock_against_rewrites(table))
             yield locks
 
 
-def _is_table(connection: Connection, table: Table) -> bool:
-    """Check whether a table is read, not a view or query; refuse one altered since `up`.
+@contextmanager
+def _idle_session(dsn: str) -> Iterator[Connection]:
+    """Open a session that the server does not end while it waits in its transaction."""
+    with connect(dsn) as connection:
+        for setting in NO_TIMEOUTS:
+            connection.execute(setting)
+        yield connection
 
-    The types of a query are not known.
-    """
+
+def _is_table(connection: Connection, table: Table) -> bool:
+    """Check whether a table is read, not a view or query; refuse what was altered since `up`."""
     name = (table.schema, table.table)
     refusals, kind = check_foreign(connection, table), ""
-    if not table.is_query:
+    if table.is_query:
+        refusals += check_query(connection, table)
+    else:
         actual = {found.id: found for found in read_catalog(connection, tables={name})}.get(name)
         refusals += check_polled(table, actual, ())
         kind = "" if actual is None else actual.kind

@@ -29,6 +29,7 @@ class RowReader:
     authorities: str  # PEM; "" if the DSN names no file
     salt: str
     snapshot: str
+    search_path: str  # the statement that sets it for `query`
     query: str
     types: tuple[pa.DataType, ...]
 
@@ -45,7 +46,8 @@ class RowReader:
             _waits_reported(), self._dsn() as dsn, connect(dsn) as connection,
             connection.transaction(),
         ):  # fmt: skip
-            connection.execute("; ".join(import_snapshot(self.snapshot)).encode())
+            first = [*import_snapshot(self.snapshot), self.search_path]
+            connection.execute("; ".join(first).encode())
             connection.execute("SELECT set_config(%s, %s, true)", (SALT_SETTING, self.salt))
             with connection.cursor("cdclake_poll") as cursor:
                 cursor.execute(query.encode())

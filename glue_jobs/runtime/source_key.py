@@ -62,10 +62,15 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
 
 def has_row(connection: Connection, key: RowKey, row_filter: str = "true") -> bool:
     """Return whether the source has the row, and the condition holds for it."""
-    columns = " AND ".join(f"{_in_query(identifier(c.source))} = %s" for c in key.table.key_columns)
+    equal = "OPERATOR(pg_catalog.=) %s"  # the search path of a query may have others
+    columns = " AND ".join(
+        f"{_in_query(identifier(c.source))} {equal}" for c in key.table.key_columns
+    )
     rows = _in_query(f"{poll_queries.relation(key.table)} WHERE ({row_filter})")
     query = f"SELECT 1 FROM {rows} AND {columns} LIMIT 1"
-    return connection.execute(query, key.words).fetchone() is not None
+    with connection.transaction():  # the search path ends with it
+        connection.execute(poll_queries.search_path(key.table).encode())
+        return connection.execute(query, key.words).fetchone() is not None
 
 
 def _cast(kind: str) -> str:

@@ -13,7 +13,7 @@ from cdclake.jobs.verify import source_rows
 from cdclake.jobs.verify.compared_rows import LakeEngine, LakeRows, SourceRows, Sums
 from cdclake.jobs.verify.mismatches import Mismatches
 from cdclake.plan import Plan, Table
-from cdclake.postgres.poll_queries import relation
+from cdclake.postgres.poll_queries import relation, search_path
 from cdclake.postgres.published import as_named_now
 from cdclake.verify import normal
 from cdclake.verify.columns import ComparedColumn, compared_columns
@@ -62,7 +62,7 @@ def sides_of(table: Table, plan: Plan, connection: Connection, engine: LakeEngin
     check_key(table, of_engine, engine)
     return Sides(
         table,
-        Comparable("postgres", relation(table), columns),
+        Comparable("postgres", relation(table), columns, search_path(table, is_local=False)),
         Comparable(engine.dialect.engine, engine.relation(table), of_engine),
         tuple(column.source for column in table.columns if column.name not in compared),
     )

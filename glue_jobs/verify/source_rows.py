@@ -13,6 +13,7 @@ from cdclake.jobs.runtime import source
 from cdclake.jobs.runtime.source import Connection
 from cdclake.jobs.verify.compared_rows import Place, Sums, sums_of
 from cdclake.plan import Table
+from cdclake.postgres.event_values import NO_TIMEOUTS
 from cdclake.postgres.mask_values import SALT_SETTING
 from cdclake.verify.compare import Row
 from cdclake.verify.statements import Comparable, unpacked
@@ -26,8 +27,7 @@ _SETTINGS = (
     "SET IntervalStyle = 'postgres'",
     "SET extra_float_digits = 1",
     "SET row_security = off",  # hidden rows would be reported as extra in the lake
-    "SET statement_timeout = 0",
-    "SET idle_in_transaction_session_timeout = 0",
+    *NO_TIMEOUTS,
     "SET jit = off",
 )
 _LENGTHS = """
@@ -79,34 +79,36 @@ def column_lengths(connection: Connection, table: Table) -> Mapping[str, int | N
 
 @dataclass(frozen=True, slots=True)
 class PostgresRows:
-    """Rows of one session in the source."""
+    """Rows of one session in the source, which reads one relation at a time."""
 
     connection: Connection
 
     def count(self, comparable: Comparable) -> int:
         """Return the number of rows."""
-        return count(self.connection, comparable)
+        query = f"SELECT count(*) FROM {comparable.relation}"
+        row = self._reading(comparable).execute(query).fetchone()
+        assert row is not None
+        return int(row[0])
 
     def sums(self, comparable: Comparable, buckets: int, only: int | None) -> Sums:
         """Return the sums of `Comparable.bucket_sums`."""
-        return sums_of(self.connection.execute(comparable.bucket_sums(buckets, only)).fetchall())
+        rows = self._reading(comparable).execute(comparable.bucket_sums(buckets, only))
+        return sums_of(rows.fetchall())
 
     def rows_of_buckets(
         self, comparable: Comparable, buckets: int, wanted: list[int]
     ) -> Iterator[Row]:
         """Yield the rows in the wanted buckets, in order; only within a snapshot."""
-        return ordered_rows(self.connection, comparable.rows_of_buckets(buckets, wanted))
+        connection = self._reading(comparable)
+        return ordered_rows(connection, comparable.rows_of_buckets(buckets, wanted))
 
     def rows_of(self, comparable: Comparable, places: Collection[Place]) -> Iterator[Row]:
         """Return the current rows of these keys, perhaps with rows of others."""
-        return rows_of(self.connection, comparable, list(places))
+        return rows_of(self._reading(comparable), comparable, list(places))
 
-
-def count(connection: Connection, comparable: Comparable) -> int:
-    """Return the number of rows."""
-    row = connection.execute(f"SELECT count(*) FROM {comparable.relation}").fetchone()
-    assert row is not None
-    return int(row[0])
+    def _reading(self, comparable: Comparable) -> Connection:
+        self.connection.execute(comparable.search_path)
+        return self.connection
 
 
 def ordered_rows(connection: Connection, statement: str) -> Iterator[Row]:

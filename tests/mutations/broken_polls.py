@@ -10,6 +10,8 @@ _QUERIES = "cdclake/postgres/poll_queries.py"
 _POLL = "glue_jobs/poll/table_poll.py"
 _ROWS = "glue_jobs/poll/changed_rows.py"
 _SNAPSHOT = "glue_jobs/poll/polled_snapshot.py"
+_SOURCES = "cdclake/postgres/polled_sources.py"
+_QUERY_TESTS = "tests/spark/test_polled_queries.py"
 
 POLLS = (
     Mutation(
@@ -33,7 +35,23 @@ POLLS = (
     Mutation(
         "late rows of a foreign table are missed",
         (_UNSEEN_TESTS, "-k", "foreign"),
-        (("cdclake/postgres/source.py", "for schema, name in found]", "for schema, name in []]"),),
+        ((_SOURCES, "for schema, name in found]", "for schema, name in []]"),),
+    ),
+    Mutation(
+        "a query's value of another type is cast to the declared one",
+        (_QUERY_TESTS, "-k", "other_types"),
+        ((_SOURCES, "return check_result(table, {column.name: column for column in columns})",
+          "return []"),),
+    ),
+    Mutation(
+        "a query's operators are those of pg_catalog",
+        (_QUERY_TESTS, "-k", "operators"),
+        ((_QUERIES, "nullif(reset_val, '')", "NULL"),),
+    ),
+    Mutation(
+        "the server ends the session that keeps a poll's snapshot",
+        (_QUERY_TESTS, "-k", "idle_timeout"),
+        ((_SNAPSHOT, "for setting in NO_TIMEOUTS:", "for setting in ():"),),
     ),
     Mutation(
         "a table may be emptied between a poll's snapshot and its read",

@@ -244,8 +244,9 @@ def test_a_row_that_cannot_be_stored_is_quarantined_once_and_read_when_it_is_cor
 
 @pytest.mark.slow
 def test_rows_with_the_same_key_are_refused_as_a_whole(spark, dsn):
-    polled = PolledTable(spark, dsn, {"query": "SELECT 1 AS id, v, 1.5 AS amount, now() AS at"
-                                      " FROM (VALUES ('a'), ('b')) AS t (v)"})  # fmt: skip
+    rows = "(VALUES ('a'), ('b')) AS t (v)"
+    query = f"SELECT 1::bigint AS id, v, 1.5 AS amount, now() AS at FROM {rows}"
+    polled = PolledTable(spark, dsn, {"query": query}, create=False)
     with pytest.raises(TableError, match=r"2 rows of public\..* have the key {'id': 1}"):
         polled.poll()
     assert polled.events() == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdclake.plan import Column
-from cdclake.postgres.admission import check_table
+from cdclake.postgres.admission import check_result, check_table
 from cdclake.postgres.catalog import SourceTable, UniqueIndex
 from cdclake.postgres.file_lines import renamed_line
 from cdclake.postgres.identity import alterations
@@ -371,3 +371,24 @@ def test_partitions_that_no_trigger_follows_need_a_primary_key(
     assert words in refusal.message and remedy in refusal.remedy
     assert check_new_partitions(declared(), replace(source, indexes=(PRIMARY,))) == []
     assert check_new_partitions(declared(), replace(source, kind="r", leaves=())) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "words", "remedy"),
+    [
+        ("numeric(6,2)", "numeric", "", ""),
+        ("text", "varchar(5)", "", ""),
+        ("bigint", "integer", "returns the type integer", "write `id: integer`"),
+        ("numeric", "numeric[]", "returns the type numeric[]", '(...)::numeric AS "id"'),
+        ("text", None, "returns the type box", '(...)::text AS "id"'),
+        ("timestamp", "timestamptz", "timestamptz", "(...) AT TIME ZONE"),
+    ],
+)
+def test_a_querys_column_needs_the_declared_type(
+    kind: str, found: str | None, words: str, remedy: str
+) -> None:
+    refusals = check_result(declared(("id", kind)), {"id": column("id", found)})
+    if words:
+        assert words in only(refusals).message and remedy in only(refusals).remedy
+    else:
+        assert refusals == []
