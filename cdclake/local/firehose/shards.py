@@ -93,8 +93,9 @@ class KinesisSource:
         records: Sequence[Mapping[str, Any]] = answer["Records"]
         return records
 
-    def commit(self, offsets: Mapping[int, int]) -> None:
+    def commit(self, offsets: Mapping[int, int], dropped: int) -> None:
         """Store checkpoints: all records before these offsets, by shard, are delivered."""
+        del dropped  # Kinesis does not count the records either
         for number, end in offsets.items():
             done = [offset for offset in self._open[number] if offset < end]
             if done:
