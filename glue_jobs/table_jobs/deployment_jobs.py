@@ -17,7 +17,7 @@ from cdclake.jobs.runtime.glue_runs import run_to_end
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentJobs:
-    """Glue jobs of a deployment, whose names start with its prefix, as the job `starter` runs them."""
+    """Glue jobs of a deployment, by the prefix of their names, for the job `starter`."""
 
     prefix: str
     starter: str

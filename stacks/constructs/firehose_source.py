@@ -149,7 +149,7 @@ class KinesisStreamSource:
         """Return the Kinesis stream; Firehose skips what is put before it is active.
 
         It starts at the latest record, and has no setting for that. Source: Firehose's developer
-        guide, "Configure Kinesis data stream".
+        guide, writing-with-kinesis-streams.
         """
         source = _Stream.KinesisStreamSourceConfigurationProperty(
             kinesis_stream_arn=self.stream_arn, role_arn=role_arn

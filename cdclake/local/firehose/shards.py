@@ -1,7 +1,7 @@
 """A Kinesis stream, read shard by shard from its checkpoints.
 
 As Firehose, which starts at the latest record, it begins with what is put after its creation.
-Source: Firehose's developer guide, "Configure Kinesis data stream".
+Source: Firehose's developer guide, writing-with-kinesis-streams.
 """
 
 from __future__ import annotations
