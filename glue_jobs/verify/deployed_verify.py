@@ -88,9 +88,7 @@ def compare(
         )
 
 
-def wait_with_jobs(
-    arrival: CatchUp, control: ObjectStore, arguments: Mapping[str, str]
-) -> Wait:
+def wait_with_jobs(arrival: CatchUp, control: ObjectStore, arguments: Mapping[str, str]) -> Wait:
     """Return the wait for changes, which runs the jobs of `--runs` for what a schedule would read.
 
     Without them, as on the local lake, it waits for the next polls.

@@ -129,7 +129,7 @@ class RecordedTopic:
         self.read_until += len(found)
         return found
 
-    def commit(self, offsets: Mapping[int, int], dropped: int) -> None:
+    def commit(self, offsets: Mapping[int, int], dropped: int = 0) -> None:
         assert all(offset >= self.committed.get(p, 0) for p, offset in offsets.items())
         self.committed |= offsets
         self.dropped += dropped

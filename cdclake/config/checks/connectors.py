@@ -67,7 +67,7 @@ def sink_tables(document: Document, tables: Sequence[TableOutline]) -> dict[str,
         naming.sink_name(named[name]): f"{_SECTION}: {connector}"
         for connector, entry in document.mapping(_SECTION).items()
         if isinstance(entry, dict) and entry.get("plugin") == ICEBERG_SINK
-        for name in (listed if isinstance(listed := entry.get("tables"), list) else ())
+        for name in (entry["tables"] if isinstance(entry.get("tables"), list) else ())
         if isinstance(name, str) and name in named
     }
 

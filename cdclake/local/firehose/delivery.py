@@ -38,7 +38,7 @@ class RecordSource(Protocol):
     def read(self, most: int) -> Sequence[Record]:
         """Return the next records, if any arrive within a fraction of a second."""
 
-    def commit(self, offsets: Mapping[int, int], dropped: int) -> None:
+    def commit(self, offsets: Mapping[int, int], dropped: int = 0) -> None:
         """Store these offsets by partition: all records before them are delivered.
 
         `dropped` of those since the last call have no row, since the function dropped them.

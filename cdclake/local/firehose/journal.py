@@ -149,6 +149,6 @@ class JournalSource:
             self._next = found[-1].offset + 1
         return found
 
-    def commit(self, offsets: Mapping[int, int], dropped: int) -> None:
+    def commit(self, offsets: Mapping[int, int], dropped: int = 0) -> None:
         """Remove the records before the offset, which are delivered."""
         self._journal.forget(self._stream, offsets[0], dropped)

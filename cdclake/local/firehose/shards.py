@@ -93,7 +93,7 @@ class KinesisSource:
         records: Sequence[Mapping[str, Any]] = answer["Records"]
         return records
 
-    def commit(self, offsets: Mapping[int, int], dropped: int) -> None:
+    def commit(self, offsets: Mapping[int, int], dropped: int = 0) -> None:
         """Store checkpoints: all records before these offsets, by shard, are delivered."""
         del dropped  # Kinesis does not count the records either
         for number, end in offsets.items():

@@ -142,9 +142,7 @@ def test_run_of_the_stream_does_not_count_as_waiting(control: ObjectStore) -> No
 def test_failed_run_of_the_stream_is_the_error(
     control: ObjectStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "cdclake.jobs.table_jobs.deployment_jobs.run_to_end", lambda *_: "TIMEOUT"
-    )
+    monkeypatch.setattr("cdclake.jobs.table_jobs.deployment_jobs.run_to_end", lambda *_: "TIMEOUT")
     with pytest.raises(ComponentFailed, match=f"{STREAM} ended as TIMEOUT"):
         wait_with_jobs(arrival(), control, RUNS)([STREAMED], lambda: None)
 

@@ -36,7 +36,7 @@ def handler(event: Mapping[str, Any], _: Any) -> dict[str, Any]:
 class Unanswered(JournalSource):
     """A source that ends before it has committed."""
 
-    def commit(self, offsets: Mapping[int, int], dropped: int) -> None:
+    def commit(self, offsets: Mapping[int, int], dropped: int = 0) -> None:
         raise ConnectionError
 
 

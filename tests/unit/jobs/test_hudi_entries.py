@@ -111,9 +111,7 @@ def test_a_changed_type_is_that_of_every_partition(glue: Any, count: int) -> Non
     entries.put(FOLDER, wide, ["nationality=0", "nationality=new"])
     for name in ("artists_hudi_ro", "artists_hudi_rt"):
         storage = entry(glue, name)["StorageDescriptor"]
-        pages = glue.get_paginator("get_partitions").paginate(
-            DatabaseName=DATABASE, TableName=name
-        )
+        pages = glue.get_paginator("get_partitions").paginate(DatabaseName=DATABASE, TableName=name)
         found = [each for page in pages for each in page["Partitions"]]
         assert len(found) == count + 1
         for each in found:
@@ -138,7 +136,7 @@ def test_a_partition_that_glue_refuses_is_an_error(
     refusal = {"ErrorCode": "InternalServiceException", "ErrorMessage": "later"}
     answer = {"Errors": [{"PartitionValues": ["Peru"], "ErrorDetail": refusal}]}
     monkeypatch.setattr(entries._glue, "batch_create_partition", lambda **_: answer)
-    with pytest.raises(TableError, match="Glue refused a partition of the copy: .*later"):
+    with pytest.raises(TableError, match=r"Glue refused a partition of the copy: .*later"):
         entries.put(FOLDER, SCHEMA, ["nationality=Peru"])
 
 
