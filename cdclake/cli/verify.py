@@ -100,17 +100,20 @@ def verify(
             report = _verify_on_aws(chosen, arguments, file, environment)
     else:
         check_local(file, environment)
-        wait_s = _LOCAL_WAIT_S if wait is None else wait
         if reader is ReaderEngine.TRINO:
-            report = _verify_in_trino(wait_s, table, sample, deep)
+            report = _verify_in_trino(_local_s(wait), table, sample, deep)
         elif reader is ReaderEngine.SPARK:
             report = _verify_in_spark(chosen, _job_arguments(wait, sample, deep, reader))
         else:
-            report = _verify_here(wait_s, table, sample, deep)
+            report = _verify_here(_local_s(wait), table, sample, deep)
     options = deployment_options(file, environment) if target is Target.AWS else ""
     emit(report, json_output, lambda: say_all(verify_lines(report, verbose, options)))
     if not report["ok"]:
         raise typer.Exit(1)
+
+
+def _local_s(wait: float | None) -> float:
+    return _LOCAL_WAIT_S if wait is None else wait
 
 
 def _verify_here(wait: float, table: str | None, sample: int | None, deep: bool) -> Report:

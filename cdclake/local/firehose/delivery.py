@@ -150,8 +150,8 @@ class Delivery:
             for part in self._trouble.parts(self._waiting[:size]):
                 made, failures = self._transform(part)
                 self._errors.write("processing-failed", failures)
-                answered = {_place(each.record) for each in (*made, *failures)}
-                self._dropped |= {_place(record) for record in part} - answered
+                answered = [*(row.record for row in made), *(f.record for f in failures)]
+                self._dropped |= {*map(_place, part)} - {*map(_place, answered)}
                 by_table, lost = routed(self.stream, self._database, made)
                 self._errors.write("iceberg-failed", lost)
                 if not self._rows:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,8 @@ def _write(file: Path, checkpoints: Mapping[str, Any]) -> None:
 
 
 def _arrived_ms(raw: Mapping[str, Any]) -> int:
-    return round(raw["ApproximateArrivalTimestamp"].timestamp() * 1000)
+    arrived: datetime = raw["ApproximateArrivalTimestamp"]
+    return round(arrived.timestamp() * 1000)
 
 
 def _number(shard: str) -> int:
