@@ -85,6 +85,7 @@ class Places:
     is_delivered: bool  # whether Firehose delivers a table
     authorities: str  # URI of a file: trusted authorities for the source's server
     epoch: int  # of the connector
+    runs: tuple[str, ...]  # jobs that a comparison runs first
 
     @property
     def control(self) -> str:
@@ -117,6 +118,8 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
     of_some |= dict.fromkeys(OF_DELIVERED, places.is_delivered)
     if job in ERASING or of_some.get(job):
         arguments["--mask_salt"] = places.salt
+    if job == naming.VERIFY_JOB and places.runs:
+        arguments["--runs"] = ",".join(places.runs)
     if job in (naming.OPERATE_JOB, naming.LOAD_JOB):
         arguments["--offsets"] = naming.offsets_topic(places.pipeline)
     if job == naming.LOAD_JOB:

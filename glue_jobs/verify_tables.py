@@ -3,7 +3,7 @@
 Arguments: --plan s3://.../plan.json --control s3://.../control --brokers HOST:PORT
 [--kafka_options JSON of further options] --source JSON of libpq parameters --login SECRET
 [--authorities s3://.../x.pem] [--mask_salt SECRET] [--tables a,b] [--wait SECONDS] [--sample ROWS]
-[--deep true] [--reader spark: compare what Spark answers]
+[--deep true] [--reader spark: compare what Spark answers] [--runs JOBS to run before]
 [--run ID: the report's name] [--metrics NAME of the deployment in CloudWatch].
 
 PostgreSQL and DuckDB do the comparison on the driver; without --reader, Spark only provides the
@@ -26,7 +26,7 @@ def main() -> int:
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "brokers", "source", "login"],
         ["kafka_options", "authorities", "mask_salt", "tables", "wait", "sample", "deep", "run",
-         "metrics", "reader"],
+         "metrics", "reader", "runs"],
     )  # fmt: skip
     return run(arguments)
 

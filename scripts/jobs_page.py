@@ -37,6 +37,7 @@ EXAMPLE = Places(
     is_masked=True,
     authorities=f"s3://STATE-BUCKET/{naming.DEPLOYED_PREFIX}/rds-ca-HASH.pem",
     epoch=1,
+    runs=(naming.POLL_JOB, naming.STREAM_JOB),
 )
 
 PROBED = probe_arguments(state=EXAMPLE.state, pipeline=EXAMPLE.pipeline, database="cdc_iceberg")
@@ -101,7 +102,9 @@ JOBS_DESCRIBED = {
     ),
     naming.VERIFY_JOB: Described(
         "Compares every row of the source with `<t>_current`, after waiting for all written changes"
-        " to arrive; a run that finds a difference fails. It runs on the driver only, in PostgreSQL"
+        " to arrive; a run that finds a difference fails. Before, it runs"
+        " `poll_tables` for polled tables, and `stream_changes` if records wait for a stream with"
+        " `mode: scheduled`. It compares on the driver only, in PostgreSQL"
         " and DuckDB, with packages that Glue installs from the deployment's own bucket.",
         "Started manually, and by `schedules.verify` if the file sets it.",
         {
@@ -160,9 +163,10 @@ _MEANINGS = {
     "--login": "secret with the login of the connector's role",
     "--authorities": "certificate authorities trusted for the source's server",
     "--mask_salt": "secret with the salt of masks, and of the hashes of erased keys",
+    "--runs": "jobs that it runs before it compares, if the pipeline has polls or such a stream",
     "--order": "id of the object with the keys to erase",
     "--grace": "seconds that queries have to end, before files that they read are deleted",
-    "--wait": "seconds to wait for changes in flight; default 600",
+    "--wait": "seconds to wait for changes in flight; default 600 and the buffers of Firehose",
     "--sample": "approximate number of rows to compare per table; default all",
     "--deep": "`true`: also compare each state table with its changelog",
     "--reader": "`spark`: compare what Spark shows in `<t>_current`; default DuckDB",

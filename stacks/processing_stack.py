@@ -110,6 +110,7 @@ class ProcessingStack(PipelineStack):
             is_delivered=bool(self.deployment.plan.deliveries),
             authorities=self._files.add(AUTHORITIES),
             epoch=self.deployment.aws.connect.epoch,
+            runs=self._runs_of_verify,
         )
         return [
             *(self._batch_job(job, self._table_grants(job)) for job in self._table_jobs),
@@ -210,13 +211,13 @@ class ProcessingStack(PipelineStack):
     def _concurrent_runs(self, job: str) -> int:
         """Return one run for each derived table, copy or schedule of polls.
 
-        The lease of a table keeps other runs away.
+        The lease of a table keeps other runs away. A comparison polls next to the schedules.
         """
         plan = self.deployment.plan
         of = {
             naming.REFRESH_JOB: len(plan.derived),
             naming.PUBLISH_JOB: len(plan.copies),
-            naming.POLL_JOB: len(plan.polls),
+            naming.POLL_JOB: len(plan.polls) + 1,
         }
         return of.get(job, 1)
 
@@ -262,12 +263,25 @@ class ProcessingStack(PipelineStack):
 
     def _verify_grants(self) -> list[Grant]:
         """Allow reading the lake, the topics' offsets and the source, and the salt of hashes."""
+        prefix = self.deployment.prefix
         return [
+            *job_grants.runs_jobs(naming.glue_job_name(prefix, job) for job in self._places.runs),
             *self._lake.grant_read_tables(),
             *self._streaming.grant_describe_topics(),
             *self._source.grant_read_login_and_salt(),
             *(self._streaming.grant_read_schemas() if self._withholds else []),
         ]
+
+    @property
+    def _runs_of_verify(self) -> tuple[str, ...]:
+        """Return the jobs that read what only their schedules would read before a comparison."""
+        plan = self.deployment.plan
+        is_scheduled = not self._is_kept and self.deployment.aws.stream == "on"
+        reads_topics = any(table.delivery == "stream" for table in plan.tables)
+        return (
+            *([naming.POLL_JOB] if plan.polled else []),
+            *([naming.STREAM_JOB] if is_scheduled and reads_topics else []),
+        )
 
     @property
     def _withholds(self) -> bool:

@@ -61,7 +61,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
         "pyarrow",
         "pyspark",
     },
-    "cdclake.jobs.table_jobs": set(),
+    "cdclake.jobs.table_jobs": {"boto3"},
     "cdclake.jobs.verify": {"duckdb", "psycopg", "pyspark"},
     "cdclake.local": {"psycopg"},
     "cdclake.local.aws": {"moto", "werkzeug"},

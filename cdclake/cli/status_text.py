@@ -146,7 +146,8 @@ def _connectors(connectors: Iterable[Line]) -> Iterator[str]:
 def _puts(figures: Iterable[Line], kind: str) -> Iterator[str]:
     for put in figures:
         rows = ", ".join(f"{table} {rows}" for table, rows in put["rows"].items())
-        yield f"{put[kind]:<20} {rows}; {put['waiting']} waiting, {put['failed']} failed"
+        dropped = f", {put['dropped']} dropped" if put["dropped"] else ""
+        yield f"{put[kind]:<20} {rows}; {put['waiting']} waiting, {put['failed']} failed{dropped}"
         if put["last_error"]:
             yield f"  {put['last_error']}"
 

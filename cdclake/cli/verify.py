@@ -38,8 +38,15 @@ class ReaderEngine(StrEnum):
     ATHENA = "athena"
 
 
+_LOCAL_WAIT_S = 120.0
 _WaitOption = Annotated[
-    float, typer.Option("--wait", min=0, help="Seconds to wait for pending changes.")
+    float | None,
+    typer.Option(
+        "--wait",
+        min=0,
+        help="Seconds to wait for pending changes. Default: 120, in a job 600 and the buffers of"
+        " Firehose.",
+    ),
 ]
 _TableOption = Annotated[
     str | None,
@@ -64,7 +71,7 @@ _ReaderOption = Annotated[
 
 
 def verify(
-    wait: _WaitOption = 120.0,
+    wait: _WaitOption = None,
     table: _TableOption = None,
     sample: _SampleOption = None,
     deep: _DeepOption = False,
@@ -94,15 +101,19 @@ def verify(
     else:
         check_local(file, environment)
         if reader is ReaderEngine.TRINO:
-            report = _verify_in_trino(wait, table, sample, deep)
+            report = _verify_in_trino(_local_s(wait), table, sample, deep)
         elif reader is ReaderEngine.SPARK:
             report = _verify_in_spark(chosen, _job_arguments(wait, sample, deep, reader))
         else:
-            report = _verify_here(wait, table, sample, deep)
+            report = _verify_here(_local_s(wait), table, sample, deep)
     options = deployment_options(file, environment) if target is Target.AWS else ""
     emit(report, json_output, lambda: say_all(verify_lines(report, verbose, options)))
     if not report["ok"]:
         raise typer.Exit(1)
+
+
+def _local_s(wait: float | None) -> float:
+    return _LOCAL_WAIT_S if wait is None else wait
 
 
 def _verify_here(wait: float, table: str | None, sample: int | None, deep: bool) -> Report:
@@ -139,10 +150,11 @@ def _check_reader(reader: ReaderEngine, target: Target) -> None:
 
 
 def _job_arguments(
-    wait: float, sample: int | None, deep: bool, reader: ReaderEngine
+    wait: float | None, sample: int | None, deep: bool, reader: ReaderEngine
 ) -> dict[str, str]:
     """Return the arguments of the job; Athena is asked from this machine."""
-    arguments = {"wait": f"{wait:g}"} | ({} if sample is None else {"sample": str(sample)})
+    arguments = {} if wait is None else {"wait": f"{wait:g}"}
+    arguments |= {} if sample is None else {"sample": str(sample)}
     arguments |= {"reader": reader.value} if reader is ReaderEngine.SPARK else {}
     return arguments | ({"deep": "true"} if deep else {})
 
@@ -158,10 +170,14 @@ def _verify_in_spark(tables: list[str], arguments: dict[str, str]) -> Report:
     """Run the deployed job on this machine: it has a Spark session."""
     from cdclake import naming
     from cdclake.local.lake.spark_jobs import run_job
+    from cdclake.local.polls import repeated_polls
 
     lake = _lake_with_tables(ReaderEngine.SPARK)
     names = [lake.plan.table(name).name for name in tables]
-    return _succeeded(run_job(lake, naming.VERIFY_JOB, names, **arguments), naming.VERIFY_JOB)
+    polled = [table for table in lake.plan.polled if not names or table.name in names]
+    with repeated_polls(lake, polled):
+        report = run_job(lake, naming.VERIFY_JOB, names, **arguments)
+    return _succeeded(report, naming.VERIFY_JOB)
 
 
 def _lake_with_tables(reader: ReaderEngine) -> LocalLake:

@@ -44,10 +44,14 @@ def verify_lines(report: Line, verbose: bool, options: str = "") -> Iterator[str
         )
     for put in report.get("puts", ()):
         yield (
-            f"put table {put['puts']}: {sum(put['rows'].values())} rows,"
+            f"put table {put['puts']}: {sum(put['rows'].values())} rows,{_dropped(put)}"
             f" {put['failed']} failed, {put['missing']} missing"
         )
     yield _result(report)
+
+
+def _dropped(put: Line) -> str:
+    return f" {put['dropped']} dropped," if put["dropped"] else ""
 
 
 def _deviates(table: Line) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from cdclake import naming
 from cdclake.jobs.control.poll_state import read_poll
 from cdclake.local.lake.lake import LocalLake
-from cdclake.local.lake.spark_jobs import run_job
+from cdclake.local.lake.spark_jobs import run_job, start_over
 from cdclake.plan import Plan, Table
+
+_PAUSE_S = 2.0
 
 
 def poll_new_tables(lake: LocalLake, before: Plan | None) -> dict[str, dict[str, Any]]:
@@ -38,3 +42,27 @@ def poll_now(
     del meanwhile  # the poll waits for its job
     report = run_job(lake, naming.POLL_JOB, [table.name for table in tables])
     return {line["table"]: line["error"] for line in report["tables"] if line["error"]}
+
+
+@contextmanager
+def repeated_polls(lake: LocalLake, tables: Collection[Table]) -> Iterator[None]:
+    """Poll these tables again and again during the block, for a job that waits for polls.
+
+    Each round of its comparison waits for a poll that has begun since it read the source. A poll
+    that fails leaves its reason for that wait.
+    """
+    names, ended = [table.name for table in tables], threading.Event()
+
+    def poll() -> None:
+        while not ended.wait(_PAUSE_S):
+            start_over(lake, naming.POLL_JOB, names).process.wait()
+
+    polling = threading.Thread(target=poll, name="polls", daemon=True)
+    if names:
+        polling.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        if names:
+            polling.join()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -16,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from cdclake import naming
 from cdclake.debezium.worker import SALT_KEY
-from cdclake.errors import ComponentFailed
 from cdclake.firehose.erased_rows import REGISTER_SECONDS
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.erasure.sought_values import SoughtValues
@@ -30,10 +28,10 @@ from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.runtime.arguments import brokers_of
-from cdclake.jobs.runtime.glue_runs import run_to_end
 from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.runtime.source import deployed_dsn
+from cdclake.jobs.table_jobs.deployment_jobs import DeploymentJobs
 from cdclake.plan import Plan, Table
 
 
@@ -92,16 +90,9 @@ class DeployedSurroundings:
 
     def run_job(self, job: str, tables: Sequence[str]) -> dict[str, Any]:
         """Run a job of this deployment over these tables to its end, and return its report."""
-        own = self._arguments["JOB_NAME"].removesuffix(naming.FORGET_JOB)
-        run = f"{naming.FORGET_JOB}-{uuid.uuid4().hex[:8]}"
-        arguments = {"--run": run, "--tables": ",".join(tables)}
-        state = run_to_end(boto3.client("glue"), f"{own}{job}", arguments)
-        report = self.control.read(naming.report_name(run))
-        if report is None:
-            raise ComponentFailed(
-                f"{own}{job} ended as {state} without a report", "read its log", component=job
-            )
-        return report.content
+        prefix = self._arguments["JOB_NAME"].removesuffix(f"-{naming.FORGET_JOB}")
+        jobs = DeploymentJobs(prefix=prefix, starter=naming.FORGET_JOB, control=self.control)
+        return jobs.run_over(job, tables)
 
     def restart_stream(self) -> None:
         """Have the stream end after its batch; its keeper starts it again within five minutes.

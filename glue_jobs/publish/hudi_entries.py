@@ -23,7 +23,7 @@ _PARQUET, _REALTIME = "HoodieParquetInputFormat", "realtime.HoodieParquetRealtim
 _PROVIDER = "spark.sql.sources.provider"
 _SCHEMA = "spark.sql.sources.schema"
 _MAX_PART_CHARACTERS = 4000  # of Spark's schema in one parameter, as Hudi's tool splits it
-_MAX_PARTITIONS_PER_REQUEST = 100  # Glue's BatchCreatePartition
+_MAX_PARTITIONS_PER_REQUEST = 100  # Glue's BatchCreatePartition and BatchUpdatePartition
 _HUDI_COLUMNS = tuple(
     f"_hoodie_{name}"
     for name in ("commit_time", "commit_seqno", "record_key", "partition_path", "file_name")
@@ -55,7 +55,7 @@ class HudiEntries:
                 )
             elif any(known.get(field) != value for field, value in wanted.items()):
                 self._glue.update_table(DatabaseName=self._database, TableInput=wanted)
-            self._add_partitions(name, wanted["StorageDescriptor"], partitions)
+            self._put_partitions(name, wanted["StorageDescriptor"], partitions)
 
     def _table(self, name: str) -> dict[str, Any] | None:
         try:
@@ -66,26 +66,60 @@ class HudiEntries:
             raise
         return dict(found["Table"])
 
-    def _add_partitions(
+    def _put_partitions(
         self, name: str, storage: dict[str, Any], partitions: Sequence[str]
     ) -> None:
-        """Add the partitions that the entry lacks; one without rows may stay."""
-        place = {"DatabaseName": self._database, "TableName": name}
+        """Add the partitions that the entry lacks, and have all of them the entry's columns.
+
+        One without rows may stay. Athena refuses a partition whose types differ from its table's.
+        Source: Athena's user guide, "Updates in tables with partitions", and HUDI-6453.
+        """
         if not partitions:
             return
+        place = {"DatabaseName": self._database, "TableName": name}
         pages = self._glue.get_paginator("get_partitions").paginate(**place)
-        known = {tuple(each["Values"]) for page in pages for each in page["Partitions"]}
+        known = [each for page in pages for each in page["Partitions"]]
+        names = {tuple(each["Values"]) for each in known}
         lacking = [
-            {
-                "Values": [value],
-                "StorageDescriptor": storage | {"Location": f"{storage['Location']}/{folder}"},
-            }
+            _partition(value, storage, f"{storage['Location']}/{folder}")
             for folder in partitions
-            if ((value := partition_value(folder)),) not in known
+            if ((value := partition_value(folder)),) not in names
         ]
-        for start in range(0, len(lacking), _MAX_PARTITIONS_PER_REQUEST):
-            some = lacking[start : start + _MAX_PARTITIONS_PER_REQUEST]
-            self._glue.batch_create_partition(**place, PartitionInputList=some)
+        changed = [
+            {
+                "PartitionValueList": each["Values"],
+                "PartitionInput": _partition(
+                    each["Values"][0], storage, each["StorageDescriptor"]["Location"]
+                ),
+            }
+            for each in known
+            if _types(each["StorageDescriptor"]) != _types(storage)
+        ]
+        for some in _requests(lacking):
+            self._check(self._glue.batch_create_partition(**place, PartitionInputList=some))
+        for some in _requests(changed):
+            self._check(self._glue.batch_update_partition(**place, Entries=some))
+
+    def _check(self, answer: dict[str, Any]) -> None:
+        for refused in answer.get("Errors", ()):
+            raise TableError(
+                self._copy.name,
+                f"Glue refused a partition of the copy: {refused['ErrorDetail']}",
+                "run the job again",
+            )
+
+
+def _partition(value: str, storage: dict[str, Any], location: str) -> dict[str, Any]:
+    return {"Values": [value], "StorageDescriptor": storage | {"Location": location}}
+
+
+def _requests(entries: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
+    for start in range(0, len(entries), _MAX_PARTITIONS_PER_REQUEST):
+        yield entries[start : start + _MAX_PARTITIONS_PER_REQUEST]
+
+
+def _types(storage: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(each["Name"], each["Type"]) for each in storage["Columns"]]
 
 
 def partition_value(folder: str) -> str:

@@ -62,6 +62,7 @@ class CatchUp:
     epoch: int = 0  # at least; the progress may not show a new one yet
     wait_s: float = 120.0
     obstacle: Callable[[], CdcError | None] = lambda: None  # the reason why nothing arrives
+    run_stream: Callable[[], None] | None = None  # run a stream once that only a schedule starts
 
     def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
         """Wait until everything written before the call is in the lake, except stopped tables.
@@ -90,6 +91,7 @@ class CatchUp:
         shown.note(Advance(now="the connector reads the source's log"))
         self._await_kafka(deadline, watch, meanwhile)
         ends = self.ends([table.topic for table in tables])
+        deadline += self._run_stream(tables, ends)
         while True:
             progress = self.progress()
             stopped = _stopped(progress, tables)
@@ -108,6 +110,19 @@ class CatchUp:
                 raise self._late([table for table, _ in behind], [text for _, text in behind])
             meanwhile()
             time.sleep(_POLL_INTERVAL_S)
+
+    def _run_stream(self, tables: Collection[Table], ends: Offsets) -> float:
+        """Run a scheduled stream if records wait for it; return the seconds that it took."""
+        if self.run_stream is None or self.obstacle() is not None:
+            return 0.0
+        progress = self.progress()
+        stopped = _stopped(progress, tables)
+        streamed = [t for t in tables if t.delivery == "stream" and t.name not in stopped]
+        if not _behind(self.arrived(progress), streamed, ends):
+            return 0.0
+        begun = time.monotonic()
+        self.run_stream()
+        return time.monotonic() - begun
 
     def _late(self, tables: list[Table], texts: list[str]) -> ComponentFailed:
         remedy = "see `cdclake status`; wait longer with --wait"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,22 +28,24 @@ from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.runtime.source import deployed_dsn, source_tables
+from cdclake.jobs.table_jobs.deployment_jobs import DeploymentJobs
 from cdclake.jobs.table_jobs.table_reports import chosen_tables, error_report
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
-from cdclake.jobs.verify.poll_wait import NextPoll, with_polls
+from cdclake.jobs.verify.poll_wait import NextPoll, StartedPolls, with_polls
 from cdclake.jobs.verify.report import Report
+from cdclake.jobs.verify.rounds import Wait
 from cdclake.jobs.verify.run import verify_tables
 from cdclake.jobs.verify.spark_engine import SparkEngine
 from cdclake.metrics import FAILED_TABLES, VERIFIED_TABLES
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.new_columns import find_new_columns
 from cdclake.postgres.widened import find_widened
 from cdclake.source_notes import note_new_columns, note_widened, widening_warnings
 
 _MAX_SILENCE = timedelta(minutes=15)
-_WAIT_S = "600"  # the stream may be one or two batches behind
+_WAIT_S = 600.0  # the stream may be one or two batches behind
 
 log = logging.getLogger("cdclake.verify")
 
@@ -56,10 +59,10 @@ def compare(
     undeclared columns are noted, too.
     """
     brokers = brokers_of(arguments)
-    sample = arguments.get("sample")
     with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
         plan = _with_noted(control, plan, source_tables(dsn, plan))
         reader = job_reader(spark, plan, Path(spill))
+        tables = list(chosen_tables(plan, arguments.get("tables")))
         arrival = CatchUp(
             plan=plan,
             dsn=dsn,
@@ -68,21 +71,44 @@ def compare(
             arrived=delivered_offsets(
                 reader, plan, lambda topics: offsets(spark, brokers, topics, "earliest")
             ),
-            wait_s=float(arguments.get("wait", _WAIT_S)),
+            wait_s=float(arguments.get("wait", default_wait_s(plan, tables))),
             obstacle=lambda: find_obstacle(plan, control, datetime.now(UTC)),
         )
         return verify_tables(
             plan,
-            list(chosen_tables(plan, arguments.get("tables"))),
+            tables,
             dsn=dsn,
             salt=secret_value(arguments["mask_salt"], SALT_KEY) if "mask_salt" in arguments else "",
             reader=reader,
-            wait=with_polls(arrival.wait, NextPoll(control, arrival.wait_s).wait),
-            sample=None if sample is None else int(sample),
+            wait=wait_with_jobs(arrival, control, arguments),
+            sample=int(arguments["sample"]) if "sample" in arguments else None,
             deep="deep" in arguments,
             quarantined=lambda: quarantined_events(reader),
             engine=SparkEngine(spark, reader) if arguments.get("reader") == "spark" else None,
         )
+
+
+def wait_with_jobs(arrival: CatchUp, control: ObjectStore, arguments: Mapping[str, str]) -> Wait:
+    """Return the wait for changes, which runs the jobs of `--runs` for what a schedule would read.
+
+    Without them, as on the local lake, it waits for the next polls.
+    """
+    runs = arguments.get("runs", "").split(",")
+    prefix = arguments["JOB_NAME"].removesuffix(f"-{naming.VERIFY_JOB}")
+    jobs = DeploymentJobs(prefix=prefix, starter=naming.VERIFY_JOB, control=control)
+    if naming.STREAM_JOB in runs and arrival.plan.mode == "scheduled":
+        arrival = replace(arrival, run_stream=jobs.run_stream)
+    is_polling = naming.POLL_JOB in runs
+    polls = StartedPolls(jobs) if is_polling else NextPoll(control, arrival.wait_s)
+    return with_polls(arrival.wait, polls.wait)
+
+
+def default_wait_s(plan: Plan, tables: Collection[Table]) -> float:
+    """Return the time within which the tables' changes arrive, also from Firehose's buffers."""
+    names = {table.name for table in tables}
+    streams = [each for each in plan.deliveries if names.intersection(each.tables)]
+    held = (each.function_seconds + each.buffer_seconds for each in streams)
+    return _WAIT_S + max(held, default=0)
 
 
 def _with_noted(control: ObjectStore, plan: Plan, actual: Mapping[TableId, SourceTable]) -> Plan:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from cdclake import naming
-from cdclake.jobs.control.poll_state import read_poll
+from cdclake.jobs.control.poll_state import read_poll, read_poll_error
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.table_jobs.deployment_jobs import DeploymentJobs
 from cdclake.jobs.verify.rounds import Wait
 from cdclake.plan import Table
 
@@ -28,8 +29,21 @@ def with_polls(streamed: Wait, polled: Wait) -> Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class StartedPolls:
+    """Polls that the comparison starts, by the deployment's job."""
+
+    jobs: DeploymentJobs
+
+    def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
+        """Poll these tables; return those that failed, with the error."""
+        del meanwhile  # the poll waits for its job
+        report = self.jobs.run_over(naming.POLL_JOB, [table.name for table in tables])
+        return {line["table"]: line["error"] for line in report["tables"] if line["error"]}
+
+
+@dataclass(frozen=True, slots=True)
 class NextPoll:
-    """Wait for the next poll of tables, which their schedule starts."""
+    """Wait for the next poll of tables, which another process starts."""
 
     control: ObjectStore
     wait_s: float
@@ -52,7 +66,6 @@ class NextPoll:
         return 0 if found is None else found.read_at
 
     def _late(self, table: Table) -> str:
-        return (
-            f"no poll has read the table within {self.wait_s:.0f} s ({table.poll.every}): start"
-            f" the job {naming.POLL_JOB} during the comparison, or wait longer with --wait"
+        return read_poll_error(self.control, table) or (
+            f"no poll has read the table within {self.wait_s:.0f} s: wait longer with --wait"
         )

@@ -146,7 +146,11 @@ class KinesisStreamSource:
         ]
 
     def properties(self, role_arn: str) -> dict[str, Any]:
-        """Return the Kinesis stream; Firehose starts at its oldest record."""
+        """Return the Kinesis stream; Firehose skips what is put before it is active.
+
+        It starts at the latest record, and has no setting for that. Source: Firehose's developer
+        guide, writing-with-kinesis-streams.
+        """
         source = _Stream.KinesisStreamSourceConfigurationProperty(
             kinesis_stream_arn=self.stream_arn, role_arn=role_arn
         )

@@ -14,6 +14,11 @@ from cdclake.stacks.constructs.grant import Grant, arn, joins_cluster, on_tables
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _GLUES_TAG = "aws-glue-service-resource"
+_PARTITION_CALLS = [
+    "glue:BatchCreatePartition",
+    "glue:BatchUpdatePartition",
+    "glue:GetPartitions",
+]
 _READS_TOPIC = ["kafka-cluster:DescribeTopic", "kafka-cluster:ReadData"]
 
 
@@ -130,7 +135,7 @@ def uses_tables(database: str, *, creates: bool, partitions: bool = False) -> Gr
     return on_tables(
         *("glue:GetTable", "glue:UpdateTable"),
         *(["glue:CreateTable", "glue:GetDatabase"] if creates else []),
-        *(["glue:BatchCreatePartition", "glue:GetPartitions"] if partitions else []),
+        *(_PARTITION_CALLS if partitions else []),
         database=database,
         because="every table of the pipeline's own database, including future tables",
     )

@@ -70,6 +70,7 @@ def local_arguments(lake: LocalLake, job: str) -> dict[str, str]:
             s3_checkpoint(lake, job) if job == naming.PROBE_JOB else checkpoint_uri(lake)
         ),
         "--metrics": given.get("--metrics", ""),
+        "--runs": given.get("--runs", ""),
         "--mask_salt": naming.salt_secret(lake.plan.name),
         "--offsets": "_connect_offsets",
     }

@@ -31,6 +31,9 @@ puts:
     columns: {id: int, page: text}
     key: [id]
     transform: transforms/visits
+  orders:
+    columns: {id: int, page: text}
+    transform: transforms/visits
   events:
     route: kind
     tables:
@@ -46,6 +49,9 @@ def handler(event, context):
     answers = []
     for record in event["records"]:
         number, _, page = base64.b64decode(record["data"]).decode().partition(",")
+        if page == "/health":
+            answers.append({"recordId": record["recordId"], "result": "Dropped"})
+            continue
         if not number.isdecimal():
             answers.append({"recordId": record["recordId"], "result": "ProcessingFailed"})
             continue
@@ -118,7 +124,7 @@ def test_records_are_rows_of_exact_values_and_bad_ones_are_kept(puts: Puts) -> N
     found = puts.verified()
     assert found["clicks"] == {
         "puts": "clicks", "rows": {"clicks": 2}, "acknowledged": 3, "waiting": 0, "failed": 1,
-        "redriven": 0, "missing": 0, "last_error": found["clicks"]["last_error"],
+        "dropped": 0, "redriven": 0, "missing": 0, "last_error": found["clicks"]["last_error"],
     }  # fmt: skip
     kept = [base64.b64decode(each["rawData"]) for each in puts.failures("processing-failed")]
     assert sorted(kept) == sorted([bad, b"x,/c"])
@@ -149,6 +155,13 @@ def test_a_field_of_a_record_selects_its_table(puts: Puts) -> None:
     assert puts.lake.sql("select page from viewed") == [["/"]]
     logs = puts.lake.run("logs", "firehose")
     assert "kind: its value selects no table" in json.dumps(logs)
+
+
+def test_a_record_that_the_transform_drops_is_not_missing(puts: Puts) -> None:
+    puts.put(b"1,/a", b"2,/health", b"x,/c", stream="site-orders")
+    found = puts.verified()["orders"]
+    assert (found["rows"], found["failed"], found["dropped"]) == ({"orders": 1}, 1, 1)
+    assert (found["acknowledged"], found["missing"]) == (3, 0)
 
 
 @pytest.mark.slow

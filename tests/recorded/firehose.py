@@ -122,15 +122,17 @@ class RecordedTopic:
     at_once: int = 10
     read_until: int = 0
     committed: dict[int, int] = field(default_factory=dict)
+    dropped: int = 0
 
     def read(self, most: int) -> Sequence[firehose.Record]:
         found = self.records[self.read_until : self.read_until + min(most, self.at_once)]
         self.read_until += len(found)
         return found
 
-    def commit(self, offsets: Mapping[int, int]) -> None:
+    def commit(self, offsets: Mapping[int, int], dropped: int = 0) -> None:
         assert all(offset >= self.committed.get(p, 0) for p, offset in offsets.items())
         self.committed |= offsets
+        self.dropped += dropped
 
 
 @dataclass

@@ -43,6 +43,7 @@ UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
      "no request was pending"),
     ((STREAM,), "secretsmanager:GetSecretValue", "*", "no row was erased before"),
     ((FORGET,), "glue:*JobRun", "*", "the table has no copy; there is no Glue here that runs jobs"),
+    ((VERIFY,), "glue:*JobRun", "*", "the table is not polled; no Glue here runs jobs"),
     ((STREAM, VERIFY, OPERATE), "s3:*Object", "*:state/control/resume/*", "no table was stopped"),
     ((VERIFY,), "s3:PutObject", "*:state/control/widened.json", "no column was widened"),
     ((VERIFY,), "s3:PutObject", "*:state/control/new_columns.json", "no column was new"),

@@ -354,7 +354,11 @@ def test_the_job_of_copies_may_add_partitions_and_probe_folders_as_s3a_does(vari
     folder = f"{WAREHOUSE}/cdc_iceberg.db"
     probes = [call for calls in s3a_calls(f"{folder}/orders_cow").values() for call in calls]
     catalog: list[Call] = [
-        (f"glue:{call}", TABLE) for call in ("CreateTable", "GetPartitions", "BatchCreatePartition")
+        (f"glue:{call}", TABLE)
+        for call in (
+            *("CreateTable", "GetPartitions"),
+            *("BatchCreatePartition", "BatchUpdatePartition"),
+        )
     ]
     own = [*EVERY_JOB, *TABLES, *HOLDS, REPORTS, *catalog, *probes]
     assert [call for call in own if not asked(role, call)] == []

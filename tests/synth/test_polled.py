@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 
-from tests.synth.deployments import Synthesized
+from tests.synth.deployments import PIPELINE, Deploy, Synthesized
+from tests.synth.permissions import role_of
 from tests.synth.test_derived import schedules
+from tests.synth.test_forget import allowed, jobs
 
 
 def test_tables_with_the_same_schedule_share_a_run(variants: dict[str, Synthesized]) -> None:
@@ -36,7 +38,24 @@ def test_the_job_reads_the_source_and_has_no_kafka(variants: dict[str, Synthesiz
     assert {"--source", "--login", "--authorities", "--mask_salt"} <= arguments.keys()
     assert "--brokers" not in arguments
     assert job["Command"]["Name"] == "glueetl"
-    assert job["ExecutionProperty"]["MaxConcurrentRuns"] == 2
+    assert job["ExecutionProperty"]["MaxConcurrentRuns"] == 3  # two schedules, one comparison
+
+
+def test_comparison_may_run_the_jobs_that_it_is_given(
+    variants: dict[str, Synthesized], deploy: Deploy
+) -> None:
+    def runs(deployed: Synthesized) -> tuple[str | None, set[str]]:
+        role = role_of(deployed, "VerifyTables")
+        on = {action: allowed(role, f"glue:{action}JobRun") for action in ("Get", "Start")}
+        assert on["Get"] == on["Start"]
+        names = {arn.rpartition("/")[2] for arn in on["Start"]}
+        return jobs(deployed)["shop-verify_tables"].get("--runs"), names
+
+    assert runs(variants["governed"]) == ("poll_tables", {"shop-poll_tables"})
+    assert runs(variants["created"]) == (None, set())
+    assert runs(variants["delivered"]) == (None, set())
+    scheduled = deploy(f"{PIPELINE}stream: {{mode: scheduled}}\n")
+    assert runs(scheduled) == ("stream_changes", {"shop-stream_changes"})
 
 
 def test_polled_tables_have_no_topics(variants: dict[str, Synthesized]) -> None:

@@ -60,6 +60,18 @@ def check_connectors(document: Document, tables: Sequence[TableOutline]) -> Iter
         yield from _check_settings(document, place, entry)
 
 
+def sink_tables(document: Document, tables: Sequence[TableOutline]) -> dict[str, str]:
+    """Return the connector of each table that an Iceberg sink appends to."""
+    named = {table.spelled: table.name for table in tables if table.name}
+    return {
+        naming.sink_name(named[name]): f"{_SECTION}: {connector}"
+        for connector, entry in document.mapping(_SECTION).items()
+        if isinstance(entry, dict) and entry.get("plugin") == ICEBERG_SINK
+        for name in (entry["tables"] if isinstance(entry.get("tables"), list) else ())
+        if isinstance(name, str) and name in named
+    }
+
+
 def _check_class(
     document: Document, place: Location, entry: Mapping[str, Any]
 ) -> Iterator[Problem]:

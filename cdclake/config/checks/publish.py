@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cdclake import naming
+from cdclake.config.checks.connectors import sink_tables
 from cdclake.config.checks.put_streams import put_tables
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
@@ -19,7 +20,7 @@ _RESERVED_PREFIX = "_hoodie_"
 def check_publish(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Check each copy against its table, and its names against everything else in the lake."""
     taken = {name: owner for table in tables for name, owner in _names(table)}
-    taken |= put_tables(document)
+    taken |= put_tables(document) | sink_tables(document, tables)
     taken |= {name: f"derived: {name}" for name in document.mapping("derived")}
     taken[naming.QUARANTINE] = "cdclake"
     for table in tables:

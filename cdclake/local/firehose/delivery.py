@@ -38,8 +38,11 @@ class RecordSource(Protocol):
     def read(self, most: int) -> Sequence[Record]:
         """Return the next records, if any arrive within a fraction of a second."""
 
-    def commit(self, offsets: Mapping[int, int]) -> None:
-        """Store these offsets by partition: all records before them are delivered."""
+    def commit(self, offsets: Mapping[int, int], dropped: int = 0) -> None:
+        """Store these offsets by partition: all records before them are delivered.
+
+        `dropped` of those since the last call have no row, since the function dropped them.
+        """
 
 
 class Tables(Protocol):
@@ -71,6 +74,12 @@ class _Row(NamedTuple):
     table: str
 
 
+class _Place(NamedTuple):
+    partition: int
+    offset: int
+    part: int | None
+
+
 class Delivery:
     """Delivery of one stream, turn by turn; records that it holds when it ends are read again."""
 
@@ -98,6 +107,7 @@ class Delivery:
         self._rows: list[_Row] = []  # for the tables
         self._row_bytes = 0  # of all rows: a buffer may hold them for minutes
         self._waiting_since = self._rows_since = 0.0
+        self._dropped: set[_Place] = set()  # not committed
         self._next: dict[int, int] = {}  # by partition, after the last record that was read
         self._committed: dict[int, int] = {}
 
@@ -140,6 +150,8 @@ class Delivery:
             for part in self._trouble.parts(self._waiting[:size]):
                 made, failures = self._transform(part)
                 self._errors.write("processing-failed", failures)
+                answered = [*(row.record for row in made), *(f.record for f in failures)]
+                self._dropped |= {*map(_place, part)} - {*map(_place, answered)}
                 by_table, lost = routed(self.stream, self._database, made)
                 self._errors.write("iceberg-failed", lost)
                 if not self._rows:
@@ -218,8 +230,14 @@ class Delivery:
         for record in held:
             delivered[record.partition] = min(delivered[record.partition], record.offset)
         if delivered != self._committed:
-            self._source.commit(delivered)
+            done = {each for each in self._dropped if each.offset < delivered[each.partition]}
+            self._source.commit(delivered, len(done))
+            self._dropped -= done
             self._committed = delivered
+
+
+def _place(record: Record) -> _Place:
+    return _Place(record.partition, record.offset, record.part)
 
 
 def _size(rows: Sequence[_Row]) -> int:

@@ -32,7 +32,7 @@ from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.handlers import handler_of
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, JournalSource, journal_file
-from cdclake.local.firehose.shards import KinesisSource, checkpoints_file
+from cdclake.local.firehose.shards import KinesisSource, begin_now, checkpoints_file
 from cdclake.local.firehose.topic import TopicSource
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.process.home import Home
@@ -130,7 +130,9 @@ def _source(lake: LocalLake, plan: Plan, journal: Journal, stream: DeliveryStrea
         return JournalSource(journal, name)
     if stream.source == "kinesis":
         shards = naming.kinesis_stream_name(plan.name, stream.topic)
-        return KinesisSource(lake.client("kinesis"), shards, checkpoints_file(lake.home, shards))
+        file = checkpoints_file(lake.home, shards)
+        begin_now(file)
+        return KinesisSource(lake.client("kinesis"), shards, file)
     return TopicSource(lake.kafka, naming.delivery_group(plan.name, stream.name), stream.topic)
 
 

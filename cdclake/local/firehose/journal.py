@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from cdclake.local.firehose.records import Record
@@ -21,10 +22,15 @@ create table if not exists record (
     data blob not null);
 create table if not exists stream (name text primary key, acknowledged integer not null);
 create index if not exists of_stream on record (stream, offset);
+create table if not exists dropped (stream text primary key, records integer not null);
 """
 _COUNT = """
 insert into stream values (?, ?)
 on conflict (name) do update set acknowledged = acknowledged + excluded.acknowledged
+"""
+_DROP = """
+insert into dropped values (?, ?)
+on conflict (stream) do update set records = records + excluded.records
 """
 _POLL_TIMEOUT_S = 0.2
 _READ_BYTES = 16 << 20  # per read; a record has up to a megabyte
@@ -50,16 +56,21 @@ class Journal:
         """Store all records or none, and return their offsets."""
         now_ms = time.time_ns() // 1_000_000
         with self._lock:
-            self._connection.execute("begin immediate")
-            try:
+            with self._transaction():
                 offsets = [self._insert(stream, now_ms, data) for data in records]
                 self._connection.execute(_COUNT, (stream, len(records)))
-                self._connection.execute("commit")
-            except BaseException:
-                self._connection.execute("rollback")
-                raise
             self._lock.notify_all()
         return offsets
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("begin immediate")
+        try:
+            yield
+            self._connection.execute("commit")
+        except BaseException:
+            self._connection.execute("rollback")
+            raise
 
     def _insert(self, stream: str, arrived_ms: int, data: bytes) -> int:
         made = self._connection.execute(
@@ -91,12 +102,13 @@ class Journal:
         with self._lock:
             self._lock.wait(_POLL_TIMEOUT_S)
 
-    def forget(self, stream: str, end: int) -> None:
-        """Remove the stream's records before offset `end`, which are delivered."""
-        with self._lock:
+    def forget(self, stream: str, end: int, dropped: int = 0) -> None:
+        """Remove the stream's records before offset `end`, of which the function dropped some."""
+        with self._lock, self._transaction():
             self._connection.execute(
                 "delete from record where stream = ? and offset < ?", (stream, end)
             )
+            self._connection.execute(_DROP, (stream, dropped))
 
     def waiting(self, stream: str) -> int:
         """Count the records of the stream that are not delivered."""
@@ -108,10 +120,15 @@ class Journal:
 
     def acknowledged(self, stream: str) -> int:
         """Count all records of the stream that were ever appended."""
+        return self._number("select acknowledged from stream where name = ?", stream)
+
+    def dropped(self, stream: str) -> int:
+        """Count all records of the stream that its function dropped."""
+        return self._number("select records from dropped where stream = ?", stream)
+
+    def _number(self, query: str, stream: str) -> int:
         with self._lock:
-            row = self._connection.execute(
-                "select acknowledged from stream where name = ?", (stream,)
-            ).fetchone()
+            row = self._connection.execute(query, (stream,)).fetchone()
         return 0 if row is None else int(row[0])
 
 
@@ -132,6 +149,6 @@ class JournalSource:
             self._next = found[-1].offset + 1
         return found
 
-    def commit(self, offsets: Mapping[int, int]) -> None:
+    def commit(self, offsets: Mapping[int, int], dropped: int = 0) -> None:
         """Remove the records before the offset, which are delivered."""
-        self._journal.forget(self._stream, offsets[0])
+        self._journal.forget(self._stream, offsets[0], dropped)

@@ -62,7 +62,8 @@ class TopicSource:
             found.append(Record(partition, offset, int(message.timestamp()[1]), message.value()))
         return found
 
-    def commit(self, offsets: Mapping[int, int]) -> None:
+    def commit(self, offsets: Mapping[int, int], dropped: int = 0) -> None:
         """Commit these offsets to Kafka: all records before them are delivered."""
+        del dropped  # offsets show what has arrived
         places = [TopicPartition(self._topic, p, offset) for p, offset in offsets.items()]
         self._consumer.commit(offsets=places, asynchronous=False)

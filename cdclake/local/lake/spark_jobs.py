@@ -68,19 +68,24 @@ def stream_spec(lake: LocalLake) -> Spec:
 
 def run_job(lake: LocalLake, job: str, tables: list[str], **arguments: str) -> dict[str, Any]:
     """Run a job over tables, wait until it ends, and return its report."""
-    chosen = {"tables": ",".join(tables)} if tables else {}
-    more = _source_arguments(lake) if job in (naming.POLL_JOB, naming.VERIFY_JOB) else {}
-    if job in (naming.APPLY_JOB, naming.REBUILD_JOB):
-        more = {"mask_salt": naming.salt_secret(lake.plan.name)}
-    if job == naming.VERIFY_JOB:
-        more |= {"brokers": lake.kafka.address, "kafka_options": json.dumps(KAFKA_OPTIONS)}
-    running = start_job(lake, job, chosen | more | arguments)
+    running = start_over(lake, job, tables, **arguments)
     try:
         with step(f"run {job}") as shown:
             running.wait(shown)
     finally:
         running.process.kill()
     return running.report()
+
+
+def start_over(lake: LocalLake, job: str, tables: list[str], **arguments: str) -> RunningJob:
+    """Start a job over tables with the arguments that it needs here."""
+    chosen = {"tables": ",".join(tables)} if tables else {}
+    more = _source_arguments(lake) if job in (naming.POLL_JOB, naming.VERIFY_JOB) else {}
+    if job in (naming.APPLY_JOB, naming.REBUILD_JOB):
+        more = {"mask_salt": naming.salt_secret(lake.plan.name)}
+    if job == naming.VERIFY_JOB:
+        more |= {"brokers": lake.kafka.address, "kafka_options": json.dumps(KAFKA_OPTIONS)}
+    return start_job(lake, job, chosen | more | arguments)
 
 
 def _source_arguments(lake: LocalLake) -> dict[str, str]:

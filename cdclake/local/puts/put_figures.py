@@ -25,7 +25,7 @@ _MAX_RECORDS_PER_READ = 10_000
 class Figures:
     """Counts of one web log or put table.
 
-    With Kinesis `acknowledged` is None: Kinesis acknowledges the records and does not count them.
+    With Kinesis `acknowledged` and `dropped` are None: it acknowledges records without a count.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Figures:
     acknowledged: int | None  # to producers
     waiting: int  # neither in a table nor failed
     failed: int
+    dropped: int | None  # by the transform
     redriven: int  # put again by the user, and so acknowledged twice
     last_error: str | None
 
@@ -42,7 +43,7 @@ class Figures:
         if self.acknowledged is None:
             return 0
         known = self.waiting + sum(self.rows.values()) + self.failed + self.redriven
-        return max(0, self.acknowledged - known)
+        return max(0, self.acknowledged - known - (self.dropped or 0))
 
     def to_json(self, kind: str) -> dict[str, Any]:
         """Return the counts for `status` and `verify`; `kind` is the key of the name."""
@@ -98,6 +99,7 @@ def _figures(lake: LocalLake, stream: DeliveryStream, journal: Journal) -> Figur
         acknowledged=acknowledged,
         waiting=waiting,
         failed=failed.records if failed else 0,
+        dropped=journal.dropped(name) if is_direct else None,
         redriven=redriven_records(lake.client("s3"), lake.bucket, stream, name),
         last_error=str(failed) if failed else None,
     )

@@ -97,3 +97,13 @@ def test_a_column_with_a_name_of_hudis_is_refused(tmp_path: Path) -> None:
     path.write_text(text)
     [found] = find_problems(read_document(path))
     assert "Hudi uses" in found.message and "exclude: true" in found.remedy
+
+
+@pytest.mark.parametrize("name", ["artworks_sink", "artworks"])
+def test_a_copy_takes_no_name_of_a_sinks_table(tmp_path: Path, name: str) -> None:
+    written = file(tmp_path, first=f"name: {name}_hudi", second=f"name: {name}")
+    sinks = "  lake: {plugin: iceberg-sink, tables: [public.artworks, [], public.none]}\n"
+    written.write_text(f"{written.read_text()}connectors:\n{sinks}")
+    found = [each.message for each in find_problems(read_document(written)) if each.line == 12]
+    owner = "connectors: lake" if name == "artworks_sink" else "public.artworks"
+    assert found == [f"the lake already has {name!r}, of {owner!r}"]

@@ -251,6 +251,7 @@ def test_spark_is_the_jobs_own_and_athena_is_not(run, jobs_in_moto, monkeypatch)
     assert run("verify", "--reader", "spark", words=())[0] == 0
     [arguments] = started(VERIFY)
     assert arguments["--reader"] == "spark"
+    assert "--wait" not in arguments  # the job knows how long its plan's changes take
 
 
 def test_a_comparison_that_could_not_be_made_is_no_difference(run, jobs_in_moto, monkeypatch):

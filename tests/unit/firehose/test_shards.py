@@ -1,5 +1,6 @@
 """Reading Kinesis, through moto: every record of every shard, from the checkpoints on."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from cdclake.local.firehose.records import Record
-from cdclake.local.firehose.shards import KinesisSource
+from cdclake.local.firehose.shards import KinesisSource, begin_now
 from tests.kpl import aggregated
 
 
@@ -83,3 +84,21 @@ def test_aggregated_records_are_parts_of_one_sequence_number(kinesis: Any, tmp_p
     assert read(source_of(kinesis, tmp_path)) == records
     source.commit({records[0].partition: offset + 1})
     assert read(source_of(kinesis, tmp_path)) == []
+
+
+def test_records_put_before_the_creation_are_not_read(kinesis: Any, tmp_path: Path) -> None:
+    checkpoints = tmp_path / "firehose" / "logs.json"
+    put(kinesis, range(100))
+    time.sleep(0.002)  # Kinesis has the time of arrival in milliseconds
+    begin_now(checkpoints)
+    put(kinesis, range(100, 105))
+    created = source_of(kinesis, tmp_path)
+    records = read(created, most=10)
+    assert values(records) == [*range(100, 105)]
+    begin_now(checkpoints)  # a restart before anything was delivered
+    assert read(source_of(kinesis, tmp_path)) == records
+    ends = {record.partition: record.offset + 1 for record in records}
+    created.commit(ends)
+    put(kinesis, range(105, 110))
+    begin_now(checkpoints)
+    assert values(read(source_of(kinesis, tmp_path))) == [*range(105, 110)]

@@ -102,6 +102,44 @@ def test_a_new_column_is_added_to_the_entry(glue: Any) -> None:
     assert names[5:] == ["artist_id", "nationality", "seen", "bio"]
 
 
+@pytest.mark.parametrize("count", [1, 150])
+def test_a_changed_type_is_that_of_every_partition(glue: Any, count: int) -> None:
+    """Also of one whose folder is gone."""
+    entries = HudiEntries(DATABASE, copy_of())
+    entries.put(FOLDER, SCHEMA, [f"nationality={number}" for number in range(count)])
+    wide = StructType([StructField("artist_id", StringType()), *SCHEMA.fields[1:]])
+    entries.put(FOLDER, wide, ["nationality=0", "nationality=new"])
+    for name in ("artists_hudi_ro", "artists_hudi_rt"):
+        storage = entry(glue, name)["StorageDescriptor"]
+        pages = glue.get_paginator("get_partitions").paginate(DatabaseName=DATABASE, TableName=name)
+        found = [each for page in pages for each in page["Partitions"]]
+        assert len(found) == count + 1
+        for each in found:
+            location = f"{FOLDER}/nationality={each['Values'][0]}"
+            assert each["StorageDescriptor"] == storage | {"Location": location}
+
+
+def test_partitions_of_unchanged_types_are_not_written(
+    glue: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = HudiEntries(DATABASE, copy_of())
+    entries.put(FOLDER, SCHEMA, ["nationality=Peru"])
+    monkeypatch.setattr(entries._glue, "batch_update_partition", None)
+    monkeypatch.setattr(entries._glue, "batch_create_partition", None)
+    entries.put(FOLDER, SCHEMA, ["nationality=Peru"])
+
+
+def test_a_partition_that_glue_refuses_is_an_error(
+    glue: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = HudiEntries(DATABASE, copy_of())
+    refusal = {"ErrorCode": "InternalServiceException", "ErrorMessage": "later"}
+    answer = {"Errors": [{"PartitionValues": ["Peru"], "ErrorDetail": refusal}]}
+    monkeypatch.setattr(entries._glue, "batch_create_partition", lambda **_: answer)
+    with pytest.raises(TableError, match=r"Glue refused a partition of the copy: .*later"):
+        entries.put(FOLDER, SCHEMA, ["nationality=Peru"])
+
+
 def test_another_table_of_the_name_is_left_alone(glue: Any) -> None:
     other = {"Name": "artists_hudi", "Parameters": {"table_type": "ICEBERG"}}
     glue.create_table(DatabaseName=DATABASE, TableInput=other)

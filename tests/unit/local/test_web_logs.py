@@ -21,7 +21,7 @@ WITHOUT = replace(PLAN, web_logs=())
 RENAMED = replace(PLAN, name="other")
 FIGURES = Figures(
     name="request", rows={"request_200": 3, "request_other": 2}, acknowledged=7, waiting=1,
-    failed=1, redriven=0, last_error=None,
+    failed=1, dropped=0, redriven=0, last_error=None,
 )  # fmt: skip
 
 
@@ -56,6 +56,8 @@ def test_what_is_acknowledged_and_nowhere_is_missing() -> None:
     assert replace(FIGURES, acknowledged=None, rows={}).missing == 0
     assert replace(FIGURES, acknowledged=9).missing == 2
     assert replace(FIGURES, acknowledged=9, redriven=2).missing == 0
+    assert replace(FIGURES, acknowledged=9, dropped=1).missing == 1
+    assert replace(FIGURES, acknowledged=9, dropped=2).missing == 0
 
 
 def test_the_journal_counts_what_it_has_acknowledged_for_good(tmp_path: Path) -> None:
