@@ -105,11 +105,24 @@ def compare_stored(
         place = place_of(new) if found and place_of is not None else ""
         problems += [f"{place}{each}" for each in found]
     if problems:
-        lake = elsewhere or "the running lake"
-        raise InputError(
-            f"cannot apply this pipeline file to {lake}: " + "; ".join(problems),
-            _REMEDY_ELSEWHERE if elsewhere else _remedy(before, after, pairs),
-        )
+        raise _refusal(problems, elsewhere, _remedy(before, after, pairs))
+
+
+def compare_appended(before: Plan, after: Plan, elsewhere: str = "") -> None:
+    """Raise InputError like `compare_stored`, for a lake with only web logs and put tables.
+
+    No table goes on, so its name and databases may change.
+    """
+    if problems := _name_problems(before, after, ()):
+        raise _refusal(problems, elsewhere, _remedy(before, after, ()))
+
+
+def _refusal(problems: Sequence[str], elsewhere: str, remedy: str) -> InputError:
+    lake = elsewhere or "the running lake"
+    return InputError(
+        f"cannot apply this pipeline file to {lake}: " + "; ".join(problems),
+        _REMEDY_ELSEWHERE if elsewhere else remedy,
+    )
 
 
 def _continued(before: Plan, after: Plan, removed: Sequence[Table]) -> list[tuple[Table, Table]]:
@@ -167,8 +180,6 @@ def _remedy(before: Plan, after: Plan, pairs: Sequence[tuple[Table, Table]]) -> 
 
 
 def _lake_problems(before: Plan, after: Plan) -> list[str]:
-    if not before.source_database:  # only web logs and put tables: no table to continue
-        return []
     fixed = {
         "the pipeline's name": (before.name, after.name),
         "source.database": (before.source_database, after.source_database),

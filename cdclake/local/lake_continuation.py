@@ -17,7 +17,7 @@ from cdclake.iceberg.widening import still_widened
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.mask_history import add_to_history
 from cdclake.plan import Plan, Table
-from cdclake.plan_diff import compare_stored
+from cdclake.plan_diff import compare_appended, compare_stored
 
 
 def continued(
@@ -40,7 +40,10 @@ def continued(
     plan = still_widened(plan, (*removed, *streamed))
     if before:
         stored = replace(before, derived=derived, **_appended(earlier, before))
-        compare_stored(stored, plan, elsewhere, removed, partial(_place_in, file))
+        if streamed or removed:
+            compare_stored(stored, plan, elsewhere, removed, partial(_place_in, file))
+        else:
+            compare_appended(stored, plan, elsewhere)
     tables = {table.name: table for table in (*removed, *streamed, *plan.all_tables)}
     queried = {table.name: table for table in (*derived, *plan.derived)}
     remembered = replace(
