@@ -88,6 +88,16 @@ POLLS = (
         ((_POLL, "max(snapshot.lsn, last.lsn + 1, appended + 1)", "snapshot.lsn"),),
     ),
     Mutation(
+        "rows that the newest poll has read are never stale",
+        ("tests/unit/jobs/test_operate.py",),
+        (("cdclake/debezium/position.py", "max(at.phase, STREAM_PHASE)", "STREAM_PHASE"),),
+    ),
+    Mutation(
+        "a first stream is below the rows that polls have read",
+        ("tests/unit/local/test_unstreamed.py",),
+        (("cdclake/local/streaming_start.py", "before.newest_epoch + 1", "lake.state.epoch + 1"),),
+    ),
+    Mutation(
         "a deleted row of the state hides one that is inserted again",
         (_TESTS, "-k", "soft"),
         ((_POLL, ".where(~F.col(naming.DELETED))", ""),),

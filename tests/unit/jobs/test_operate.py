@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from cdclake.control_objects import REPLAY, RESYNC, outcome_name, request_name
-from cdclake.debezium.position import Position
+from cdclake.debezium.position import (
+    POLL_PHASE,
+    SNAPSHOT_PHASE,
+    STREAM_PHASE,
+    Position,
+    history_part,
+)
 from cdclake.errors import InputError
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.operate_job import operate
@@ -200,6 +206,17 @@ def test_a_resync_that_a_dead_run_asked_for_is_waited_for_and_read_once(control,
     backend = MemoryBackend(control, signals={"of-the-dead"})
     assert run(control, RESYNC, backend)["rows"] == 9
     assert backend.signalled == []
+
+
+@pytest.mark.parametrize("phase", [SNAPSHOT_PHASE, STREAM_PHASE, POLL_PHASE])
+def test_a_resync_is_above_all_rows_and_below_what_it_reads(control, phase):
+    """A polled row is above every change that was committed before it was read."""
+    known = str(Position(1, 50, phase, 50, 9))
+    backend = MemoryBackend(control, known=known)
+    TableOperations(backend).resync(TABLE, wait=False)
+    [asked] = backend.signalled
+    assert history_part(known) < history_part(asked["position"])
+    assert asked["position"] < str(Position(1, 51, SNAPSHOT_PHASE, 51, 0))
 
 
 def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control, monkeypatch):
