@@ -85,7 +85,12 @@ POLLS = (
     Mutation(
         "a poll after a restore has lower positions",
         (_TESTS, "-k", "restored"),
-        ((_POLL, "max(snapshot.lsn, last.lsn + 1, appended + 1)", "snapshot.lsn"),),
+        ((_POLL, "max(snapshot.lsn, polled + 1, appended + 1)", "snapshot.lsn"),),
+    ),
+    Mutation(
+        "a poll after a restore hides the changes of the new epoch",
+        (_TESTS, "-k", "new_epoch"),
+        ((_POLL, " if last.epoch == epoch else 0", ""),),
     ),
     Mutation(
         "rows that the newest poll has read are never stale",
