@@ -352,7 +352,7 @@ def test_a_poll_in_a_new_epoch_is_below_the_later_changes_of_a_restored_source(s
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
     polled.poll()
     ahead = put_ahead(polled)
-    Progress(epoch=2).save(polled.control)
+    Progress(epoch=2).save(polled.control)  # type: ignore[arg-type]
     polled.run(f"UPDATE {polled.name} SET v = 'b', at = now()")
     assert polled.poll() == 1
     assert polled.progress().lsn < ahead
