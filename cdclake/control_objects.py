@@ -268,7 +268,8 @@ class PollProgress:
     read_at: int = 0  # when it took its snapshot
     swept_at: int = 0  # when the last poll did that read the whole table
     bound: int = 0  # no transaction that the snapshot lacks began before
-    lsn: int = 0  # in the positions of its rows
+    epoch: int = 0  # in the positions of its rows; 0: not known
+    lsn: int = 0  # in these positions, too
     slot: int = 0  # in the offsets of the rows that it quarantined
     refused: int = 0  # rows that it could not store
     ingested: int = 0  # newest time of ingestion in the changelog

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+FIRST_EPOCH = 1  # that of a lake's first stream, and of polls before it
 EPOCH_DIGITS = 8
 LSN_DIGITS = 16
 
@@ -87,6 +88,13 @@ def is_sweep(floor: str) -> bool:
 
 
 def just_after(position: str) -> Position:
-    """Return the first position above an event, below every later transaction."""
+    """Return the first position above an event, below every later transaction.
+
+    A snapshot that is taken later is above it, too: its rows have a later previous commit.
+
+    >>> polled = str(Position(1, 0xAB, POLL_PHASE, 0xAB, 7))
+    >>> polled < str(just_after(polled)) < str(Position(1, 0xAC, SNAPSHOT_PHASE, 0xAC, 0))
+    True
+    """
     at = Position.parse(position)
-    return Position(at.epoch, at.prev_commit_lsn, STREAM_PHASE, at.lsn + 1, 0)
+    return Position(at.epoch, at.prev_commit_lsn, max(at.phase, STREAM_PHASE), at.lsn + 1, 0)

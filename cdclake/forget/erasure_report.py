@@ -13,10 +13,14 @@ from cdclake.trace.stored_report import places_outside
 _PLACES = ("stored", "elsewhere")
 
 
-def places_left(plan: Plan, table: Table) -> list[dict[str, str]]:
-    """Return the places that may have the rows after an erasure, and until when."""
+def places_left(plan: Plan, table: Table, *, in_kafka: bool) -> list[dict[str, str]]:
+    """Return the places that may have the rows after an erasure, and until when.
+
+    `in_kafka`: the table's topic may have its events.
+    """
     copies = {"where": "copies that others made of the lake's tables", "until": "deleted there"}
-    return [*places_outside(plan, table), *_late_failures(plan, table), copies]
+    outside = places_outside(plan, table, in_kafka=in_kafka)
+    return [*outside, *_late_failures(plan, table), copies]
 
 
 def _late_failures(plan: Plan, table: Table) -> Iterator[dict[str, str]]:

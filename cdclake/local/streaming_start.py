@@ -148,7 +148,8 @@ def _begin_epoch(lake: LocalLake, connector: ConnectorClient, *, is_lost: bool) 
         stack.stop_component(lake.home, STREAM)  # it may still wait for topics that are gone
         end_epoch(lake)
     is_bulk = lake.plan.snapshot_mode == "bulk"
-    return replace(lake.state, epoch=lake.state.epoch + 1, loading=is_bulk)
+    before = LakeState.load(lake.home)  # the plan of before: it may have polled these tables
+    return replace(lake.state, epoch=before.newest_epoch + 1, loading=is_bulk)
 
 
 def _note_loads(lake: LocalLake, change: PlanDiff) -> LakeState:

@@ -26,13 +26,16 @@ def row_values(facts: TraceFacts) -> list[tuple[str, str]]:
     return sorted(values)
 
 
-def places_outside(plan: Plan, table: Table) -> list[dict[str, str]]:
-    """Return the places that the search does not read, each with the end of what it keeps."""
+def places_outside(plan: Plan, table: Table, *, in_kafka: bool) -> list[dict[str, str]]:
+    """Return the places that the search does not read, each with the end of what it keeps.
+
+    `in_kafka`: the table's topic may have its events.
+    """
     places = [
         (f"{table.schema}.{table.table} in the source, its WAL and its backups", "deleted there"),
         ("memory and temporary files of running processes", "they end"),
     ]
-    if table.delivery != "poll":
+    if in_kafka:
         kept = f"{RETENTION_DAYS} days after each event"
         places.insert(0, (f"Kafka's topic {table.topic}", kept))
     if table.delivery == "firehose":

@@ -55,8 +55,8 @@ class TracedEvent:
 
     @property
     def is_polled(self) -> bool:
-        """Check whether a poll has found the row."""
-        return self.place is not None and self.place.phase == POLL_PHASE
+        """Check whether a poll has found the row; a delete at such a position says it is gone."""
+        return self.op == "r" and self.place is not None and self.place.phase == POLL_PHASE
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -15,11 +15,13 @@ from cdclake.control_objects import (
     ForgetRequest,
     ResumeRequest,
     ResyncRequest,
+    erasures_name,
     outcome_name,
     request_name,
     resume_name,
 )
 from cdclake.debezium.position import epoch_start, just_after
+from cdclake.erasures import Erasures
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
@@ -91,9 +93,19 @@ def last_erasure(control: ObjectStore, table: str) -> str:
 
 
 def pending_forget(control: ObjectStore, table: str) -> str | None:
-    """Return the id of the table's pending erasure; a command may have died that waited for it."""
-    stored = control.read(request_name(table, FORGET))
-    return None if stored is None else ForgetRequest.from_json(stored.content).id
+    """Return the id of the table's pending erasure; a command may have died that waited for it.
+
+    None if the stream will never carry it out, since its keys are not registered: a poll of the
+    table failed to, before its changes came from the log.
+    """
+    stored, register = (
+        control.read(name) for name in (request_name(table, FORGET), erasures_name(table))
+    )
+    if stored is None or register is None:
+        return None
+    request = ForgetRequest.from_json(stored.content)
+    registered = Erasures.from_json(register.content).positions
+    return request.id if registered.keys() >= {*request.hashes} else None
 
 
 def request_forget(control: ObjectStore, table: str, hashes: Sequence[str]) -> str:

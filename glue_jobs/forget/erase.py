@@ -24,6 +24,7 @@ from cdclake.jobs.erasure.stored_objects import ObjectVersion
 from cdclake.jobs.forget.erased_values import erased_values, sought_values
 from cdclake.jobs.forget.failed_records import FailedRecords, error_prefixes
 from cdclake.jobs.forget.surroundings import Surroundings
+from cdclake.jobs.reader.relations import may_be_in_kafka
 from cdclake.plan import Table
 from cdclake.redrive.failed_events import FailedEvents
 from cdclake.trace.row_key import RowKey
@@ -179,6 +180,7 @@ class Erasure:
             matched = SoughtValues(sought)
             redacted = self.lake.redact(matched)
             left, elsewhere = leftovers(self.lake, self.table, matched)
+            in_kafka = may_be_in_kafka(self.table, self.lake.reader.catalog)
         return {
             "ok": not left,
             "table": self.table.name,
@@ -187,7 +189,7 @@ class Erasure:
             "stored": left,
             "elsewhere": elsewhere,
             "shared": shared,
-            "remaining": places_left(self.lake.plan, self.table),
+            "remaining": places_left(self.lake.plan, self.table, in_kafka=in_kafka),
         }
 
 

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.control_objects import PollProgress, poll_error_name, poll_name
-from cdclake.debezium.position import POLL_PHASE
+from cdclake.debezium.position import FIRST_EPOCH, POLL_PHASE
 from cdclake.debezium.worker import SALT_KEY
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
@@ -104,8 +104,9 @@ class TablePoll:
         before = None if stored is None else PollProgress.from_json(stored.content)
         with polled_snapshot(self.lake.spark, login, self.table) as snapshot:
             since = self._since(before, snapshot)
-            progress = self._progress(before, snapshot, since)
-            appended, refused = self._append(snapshot, progress, since)
+            stamped = self.lake.stamped(self.table.changes)
+            progress = self._progress(before, snapshot, since, _stamp_of(stamped))
+            appended, refused = self._append(snapshot, progress, since, stamped)
         self._apply()
         ingested = ingested_through(self.lake, self.table)
         progress = replace(progress, refused=refused, ingested=ingested)
@@ -134,26 +135,30 @@ class TablePoll:
         return before.bound if before is not None and continues else None
 
     def _progress(
-        self, before: PollProgress | None, snapshot: PolledSnapshot, since: int | None
+        self,
+        before: PollProgress | None,
+        snapshot: PolledSnapshot,
+        since: int | None,
+        stamp: ChangesStamp,
     ) -> PollProgress:
         """Return the progress that this poll reaches."""
         last = before or PollProgress()
+        epoch = max(Progress.load(self.control).epoch, stamp.epoch, FIRST_EPOCH)
         # The poll that appended it may have died before it was remembered.
-        appended = self._stamped()[1].lsn_marks.get(POLL_PARTITION, 0)
+        appended = stamp.lsn_marks.get(POLL_PARTITION, 0) if stamp.epoch == epoch else 0
+        polled = last.lsn if last.epoch == epoch else 0
         unknown = 0 if since is None else since  # such as while a prepared transaction waits
         return PollProgress(
             read_at=snapshot.read_at,
             swept_at=snapshot.read_at if since is None else last.swept_at,
             bound=unknown if snapshot.bound is None else snapshot.bound,
-            # Rows of a later poll win, whatever the LSN.
-            lsn=max(snapshot.lsn, last.lsn + 1, appended + 1),
+            # Rows of a later poll win, whatever the LSN. Those of a new epoch do in any case: the
+            # LSNs of its source, which changes from the log have, may be lower.
+            lsn=max(snapshot.lsn, polled + 1, appended + 1),
+            epoch=epoch,
             slot=max(int(time.time()) // _SLOT_S, last.slot + 1),
             definition=self._definition,
         )
-
-    def _stamped(self) -> tuple[StampedSnapshot, ChangesStamp]:
-        stamped = self.lake.stamped(self.table.changes)
-        return stamped, ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
 
     @property
     def _definition(self) -> str:
@@ -175,12 +180,15 @@ class TablePoll:
         return due is not None and due.timestamp() * 1_000_000 <= snapshot.read_at
 
     def _append(
-        self, snapshot: PolledSnapshot, progress: PollProgress, since: int | None
+        self,
+        snapshot: PolledSnapshot,
+        progress: PollProgress,
+        since: int | None,
+        stamped: StampedSnapshot,
     ) -> tuple[int, int]:
         """Append what has changed; return the numbers of rows appended and refused."""
-        stamped, before = self._stamped()
         place = ReadPlace(
-            epoch=max(Progress.load(self.control).epoch, before.epoch, 1),
+            epoch=progress.epoch,
             prev_commit_lsn=progress.lsn,
             phase=POLL_PHASE,
             lsn=progress.lsn,
@@ -195,7 +203,7 @@ class TablePoll:
                 appended = changes.count()
                 if appended:
                     snapshot.check()
-                    self._commit(changes, stamped, before, place)
+                    self._commit(changes, stamped, place)
         return appended, refused
 
     def _changes(self, events: DataFrame, place: ReadPlace, since: int | None) -> DataFrame:
@@ -253,9 +261,8 @@ class TablePoll:
             quarantine_rows(numbered, RECORD, self.lake, self.table)
         return count
 
-    def _commit(
-        self, changes: DataFrame, stamped: StampedSnapshot, before: ChangesStamp, place: ReadPlace
-    ) -> None:
+    def _commit(self, changes: DataFrame, stamped: StampedSnapshot, place: ReadPlace) -> None:
+        before = _stamp_of(stamped)
         ingested_at = moment_after(before)
         marks = {**before.lsn_marks, POLL_PARTITION: place.lsn}
         moment = F.timestamp_micros(F.lit(ingested_at))
@@ -267,6 +274,10 @@ class TablePoll:
             follows=before.ingested_through,
             stamp=replace(before, ingested_through=ingested_at, epoch=place.epoch, lsn_marks=marks),
         )
+
+
+def _stamp_of(stamped: StampedSnapshot) -> ChangesStamp:
+    return ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
 
 
 def _row_of(record: str) -> Expression:

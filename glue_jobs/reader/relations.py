@@ -14,7 +14,7 @@ from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.iceberg.tail_facts import TailFacts, view_over_tail
 from cdclake.iceberg.views import AppliedThrough, history_view
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
-from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
+from cdclake.jobs.reader.catalog import Catalog, CatalogTable, TableSnapshot
 from cdclake.jobs.reader.point_in_time import NOW, Moment
 from cdclake.plan import Table
 
@@ -140,6 +140,20 @@ def progress_now(table: Table, state: CatalogTable, log: CatalogTable) -> Source
     if stamped is None or stamped.stamp is None:
         return SourceProgress(0, floor)
     return SourceProgress(ChangesStamp.from_json(stamped.stamp).ingested_through, floor)
+
+
+def may_be_in_kafka(table: Table, catalog: Catalog) -> bool:
+    """Return whether Kafka may have events of the table: the log of a polled one was read before.
+
+    Polls keep the offsets in the stamp that the stream has left.
+    """
+    if table.delivery != "poll":
+        return True
+    log = catalog.load(table.changes)
+    stamped = log.stamped(log.current)
+    if stamped is None or stamped.stamp is None:
+        return False
+    return bool(ChangesStamp.from_json(stamped.stamp).offsets)
 
 
 def live_rows(state: CatalogTable, *, schema: str) -> str:

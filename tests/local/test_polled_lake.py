@@ -1,5 +1,6 @@
-"""A lake with only polled tables, of a read replica that it may not change."""
+"""A lake with only polled tables, of a read replica that it may not change; its first stream."""
 
+import re
 from pathlib import Path
 
 import psycopg
@@ -60,6 +61,26 @@ def test_a_read_replica_is_polled_without_kafka_and_without_a_trace(tmp_path: Pa
         assert lake.run("down")["dropped"] == []
         roles = connection.execute("select count(*) from pg_roles where rolname like 'cdclake%'")
         assert roles.fetchall() == [(0,)]
+
+
+def test_the_first_stream_of_a_lake_that_only_polled_replaces_its_rows(tmp_path: Path) -> None:
+    file, logged = tmp_path / "polled.yaml", tmp_path / "logged.yaml"
+    with lake_in(tmp_path) as lake, lake.connect() as connection:
+        connection.execute(
+            "create table city (id int primary key, name text, changed_at timestamptz);"
+            " insert into city select i, 'n' || i, now() from generate_series(1, 50) i"
+        )
+        file.write_text(FILE.replace("database: postgres", f"database: {lake.dsn['dbname']}"))
+        logged.write_text(re.sub(r"    capture:.*\n", "", file.read_text()))
+        assert lake.run("up", str(file))["polled"] == {"city": {"rows": 50, "error": None}}
+        connection.execute("update city set name = 'changed' where id = 1")
+        connection.execute("delete from city where id = 50")
+        answer = lake.run("up", str(logged), "--wait", "rows")
+        assert "epoch 2 began" in answer["did"]
+        lake.eventually(lambda: lake.sql("select count(*) from city_current") == [[49]], 120)
+        assert lake.sql("select name from city_current where id = 1") == [["changed"]]
+        connection.execute("update city set name = 'streamed' where id = 2")
+        lake.assert_equal("--deep", "--wait", "120")
 
 
 def has_rows(dsn: str, count: int) -> bool:

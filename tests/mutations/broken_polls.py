@@ -85,7 +85,22 @@ POLLS = (
     Mutation(
         "a poll after a restore has lower positions",
         (_TESTS, "-k", "restored"),
-        ((_POLL, "max(snapshot.lsn, last.lsn + 1, appended + 1)", "snapshot.lsn"),),
+        ((_POLL, "max(snapshot.lsn, polled + 1, appended + 1)", "snapshot.lsn"),),
+    ),
+    Mutation(
+        "a poll after a restore hides the changes of the new epoch",
+        (_TESTS, "-k", "new_epoch"),
+        ((_POLL, " if last.epoch == epoch else 0", ""),),
+    ),
+    Mutation(
+        "rows that the newest poll has read are never stale",
+        ("tests/unit/jobs/test_operate.py",),
+        (("cdclake/debezium/position.py", "max(at.phase, STREAM_PHASE)", "STREAM_PHASE"),),
+    ),
+    Mutation(
+        "a first stream is below the rows that polls have read",
+        ("tests/unit/local/test_unstreamed.py",),
+        (("cdclake/local/streaming_start.py", "before.newest_epoch + 1", "lake.state.epoch + 1"),),
     ),
     Mutation(
         "a deleted row of the state hides one that is inserted again",

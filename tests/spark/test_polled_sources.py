@@ -1,4 +1,4 @@
-"""Polls of a replica, of a partitioned table, and of one that was altered."""
+"""Polls of a replica, of a partitioned table, of one that was altered, and before the log."""
 
 import time
 from collections.abc import Iterator
@@ -8,10 +8,13 @@ import psycopg
 import pytest
 
 from cdclake import naming
+from cdclake.debezium.position import just_after
 from cdclake.errors import TableError
+from cdclake.jobs.operations.stale_rows import count_read_rows, delete_stale_rows
 from cdclake.postgres import bulk_read
 from tests.local.source_database import running_server
 from tests.local.standby import running_standby
+from tests.spark.events import Engine
 from tests.spark.polled_table import PolledTable
 
 pytestmark = pytest.mark.spark
@@ -96,3 +99,21 @@ def test_a_partitioned_table_is_read_in_chunks_that_hold_rows_of_every_partition
     )
     assert polled.poll() == 7
     assert polled.rows() == polled.source_rows()
+
+
+def test_rows_of_the_newest_poll_are_stale_if_the_log_lacks_them(spark, dsn):
+    polled = PolledTable(spark, dsn)
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a'), (2, 'gone')")
+    polled.poll()
+    logged = replace(polled.table, delivery="stream", polling=None)
+    engine = Engine(spark, replace(polled.plan, tables=(logged,), polled=()))
+    known = str(just_after(engine.log()[-1][naming.POSITION]))
+    assert count_read_rows(engine.stream(), known) == 0
+    signalled = polled.progress().lsn + 100
+    read = engine.event("r", signalled, signalled, id=1, incremental=True)
+    row = {"id": 1, "v": "b", "amount": None, "at": "2026-01-01T00:00:00Z"}
+    read["value"]["after"] = row
+    engine.run(read)
+    assert count_read_rows(engine.stream(), known) == 1
+    assert delete_stale_rows(engine.stream(), known) == 1
+    assert polled.rows() == [(1, "b", None)]

@@ -15,6 +15,7 @@ from cdclake import naming
 from cdclake.control_objects import poll_name
 from cdclake.errors import InputError, TableError
 from cdclake.hudi_copy import HudiCopy
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.poll.polled_snapshot import PolledSnapshot
 from cdclake.jobs.poll.table_poll import TablePoll
 from cdclake.jobs.publish.copied_rows import StateSnapshot
@@ -342,6 +343,21 @@ def test_a_poll_of_a_restored_source_wins_over_one_that_died(spark, dsn, monkeyp
         f"DELETE FROM {polled.name} WHERE id = 2",
     )
     assert polled.poll() == 2
+    assert polled.rows() == polled.source_rows()
+
+
+def test_a_poll_in_a_new_epoch_is_below_the_later_changes_of_a_restored_source(spark, dsn):
+    polled = PolledTable(spark, dsn)
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
+    polled.poll()
+    ahead = put_ahead(polled)
+    Progress(epoch=2).save(polled.control)
+    polled.run(f"UPDATE {polled.name} SET v = 'b', at = now()")
+    assert polled.poll() == 1
+    assert polled.progress().lsn < ahead
+    polled.run(f"UPDATE {polled.name} SET v = 'c', at = now()")
+    put_ahead(polled)  # an LSN of the same epoch: the next poll is above it
+    assert polled.poll() == 1
     assert polled.rows() == polled.source_rows()
 
 

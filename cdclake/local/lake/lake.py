@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo
 
+from cdclake.debezium.position import FIRST_EPOCH
 from cdclake.errors import InputError, NotRunning
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.local.components import postgres
@@ -59,6 +60,13 @@ class LakeState:
     def in_source(self) -> bool:
         """Check whether our slot may be in a database of the user's."""
         return self.external and self.epoch > 0 and not self.left_source
+
+    @property
+    def newest_epoch(self) -> int:
+        """Greatest epoch that rows of the lake may have; polled ones have one before any stream."""
+        plans = [Plan.from_json(text) for text in (self.plan, self.stored) if text]
+        polled = any(plan.polled for plan in plans)
+        return max(self.epoch, FIRST_EPOCH if polled else 0)
 
     def save(self, home: Home) -> None:
         """Write the state to the home."""

@@ -13,7 +13,9 @@ from cdclake.jobs.erasure.content_search import SQLITE
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.erasure.stored_objects import Leftover, search_bucket, search_named
 from cdclake.jobs.forget.lake_objects import LakeObjects
+from cdclake.jobs.reader.relations import may_be_in_kafka
 from cdclake.local.lake.lake import LocalLake
+from cdclake.local.reader.duck import lake_reader
 from cdclake.trace.stored_report import places_outside, row_values
 from cdclake.trace.trace_facts import TraceFacts
 
@@ -30,7 +32,11 @@ def stored_row(lake: LocalLake, facts: TraceFacts) -> dict[str, Any]:
         found = sorted(search_lake(lake, SoughtValues(values), own))
     return {
         "stored": [place.to_json() for place in found],
-        "remaining": places_outside(lake.plan, facts.table),
+        "remaining": places_outside(
+            lake.plan,
+            facts.table,
+            in_kafka=may_be_in_kafka(facts.table, lake_reader(lake).catalog),
+        ),
     }
 
 

@@ -95,7 +95,7 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
         "ok": False, "table": "people", "keys": 2, "deleted_objects": 9,
         "erased": erased_places(TABLE, outcome, {"firehose": 4, "other": 0}, ["mails_hudi"]),
         "redacted_files": ["connect.log"], "stored": [place], "elsewhere": [],
-        "shared": ["city"], "remaining": places_left(plan(TABLE), TABLE),
+        "shared": ["city"], "remaining": places_left(plan(TABLE), TABLE, in_kafka=True),
     }  # fmt: skip
     text = "\n".join(erasure_lines(report))
     for part in (
@@ -118,12 +118,13 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
 
 def test_failed_records_that_are_still_to_be_written_are_named() -> None:
     stream = replace(stream_of(DELIVERED), error_prefix="failed/here", retry_seconds=7200)
-    late = places_left(plan(DELIVERED, deliveries=(stream,)), DELIVERED)
+    late = places_left(plan(DELIVERED, deliveries=(stream,)), DELIVERED, in_kafka=True)
     [place] = [place for place in late if "failed/here/" in place["where"]]
     assert "`cdclake redrive`" in place["until"]
     [minutes] = [int(word) for word in place["until"].split() if word.isdecimal()]
     assert minutes * 60 >= stream.lateness_seconds > 7200
-    assert not any("failed" in place["where"] for place in places_left(plan(TABLE), TABLE))
+    streamed = places_left(plan(TABLE), TABLE, in_kafka=True)
+    assert not any("failed" in place["where"] for place in streamed)
 
 
 def test_each_place_that_had_the_rows_is_named_with_their_number() -> None:

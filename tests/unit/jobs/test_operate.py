@@ -8,9 +8,17 @@ from typing import Any
 
 import pytest
 
-from cdclake.control_objects import REPLAY, RESYNC, outcome_name, request_name
-from cdclake.debezium.position import Position
+from cdclake.control_objects import FORGET, REPLAY, RESYNC, outcome_name, request_name
+from cdclake.debezium.position import (
+    POLL_PHASE,
+    SNAPSHOT_PHASE,
+    STREAM_PHASE,
+    Position,
+    history_part,
+)
+from cdclake.erasures import KeyHash
 from cdclake.errors import InputError
+from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.operate_job import operate
 from cdclake.jobs.operations.table_operations import TableOperations, streamed_tables
@@ -202,6 +210,17 @@ def test_a_resync_that_a_dead_run_asked_for_is_waited_for_and_read_once(control,
     assert backend.signalled == []
 
 
+@pytest.mark.parametrize("phase", [SNAPSHOT_PHASE, STREAM_PHASE, POLL_PHASE])
+def test_a_resync_is_above_all_rows_and_below_what_it_reads(control, phase):
+    """A polled row is above every change that was committed before it was read."""
+    known = str(Position(1, 50, phase, 50, 9))
+    backend = MemoryBackend(control, known=known)
+    TableOperations(backend).resync(TABLE, wait=False)
+    [asked] = backend.signalled
+    assert history_part(known) < history_part(asked["position"])
+    assert asked["position"] < str(Position(1, 51, SNAPSHOT_PHASE, 51, 0))
+
+
 def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control, monkeypatch):
     """At the position of now: what was lost since is swept, too."""
     first, known = (
@@ -234,6 +253,30 @@ def test_a_table_that_is_being_read_is_not_read_twice(control):
     assert "still reading it" in run(control, RESYNC, backend)["error"]
     assert control.read(request_name(TABLE.name, RESYNC)) is None
     assert backend.signalled == []
+
+
+@pytest.mark.parametrize(
+    ("registered", "awaited"), [(["left", "new"], True), (["new"], False), ([], False)]
+)
+def test_an_erasure_awaits_an_earlier_one_of_registered_keys(
+    control, monkeypatch, registered, awaited
+):
+    """One that a failed poll left is of no register: the stream would never answer it."""
+    name, answered = request_name(TABLE.name, FORGET), []
+    control.write(name, {"id": "of-the-dead", "hashes": ["left"]})
+    if registered:
+        register_erasure(control, KeyHash.of(TABLE.name, "salt"), registered, "p")
+
+    def answer(seconds: float) -> None:
+        del seconds
+        answered.append(control.read(name).content)
+        control.write(outcome_name(TABLE.name, FORGET), {**answered[-1], "events": 1})
+        control.delete(name)
+
+    monkeypatch.setattr("cdclake.jobs.operations.table_operations.time.sleep", answer)
+    backend = MemoryBackend(control, timeouts_s={FORGET: 60.0})
+    TableOperations(backend).forget(TABLE, ["new"])
+    assert [asked["hashes"] for asked in answered] == [["left"], ["new"]][not awaited :]
 
 
 def test_a_stopped_table_is_resynced_only_if_kafka_has_lost_its_gap(control, monkeypatch):

@@ -6,6 +6,7 @@ import os
 import pwd
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from psycopg.pq import PGconn
 
 from cdclake.cli import resume
 from cdclake.debezium.types import parse_type
-from cdclake.local import polls, unstreamed
+from cdclake.local import polls, streaming_start, unstreamed
 from cdclake.local.lake import lake as lake_module
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState, LocalLake
@@ -155,3 +156,29 @@ def test_up_answers_with_the_source_as_for_a_streaming_lake(tmp_path: Path) -> N
     assert unstreamed._answer(external, dsn)["source"] == {
         "host": "10.0.0.1", "port": 5432, "user": "reader", "password": None, "dbname": "crm",
     }  # fmt: skip
+
+
+LOGGED = replace(PLAN, tables=(replace(ORDERS, delivery="stream", polling=None),), polled=())
+LEFT = replace(LOGGED, tables=())
+
+
+@pytest.mark.parametrize(
+    ("before", "epoch"),
+    [
+        (LakeState(), 1),
+        (LakeState(plan=LEFT.to_json(), stored=LEFT.to_json()), 1),
+        (LakeState(plan=PLAN.to_json(), stored=PLAN.to_json()), 2),
+        (LakeState(plan=PLAN.to_json()), 2),  # of an earlier version
+        (LakeState(plan=LEFT.to_json(), stored=PLAN.to_json()), 2),
+        (LakeState(plan=PLAN.to_json(), stored=PLAN.to_json(), epoch=3), 4),
+    ],
+    ids=["new", "web_logs", "polled", "polled_without_record", "left_the_file", "streamed"],
+)
+def test_a_first_stream_is_above_the_rows_that_polls_have_read(
+    tmp_path: Path, before: LakeState, epoch: int
+) -> None:
+    before.save(Home(tmp_path))
+    state = replace(before, plan=LOGGED.to_json(), stored=LOGGED.to_json())
+    lake = replace(lake_of(tmp_path, paused=False), state=state, plan=LOGGED)
+    connector: Any = SimpleNamespace(forget_offsets=lambda: None)
+    assert streaming_start._begin_epoch(lake, connector, is_lost=False).epoch == epoch

@@ -147,6 +147,12 @@ def test_a_row_that_no_poll_has_found_is_explained(flow: FlowFacts, words: str) 
     assert finding.code == "not_polled" and words in finding.text
 
 
+def test_a_delete_by_a_sweep_is_no_row_that_a_poll_has_found() -> None:
+    swept = facts(event("r", 1, phase=2), event("d", 2, phase=2), source=GONE, current_row=None)
+    codes = [finding.code for finding in explain(swept)]
+    assert "deleted" in codes and "polled" not in codes
+
+
 def test_a_refused_event_before_the_newest_is_no_answer() -> None:
     codes = [finding.code for finding in explain(facts(event("c", 1), REFUSED, event("u", 7)))]
     assert codes[:2] == ["applied", "quarantined"]

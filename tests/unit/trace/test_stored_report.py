@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
+from cdclake.jobs.reader.relations import may_be_in_kafka
+from cdclake.naming import STAMP_PROPERTY
 from cdclake.plan import Plan, Table
 from cdclake.trace.stored_report import places_outside, row_values, stored_lines
 from cdclake.trace.trace_facts import FlowFacts, SourceFacts, TracedEvent, TraceFacts
@@ -35,7 +42,8 @@ def plan_of(table: Table, **more: Any) -> Plan:
 
 
 def test_places_outside_have_an_end() -> None:
-    streamed, polled = (places_outside(plan_of(table), table) for table in (TABLE, POLLED))
+    streamed = places_outside(plan_of(TABLE), TABLE, in_kafka=True)
+    polled = places_outside(plan_of(POLLED), POLLED, in_kafka=False)
     assert streamed[0] == {
         "where": "Kafka's topic shop.public.orders", "until": "7 days after each event",
     }  # fmt: skip
@@ -43,12 +51,39 @@ def test_places_outside_have_an_end() -> None:
     assert all(place["until"] for place in streamed)
 
 
+@pytest.mark.parametrize(
+    ("table", "stamp", "in_kafka"),
+    [
+        (TABLE, None, True),
+        (POLLED, None, False),
+        (POLLED, ChangesStamp(epoch=1, lsn_marks={-3: 9}), False),
+        (POLLED, ChangesStamp(epoch=1, lsn_marks={-3: 9, 0: 5}, offsets={0: 7}), True),
+    ],
+    ids=["streamed", "not_polled_yet", "polled", "from_the_log"],
+)
+def test_kafka_may_have_a_table_whose_log_was_read(
+    table: Table, stamp: ChangesStamp | None, in_kafka: bool
+) -> None:
+    snapshot = TableSnapshot(
+        id=1, parent=None, committed_ms=0, sequence=1, manifests="", columns=(),
+        summary={} if stamp is None else {STAMP_PROPERTY: stamp.to_json()},
+    )  # fmt: skip
+    log = CatalogTable(
+        name=table.changes, location="", columns=(), snapshots={1: snapshot}, current=snapshot,
+        history=(), tagged={},
+    )  # fmt: skip
+    catalog: Any = SimpleNamespace(load={table.changes: log}.__getitem__)
+    assert may_be_in_kafka(table, catalog) is in_kafka
+
+
 def test_firehose_may_hold_rows_as_long_as_its_streams_repeat() -> None:
     table = replace(TABLE, delivery="firehose")
     stream = replace(stream_of(table), buffer_seconds=60, function_seconds=1, function_retries=0)
     until = {
         seconds: places_outside(
-            plan_of(table, deliveries=(replace(stream, retry_seconds=seconds),)), table
+            plan_of(table, deliveries=(replace(stream, retry_seconds=seconds),)),
+            table,
+            in_kafka=True,
         )[-1]
         for seconds in (0, 7200)
     }
