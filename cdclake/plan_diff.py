@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cdclake import naming
@@ -99,17 +99,30 @@ def compare_stored(
     pairs = _continued(before, after, removed)
     known = (*removed, *before.all_tables, *after.all_tables)
     taken = {name for table in known for name in naming.lake_objects(table.name)}
-    problems = [*_lake_problems(before, after), *_derived_problems(before, after, removed)]
+    problems = [*_lake_problems(before, after), *_name_problems(before, after, removed)]
     for old, new in pairs:
         found = _pair_problems(old, new, taken, is_back=old in removed)
         place = place_of(new) if found and place_of is not None else ""
         problems += [f"{place}{each}" for each in found]
     if problems:
-        lake = elsewhere or "the running lake"
-        raise InputError(
-            f"cannot apply this pipeline file to {lake}: " + "; ".join(problems),
-            _REMEDY_ELSEWHERE if elsewhere else _remedy(before, after, pairs),
-        )
+        raise _refusal(problems, elsewhere, _remedy(before, after, pairs))
+
+
+def compare_appended(before: Plan, after: Plan, elsewhere: str = "") -> None:
+    """Raise InputError like `compare_stored`, for a lake with only web logs and put tables.
+
+    No table goes on, so its name and databases may change.
+    """
+    if problems := _name_problems(before, after, ()):
+        raise _refusal(problems, elsewhere, _remedy(before, after, ()))
+
+
+def _refusal(problems: Sequence[str], elsewhere: str, remedy: str) -> InputError:
+    lake = elsewhere or "the running lake"
+    return InputError(
+        f"cannot apply this pipeline file to {lake}: " + "; ".join(problems),
+        _REMEDY_ELSEWHERE if elsewhere else remedy,
+    )
 
 
 def _continued(before: Plan, after: Plan, removed: Sequence[Table]) -> list[tuple[Table, Table]]:
@@ -189,24 +202,44 @@ def _stored_names(before: Plan, removed: Sequence[Table]) -> dict[str, Table]:
     }
 
 
-def _derived_problems(before: Plan, after: Plan, removed: Sequence[Table]) -> list[str]:
-    """Refuse names that would pass from a table to a derived one, or the other way round."""
-    stored = _stored_names(before, removed)
-    derived = {each.name for each in before.derived}
+def _name_problems(before: Plan, after: Plan, removed: Sequence[Table]) -> list[str]:
+    """Refuse names that would pass between source, derived and appended tables."""
+    if before.lake_database != after.lake_database:
+        return []
+    tables = {name: table.source for name, table in _stored_names(before, removed).items()}
+    derived = {each.name: f"derived.{each.name}" for each in before.derived}
+    appended = _appended_names(before)
+    of_derived = ((each.name, f"derived.{each.name}") for each in after.derived)
+    of_appended = _appended_names(after).items()
     return [
-        *(
-            f"derived.{each.name}: the lake has the rows of {stored[each.name].source} under this"
-            " name; rename the derived table"
-            for each in after.derived
-            if each.name in stored
-        ),
-        *(
-            f"{table.source}: the lake may have a derived table {name}; write another `name:`"
-            for table in after.all_tables
-            for name in naming.lake_objects(table.name)
-            if name in derived
-        ),
+        *_passed_names(_names_of_tables(after), derived | appended, "write another `name:`"),
+        *_passed_names(of_derived, tables | appended, "rename the derived table"),
+        *_passed_names(of_appended, tables | derived, "rename it"),
     ]
+
+
+def _passed_names(
+    declared: Iterable[tuple[str, str]], stored: Mapping[str, str], remedy: str
+) -> Iterator[str]:
+    """Yield the problem of each name, given with its declaration, that is of another stored one."""
+    for name, place in declared:
+        if name in stored:
+            yield f"{place}: the lake may have the rows of {stored[name]} in {name}; {remedy}"
+
+
+def _names_of_tables(plan: Plan) -> Iterator[tuple[str, str]]:
+    for table in plan.all_tables:
+        yield from ((name, table.source) for name in naming.lake_objects(table.name))
+
+
+def _appended_names(plan: Plan) -> dict[str, str]:
+    """Return the tables of web logs and put tables, each with its key in the pipeline file."""
+    return {
+        table: f"{key}.{stream.name}"
+        for key, streams in (("weblogs", plan.web_logs), ("puts", plan.puts))
+        for stream in streams
+        for table in stream.tables
+    }
 
 
 def _table_problems(before: Table, after: Table) -> list[str]:

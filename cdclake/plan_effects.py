@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cdclake.column_changes import ColumnChange, column_changes
+from cdclake.derived_table import DerivedTable
 from cdclake.plan import Plan, Table
 from cdclake.plan_diff import PlanDiff
 
@@ -142,10 +143,18 @@ def _derived(before: Plan | None, after: Plan) -> Iterator[TableEffect]:
         known = stored.pop(derived.name, None)
         if known is None:
             yield _computed(derived.name, "it is new")
+        elif _changes_catalog(known, derived):
+            why = f"its format becomes {derived.format}; drop its table first, or rename it"
+            yield _computed(derived.name, why)
         elif before is not None and before.definition_of(known) != after.definition_of(derived):
             yield _computed(derived.name, "its query, or a column that it may read, has changed")
     for name in stored:
         yield TableEffect(source="", table=name, effect=STOP, reason="its data stays in the lake")
+
+
+def _changes_catalog(before: DerivedTable, after: DerivedTable) -> bool:
+    """Check whether the table would leave or enter Iceberg, which a refresh refuses."""
+    return before.format != after.format and "iceberg" in (before.format, after.format)
 
 
 def _computed(name: str, why: str) -> TableEffect:

@@ -344,17 +344,17 @@ class ProcessingStack(PipelineStack):
         schedules = JobSchedules(self, "Schedules", ground=self._ground)
         schedule_table_jobs(plan, schedules, {job: made.name for job, made in jobs.items()})
         wanted = self.deployment.aws.stream == "on"
-        if self._is_kept:
-            StreamKeeper(
-                self,
-                "StreamKeeper",
-                job=stream,
-                deployment_id=self._deployment_id() if wanted else None,
-                state=self._lake.state,
-                schedules=schedules,
-                ground=self._ground,
-            )
-        elif wanted:
+        # Deployed in the scheduled mode too: it ends the run that an always-on deployment left.
+        StreamKeeper(
+            self,
+            "StreamKeeper",
+            job=stream,
+            deployment_id=self._deployment_id() if wanted and self._is_kept else None,
+            state=self._lake.state,
+            schedules=schedules,
+            ground=self._ground,
+        )
+        if wanted and not self._is_kept:
             schedules.start_job("Stream", schedule=plan.schedules["apply"], job=stream.name)
         self._check_source(schedules)
         if self.deployment.aws.connector == "on":

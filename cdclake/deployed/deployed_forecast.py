@@ -82,6 +82,7 @@ def _deployed_plan(file: Path, environment: str | None) -> tuple[Plan | None, st
 def _effects(before: Plan | None, after: Plan, new_epoch: str, deployment: str) -> dict[str, Any]:
     if before is None:
         return forecast(None, after, compare(None, after), SourceFindings())
+    _check_shards(before, after, deployment)
     compare_stored(before, after, deployment)
     change = compare(before, after)
     change = change.all_snapshotted() if new_epoch else change
@@ -93,6 +94,24 @@ def _effects(before: Plan | None, after: Plan, new_epoch: str, deployment: str) 
         "by_resync": True,
         "tables": [_by_resync(each, after) for each in answer["tables"]],
     }
+
+
+def _check_shards(before: Plan, after: Plan, deployment: str) -> None:
+    """Raise InputError if a table would move to another stack.
+
+    One stack would delete its topic, and the other one create a topic of the same name.
+    """
+    deployed = {table.source: table.shard for table in before.all_tables}
+    moved = [
+        f"{table.source}: `shard` changed from {deployed[table.source]} to {table.shard}"
+        for table in after.all_tables
+        if deployed.get(table.source, table.shard) != table.shard
+    ]
+    if moved:
+        raise InputError(
+            f"cannot apply this pipeline file to {deployment}: {'; '.join(moved)}",
+            "restore the shards: a table cannot move to another stack",
+        )
 
 
 def _by_resync(table: dict[str, Any], after: Plan) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Check that a lake can go on with a plan, by all that it has stored, and the record of that.
 
 A table that leaves the file keeps its rows under its lake name. If it comes again, it goes on with
-them, and so it must have the same source, key and types. A derived table keeps its name as well.
+them, and so it must have the same source, key and types. Derived tables, web logs and put tables
+keep their names as well.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from cdclake.config.column_lines import Lines
 from cdclake.iceberg.widening import still_widened
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.mask_history import add_to_history
 from cdclake.plan import Plan, Table
-from cdclake.plan_diff import compare_stored
+from cdclake.plan_diff import compare_appended, compare_stored
 
 
 def continued(
@@ -36,12 +38,19 @@ def continued(
     derived = earlier.derived if earlier else ()
     masks = add_to_history(state.masks, before, plan, elsewhere)  # the worst, so it comes first
     plan = still_widened(plan, (*removed, *streamed))
-    if before and (streamed or removed):  # a lake with only web logs has no table to continue
-        stored = replace(before, derived=derived)
-        compare_stored(stored, plan, elsewhere, removed, partial(_place_in, file))
+    if before:
+        stored = replace(before, derived=derived, **_appended(earlier, before))
+        if streamed or removed:
+            compare_stored(stored, plan, elsewhere, removed, partial(_place_in, file))
+        else:
+            compare_appended(stored, plan, elsewhere)
     tables = {table.name: table for table in (*removed, *streamed, *plan.all_tables)}
     queried = {table.name: table for table in (*derived, *plan.derived)}
-    remembered = replace(_as_plan(plan, tables.values()), derived=tuple(queried.values()))
+    remembered = replace(
+        _as_plan(plan, tables.values()),
+        derived=tuple(queried.values()),
+        **_appended(earlier, before, plan),
+    )
     return plan, replace(state, masks=masks, stored=remembered.to_json())
 
 
@@ -50,6 +59,19 @@ def _removed_tables(earlier: Plan | None, streamed: Collection[Table]) -> tuple[
         return ()
     names = {table.name for table in streamed}
     return tuple(table for table in earlier.all_tables if table.name not in names)
+
+
+def _appended(*plans: Plan | None) -> dict[str, Any]:
+    """Return the web logs and put tables of these plans, as fields of a plan.
+
+    A stream that has lost a table is listed with its earlier tables, too.
+    """
+    return {
+        name: tuple(
+            {(s.name, s.tables): s for plan in plans if plan for s in getattr(plan, name)}.values()
+        )
+        for name in ("web_logs", "puts")
+    }
 
 
 def _place_in(file: str, table: Table) -> str:

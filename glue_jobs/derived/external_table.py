@@ -16,6 +16,7 @@ from botocore.exceptions import ClientError
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import TableError
 
+_FORMATS = ("parquet", "json")
 _PARQUET = {
     "InputFormat": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
     "OutputFormat": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
@@ -50,16 +51,28 @@ class ExternalTable:
         catalog has another table of this name.
         """
         entry = table_input(table, folder, columns, partitions)
-        known = self._entry()
-        if known and known.get("Parameters", {}).get("classification") not in ("parquet", "json"):
-            raise TableError(
-                self._name,
-                "the catalog has another table of this name, which may be an Iceberg table",
-                "rename the derived table, or drop the other table",
-            )
+        known = self.check(table)
         write = self._glue.update_table if known else self._glue.create_table
         write(DatabaseName=self._database, TableInput=entry)
         return None if known is None else str(known["StorageDescriptor"]["Location"])
+
+    def check(self, table: DerivedTable) -> dict[str, Any] | None:
+        """Return the entry; raise TableError if it is not one of the derived table's format.
+
+        Call it for an Iceberg table only where the catalog has none of the name: any entry is then
+        another table.
+        """
+        known = self._entry()
+        stored = known.get("Parameters", {}).get("classification") if known else None
+        if known is not None and (stored not in _FORMATS or table.format not in _FORMATS):
+            raise TableError(
+                self._name,
+                "the catalog has another table of this name, "
+                + (f"of files in {stored}" if stored in _FORMATS else "which may be in Iceberg"),
+                "rename the derived table; or drop the other table, and delete its folder,"
+                f" {known.get('StorageDescriptor', {}).get('Location')}",
+            )
+        return known
 
     def _entry(self) -> dict[str, Any] | None:
         try:

@@ -19,7 +19,7 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import DERIVED_PROPERTY
 from cdclake.jobs.derived.derived_rows import ChangedRows, changed_rows, check_keys
 from cdclake.jobs.derived.file_copy import write_files
-from cdclake.jobs.derived.own_table import is_own
+from cdclake.jobs.derived.own_table import check_format, is_own
 from cdclake.jobs.derived.source_snapshot import SourceSnapshot, open_source
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
@@ -79,6 +79,9 @@ def _known(job: TableJob, table: DerivedTable, definition: str) -> DerivedProgre
     table which has left the file, and its rows may be nowhere else.
     """
     stored = job.control.read(derived_name(table.name))
+    # The first refresh of an Iceberg table needs no look: Iceberg refuses an entry of files.
+    if stored is not None or not table.stored:
+        check_format(job.lake, table)
     for name in table.stored:
         properties = job.lake.properties(name)
         if properties is not None and not is_own(properties, is_noted=stored is not None):

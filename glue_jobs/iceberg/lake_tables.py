@@ -6,7 +6,7 @@ metadata tables would be a Spark job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,13 +54,14 @@ class LakeTables:
     def create(self, schema: TableSchema) -> None:
         """Create the table, or evolve an existing one to the schema.
 
-        Raises TableError if it cannot be evolved, or is a derived table.
+        Raises TableError if it cannot be evolved, or is a derived table or one of other rows.
         """
         self.spark.sql(create_table(self.database, schema))
         stored = self.load(schema.name).properties()
         _check_properties(schema.name, stored, schema.properties.get(KEY_PROPERTY, ""))
         fields = self.read(schema.name).schema.fields
         actual = {field.name: field.dataType.simpleString() for field in fields}
+        _check_positions(schema, actual)
         try:
             statements = evolve_table(self.database, schema, actual)
         except ValueError as error:
@@ -165,6 +166,17 @@ def _check_properties(table: str, stored: Mapping[str, str], declared: str) -> N
             f"its key is {key} and cannot become {declared}",
             "declare its existing key, in that order; or remove the table from the file, then add"
             " it again under another `name:`",
+        )
+
+
+def _check_positions(schema: TableSchema, actual: Collection[str]) -> None:
+    """Raise TableError for a table without positions: Firehose appends other records to it."""
+    if naming.POSITION in dict(schema.columns) and naming.POSITION not in actual:
+        raise TableError(
+            schema.name,
+            f"the lake has a table of this name that has no {naming.POSITION}, such as one of"
+            " `puts:` or `weblogs:`, whose rows would be mixed with its own",
+            "declare the table under another `name:`, or drop the other table",
         )
 
 

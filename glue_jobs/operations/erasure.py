@@ -27,7 +27,7 @@ from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.derived.file_copy import write_files
-from cdclake.jobs.derived.own_table import is_own
+from cdclake.jobs.derived.own_table import check_format, is_own
 from cdclake.jobs.derived.refresh import write_whole
 from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
@@ -164,12 +164,19 @@ def erase_rows(
 def derived_of(
     plan: Plan, table: Table, lake: LakeTables, control: ObjectStore
 ) -> list[DerivedTable]:
-    """Return the derived tables that were refreshed and read the table."""
-    return [
+    """Return the derived tables that were refreshed and read the table.
+
+    Raises TableError for one that is stored in another format than the declared one: it could not
+    be written again after the rows are erased.
+    """
+    found = [
         derived
         for derived in plan.derived
         if table.name in derived.sources and _was_refreshed(derived, lake, control)
     ]
+    for derived in found:
+        check_format(lake, derived)
+    return found
 
 
 def _was_refreshed(derived: DerivedTable, lake: LakeTables, control: ObjectStore) -> bool:

@@ -21,7 +21,8 @@ class CopyStamp:
     `through` is a time of ingestion in microseconds since 1970, or Iceberg's sequence number for a
     changelog that Firehose writes: the copy has all changes up to it. `floor` is the greatest
     truncate, or snapshot of the source, that the state had applied. `erasure` is the id of the
-    table's last erasure before: the copy was written as a whole after it.
+    table's last erasure before: the copy was written as a whole after it. `table` is the lake name
+    of the table that was copied.
     """
 
     through: int
@@ -29,6 +30,7 @@ class CopyStamp:
     columns: str  # digest of names and types
     layout: str
     erasure: str = ""  # as in copies of before erasures reached them
+    table: str = ""  # as in stamps of earlier versions: the table that the file declares
 
     def to_json(self) -> str:
         """Return the stamp as one line of JSON."""
@@ -48,7 +50,8 @@ def stamp_of(copy: HudiCopy, table: Table, applied: AppliedThrough, erasure: str
     if any(key.column_type.state in _FLOATS for key in table.key_columns):
         columns["zero"] = "unsigned"  # earlier copies may have the key -0.0 and are written again
     layout = copy.layout(record_key(table))
-    return CopyStamp(through, applied.floor, columns_digest(columns), layout, erasure)
+    digest = columns_digest(columns)
+    return CopyStamp(through, applied.floor, digest, layout, erasure, table.name)
 
 
 def record_key(table: Table) -> str:

@@ -65,17 +65,18 @@ def _write(writer: HudiWriter, source: StateSnapshot, erasure: str) -> int:
             if count:
                 writer.write(rows, "bulk_insert", stamp)
             return count
-    if known.stamp == stamp and not known.failed:
+    stored = known.stamp if known.stamp.table else replace(known.stamp, table=stamp.table)
+    if stored == stamp and not known.failed:
         return 0
-    if known.stamp.layout != stamp.layout:
+    if stored.layout != stamp.layout:
         raise TableError(
             copy.name,
-            f"the copy is {known.stamp.layout}; the pipeline file has {stamp.layout}",
+            f"the copy is {stored.layout}; the pipeline file has {stamp.layout}",
             "give the copy another `name:`; the old one can then be dropped",
         )
-    before = replace(known.stamp, through=stamp.through, floor=stamp.floor)
+    before = replace(stored, through=stamp.through, floor=stamp.floor)
     is_whole = known.failed or before != stamp
-    changed = None if is_whole else source.since(known.stamp)
+    changed = None if is_whole else source.since(stored)
     if changed is not None:
         with persisted(changed) as rows:
             writer.write(rows, "upsert", stamp)

@@ -5,7 +5,8 @@ runs, and a control object in S3 stores the wanted deployment and, by its modifi
 when it is wanted. Concurrent calls are harmless, since Glue rejects a second run.
 
 Environment: JOB, BUCKET and KEY of the control object, PAUSE (key of the object that an operator
-writes to pause the stream), DEPLOYMENT (empty: run no stream), DIMENSION of the metrics.
+writes to pause the stream), DEPLOYMENT (empty: keep none running, as in the scheduled mode),
+DIMENSION of the metrics.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class StreamKeeper(Construct):
         schedules: JobSchedules,
         ground: DeploymentContext,
     ) -> None:
-        """Add the keeper; `deployment_id` is the deployment to run, None to run no stream."""
+        """Add the keeper; `deployment_id` is the deployment to keep running, None to keep none."""
         super().__init__(scope, construct_id)
         function = LambdaFunction(
             self,

@@ -56,6 +56,11 @@ PUBLISHED = (
         ((_STAMP, 'table.delivery == "firehose"', 'table.delivery != "stream"'),),
     ),
     Mutation(
+        "a copy of another table keeps its rows",
+        _UNITS,
+        ((_PUBLISH, "known.stamp if known.stamp.table else replace", "replace"),),
+    ),
+    Mutation(
         "soft deletes do not change a copy",
         _UNITS,
         ((_STAMP, 'columns["deletes"] = table.deletes', "pass"),),

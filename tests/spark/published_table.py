@@ -31,6 +31,7 @@ class PublishedTable:
     type: HudiType = "cow"
     partition_by: str | None = "big"
     plan: Plan = field(default_factory=plan_of)
+    name: str = ""  # of the copy; empty: that of the table with `_hudi`
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.spark, self.plan)
@@ -41,7 +42,7 @@ class PublishedTable:
         """The copy, as the pipeline file's resolution makes it."""
         name = self.engine.table.name
         return HudiCopy(
-            name=f"{name}_hudi",
+            name=self.name or f"{name}_hudi",
             table=name,
             type=self.type,
             partition_by=self.partition_by,

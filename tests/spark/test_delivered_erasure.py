@@ -16,7 +16,7 @@ from cdclake.erasures import Erasures, KeyHash
 from cdclake.errors import InputError
 from cdclake.jobs.apply import prepared_changes
 from cdclake.jobs.apply.firehose_changelog import delivered_floor
-from cdclake.jobs.derived import file_copy
+from cdclake.jobs.derived import file_copy, own_table
 from cdclake.jobs.derived.refresh import refresh
 from cdclake.jobs.operations import delivered_changes, erasure
 from cdclake.jobs.operations.delivered_changes import apply_delivered, rebuild_delivered
@@ -111,6 +111,9 @@ class Catalog:
         before, self.folder = self.folder, folder
         return before
 
+    def check(self, _table: Any) -> None:
+        """No other table has the name."""
+
 
 @pytest.mark.parametrize("form", ["iceberg", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_a_late_event_leaves_no_file_of_a_derived_table(
@@ -118,7 +121,8 @@ def test_a_late_event_leaves_no_file_of_a_derived_table(
 ) -> None:
     """A refresh between Firehose's commit and the job's run has stored its row."""
     catalog = Catalog()
-    monkeypatch.setattr(file_copy, "ExternalTable", lambda *_: catalog)
+    for module in (file_copy, own_table):
+        monkeypatch.setattr(module, "ExternalTable", lambda *_: catalog)
     table, newest = lake.table, max(lake.rows, key=lambda row: row[naming.POSITION])
     derived = DerivedTable(
         name=f"derived_{table.name}",

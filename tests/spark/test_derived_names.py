@@ -1,6 +1,6 @@
-"""A derived table replaces no table of the lake that another writer has created, or may go on with.
+"""No table replaces or continues one of the lake that another writer has created.
 
-A source table leaves the file and keeps its rows; so does a derived table.
+A source table leaves the file and keeps its rows; so does a derived table, and a put table.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from pyspark.sql import SparkSession
 
 from cdclake.control_objects import derived_name
 from cdclake.errors import TableError
-from cdclake.iceberg.schemas import DERIVED_PROPERTY, changes_schema, state_schema
+from cdclake.iceberg.schemas import DERIVED_PROPERTY, changes_schema, put_schema, state_schema
 from cdclake.jobs.derived.refresh import refresh
 from cdclake.jobs.operations.erasure import derived_of
+from cdclake.puts.put_table import PutColumn, PutTable
 from tests.spark.derived import DerivedLake
+from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark
 
@@ -81,3 +83,15 @@ def test_a_source_table_keeps_a_removed_derived_table(spark: SparkSession) -> No
         with pytest.raises(TableError, match="the lake has a derived table of this name"):
             lake.address.lake.create(taken)
     assert lake.rows() == before
+
+
+def test_a_source_table_keeps_a_removed_put_table(spark: SparkSession) -> None:
+    engine = Engine(spark, plan_of())
+    column = PutColumn(source="id", name="id", type="bigint")
+    put = put_schema(PutTable(name=f"put_{engine.table.name}", columns=(column,)))
+    engine.lake.create(put)
+    for schema in (state_schema, changes_schema):
+        taken = replace(schema(engine.table, engine.plan), name=put.name)
+        with pytest.raises(TableError, match="has no cdc_position"):
+            engine.lake.create(taken)
+    assert engine.lake.read(put.name).columns == ["id", "arrived_at"]

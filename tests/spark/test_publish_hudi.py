@@ -66,6 +66,18 @@ def test_a_copy_follows_its_table(spark: SparkSession, kind: HudiType) -> None:
 
 @pytest.mark.slow
 @in_hudi_jvm
+def test_another_table_replaces_the_rows_of_a_copy(spark: SparkSession) -> None:
+    first = filled(PublishedTable(spark))
+    second = PublishedTable(spark, name=first.copy.name)
+    second.engine.run(second.event("c", 10, 10, id=7, v="other", big="Peru"))
+    assert second.publish() == 1
+    assert equal(second) and [row[0] for row in second.rows()] == [7]
+    assert [*second.commits().values()] == ["BULK_INSERT", "INSERT_OVERWRITE_TABLE"]
+    assert second.publish() == 0
+
+
+@pytest.mark.slow
+@in_hudi_jvm
 def test_a_late_value_that_was_not_sent_reaches_the_copy(spark: SparkSession) -> None:
     """The row keeps its position, so the writer must take a row of the same position."""
     table = filled(PublishedTable(spark, partition_by="v"))

@@ -189,7 +189,7 @@ def test_what_failed_is_kept_for_as_long_as_the_file_says(deploy: Deploy) -> Non
     assert [(rule["Prefix"], rule["ExpirationInDays"]) for rule in rules] == [("firehose/", 90)]
 
 
-def test_without_a_streamed_table_the_stream_runs_by_schedule_and_nobody_keeps_it(
+def test_without_a_streamed_table_the_stream_runs_by_schedule_and_is_not_kept(
     deploy: Deploy,
 ) -> None:
     deployed = deploy(ONLY_DELIVERED + PRIVATE)
@@ -200,6 +200,7 @@ def test_without_a_streamed_table_the_stream_runs_by_schedule_and_nobody_keeps_i
     assert schedules == {
         "shop-apply": {"JobName": "shop-apply_changes"},
         "shop-connector": {},
+        "shop-keeper": {},
         "shop-maintain": {"JobName": "shop-maintain_tables"},
         "shop-sourcecheck": {},
         "shop-stream": {"JobName": "shop-stream_changes"},
@@ -211,7 +212,7 @@ def test_without_a_streamed_table_the_stream_runs_by_schedule_and_nobody_keeps_i
     ]
     assert {"--plan", "--control", "--metrics"} <= apply.keys()
     names = {each["Properties"]["AlarmName"] for each in deployed.resources(ALARM)}
-    assert not any("keeper" in name for name in names)
+    assert not any("keeper-" in name for name in names)
     assert {"shop-apply-failed", "shop-delivery-late", "shop-freshness"} <= names
 
 

@@ -18,8 +18,10 @@ from tests.synth.deployments import (
     PRIVATE,
     WIDER,
     Deploy,
+    Synthesized,
 )
 from tests.synth.exports import hindrances
+from tests.synth.permissions import allows, role_of
 from tests.synth.upgrades import Changes, changes, create_only
 from tests.unit.runbooks import PAGES
 
@@ -141,6 +143,28 @@ def test_a_stream_that_is_switched_off_is_told_to_its_keeper_and_watched_no_more
     assert found.kinds(set(found.updated)) == {FUNCTION, DASHBOARD}
     assert found.kinds(found.removed) == {ALARM}
     assert not (found.added or found.replaced)
+
+
+def keeper_of(deployed: Synthesized) -> dict[str, str]:
+    """Return the environment of the stream keeper."""
+    [found] = [
+        each["Properties"]["Environment"]["Variables"]
+        for each in deployed.resources(FUNCTION)
+        if "DEPLOYMENT" in each["Properties"].get("Environment", {}).get("Variables", {})
+    ]
+    return dict(found)
+
+
+def test_a_switch_to_scheduled_runs_ends_the_always_on_run(deploy):
+    always, scheduled = deploy(PIPELINE), deploy(f"{PIPELINE}stream: {{mode: scheduled}}\n")
+    found = changes(always, scheduled)
+    assert found.kinds(found.added) == {"AWS::Scheduler::Schedule", "AWS::IAM::Role"}
+    assert found.kinds(found.removed) == {ALARM} and not found.replaced
+    before, after = keeper_of(always), keeper_of(scheduled)
+    # The running job ends when the stored order names another deployment than its own.
+    assert before["DEPLOYMENT"] and after == {**before, "DEPLOYMENT": ""}
+    role = role_of(scheduled, "StreamKeeper")
+    assert allows(role, "s3:PutObject", "arn:aws:s3:::state/control/stream.json")
 
 
 def test_who_is_told_and_from_when_on_changes_in_place(deploy):

@@ -197,6 +197,13 @@ def test_a_derived_table_is_computed_again_if_its_query_changes(plan):
     assert effects(plan(), after)["notes"][0] == REWRITE
 
 
+def test_another_format_of_a_derived_table_needs_its_table_dropped(plan):
+    after = plan(("key: [id]}", "key: [id], format: parquet}"))
+    effect, reason = effects(plan(), after)["notes"]
+    assert effect == REWRITE
+    assert reason.startswith("its format becomes parquet; drop its table first, or rename it")
+
+
 def test_settings_are_named_by_their_keys(plan):
     after = plan(("tables:", "stream: {trigger_seconds: 60}\ntables:"))
     assert changed_settings(plan(), after) == [

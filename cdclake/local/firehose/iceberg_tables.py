@@ -65,7 +65,7 @@ class LogTables:
         """Create a table that only Firehose writes, or add the columns that it lacks.
 
         Raise InputError if a column has another type, if the partitions differ, or if it is a
-        derived table.
+        derived table, or the changelog or state of a source table.
         """
         fields = [
             NestedField(number, name, _kind(kind), required=False)
@@ -79,11 +79,7 @@ class LogTables:
             spec,
             properties=dict(schema.properties),
         )
-        if DERIVED_PROPERTY in table.properties:
-            raise InputError(
-                f"the lake has a derived table {schema.name}; rows of both would be mixed",
-                "declare a table of another name, or drop the derived table",
-            )
+        _refuse_others(table)
         _add_columns(table, fields)
         if [field.name for field in table.spec().fields] != [field.name for field in spec.fields]:
             raise InputError(
@@ -102,6 +98,20 @@ class LogTables:
 
     def _load(self, table: str) -> Table:
         return self._catalog.load_table((self._database, table))
+
+
+def _refuse_others(table: Table) -> None:
+    """Raise InputError for a table that has other rows than those that Firehose appends."""
+    found = ""
+    if DERIVED_PROPERTY in table.properties:
+        found = "derived table"
+    elif any(field.name == naming.POSITION for field in table.schema().fields):
+        found = "changelog or state"
+    if found:
+        raise InputError(
+            f"the lake has a {found} {table.name()[-1]}; rows of both would be mixed",
+            f"declare a table of another name, or drop the {found}",
+        )
 
 
 def _add_columns(table: Table, fields: Sequence[NestedField]) -> None:

@@ -81,6 +81,16 @@ def test_what_cannot_be_deployed_is_refused(file: Path, capsys: pytest.CaptureFi
     assert "lake.database changed from 'cdc_iceberg' to 'other'" in refused["error"]["message"]
 
 
+def test_another_shard_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deploy(file)
+    key = "    key: ["
+    file.write_text(FILE.replace(key, f"    shard: 2\n{key}", 1))
+    code, refused = plan(capsys, str(file), "--environment", "dev")
+    assert code == 2
+    moved = f"{load_plan(file).tables[0].source}: `shard` changed from 1 to 2"
+    assert refused["error"]["message"].endswith(f"to the deployed lake: {moved}")
+
+
 def test_an_account_without_the_deployment_gets_everything(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

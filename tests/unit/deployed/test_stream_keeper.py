@@ -195,6 +195,18 @@ def test_a_stream_that_is_switched_off_is_told_so_and_not_started_again(stream, 
     assert stream.call(timedelta(hours=1)).did == "nothing: no stream is wanted"
 
 
+def test_a_scheduled_run_after_an_always_on_deployment_is_left_alone(stream, monkeypatch):
+    stream.call()
+    monkeypatch.setenv("DEPLOYMENT", "")  # the scheduled mode
+    stream.call()
+    stream.end("SUCCEEDED")  # the order names no deployment, so the always-on run ends
+    stream.glue.start_job_run(JobName=JOB)
+    assert stream.call(timedelta(hours=5)).did == "nothing: it runs"
+    stream.end("SUCCEEDED")
+    seen = stream.call(timedelta(hours=6))
+    assert (seen.running, seen.failures, len(stream.runs)) == (False, 0, 2)
+
+
 def test_every_call_says_how_it_stands(stream):
     stream.keeper.handler({"source": "aws.glue"}, None)
     found = boto3.client("cloudwatch").list_metrics(Namespace=metrics.NAMESPACE)["Metrics"]

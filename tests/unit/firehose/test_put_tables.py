@@ -11,10 +11,11 @@ from pathlib import Path
 import boto3
 import duckdb
 import pytest
+from pyiceberg.types import StringType
 
 from cdclake.config.resolve import load_plan
 from cdclake.errors import InputError
-from cdclake.iceberg.schemas import DERIVED_PROPERTY, put_schema
+from cdclake.iceberg.schemas import DERIVED_PROPERTY, TableSchema, put_schema
 from cdclake.jobs.reader.duck import _secret, extension_file
 from cdclake.local.components.installed import REGION
 from cdclake.local.firehose.delivery import Delivery
@@ -182,6 +183,17 @@ def test_a_column_is_added_but_neither_type_nor_partitions_change(
     parted = text.replace("{columns", "{partition_by: [id], columns")
     with pytest.raises(InputError, match="visits has other partitions"):
         create(tables, plan_of(parted, tmp_path), "visits")
+
+
+def test_no_record_is_put_into_a_removed_source_table(tables: LogTables, tmp_path: Path) -> None:
+    plan = plan_of("version: 1\nname: shop\nputs:\n  sales: {columns: {id: int}}\n", tmp_path)
+    schema = TableSchema(name="sales", columns=(("id", "int"),))
+    tables.create(schema, f"s3://{BUCKET}/warehouse/sales")
+    with tables._load("sales").update_schema() as change:
+        change.add_column("cdc_position", StringType())
+    with pytest.raises(InputError, match="the lake has a changelog or state sales"):
+        create(tables, plan, "sales")
+    assert tables.schema("sales").column_names == ["id", "cdc_position"]
 
 
 def test_no_record_is_put_into_a_removed_derived_table(tables: LogTables, tmp_path: Path) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -17,9 +20,10 @@ from cdclake.errors import TableError
 from cdclake.hudi_copy import HudiCopy
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.publish import publish as publishing
 from cdclake.jobs.publish.copy_stamp import CopyStamp, record_key, stamp_of
 from cdclake.jobs.publish.hudi_entries import HudiEntries
-from cdclake.jobs.publish.hudi_timeline import newest_stamped, partition_folders
+from cdclake.jobs.publish.hudi_timeline import HudiCommit, newest_stamped, partition_folders
 from cdclake.plan import Column, Table
 
 DATABASE, FOLDER = "cdc", "s3://lake/cdc.db/artists_hudi"
@@ -166,6 +170,39 @@ def table_of(*key: tuple[str, str], **fields: Any) -> Table:
 )
 def test_the_key_of_a_copy_is_unambiguous(key: list[tuple[str, str]], column: str) -> None:
     assert record_key(table_of(*key)) == column
+
+
+def written(known: CopyStamp, table: Table, applied: AppliedThrough) -> list[str]:
+    """Return what is written to a copy with this stamp."""
+    found: list[str] = []
+    rows = SimpleNamespace(count=lambda: 1)
+    source: Any = SimpleNamespace(
+        table=table, applied=applied, whole=lambda: rows, since=lambda _: rows
+    )
+    writer: Any = SimpleNamespace(
+        copy=copy_of(partition_by=None), newest=lambda: HudiCommit(known, 0),
+        write=lambda _, operation, stamp: found.append(operation),
+    )  # fmt: skip
+    publishing._write(writer, source, "")
+    return found
+
+
+def test_a_copy_of_another_table_is_written_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "persisted", nullcontext)
+    table, applied = table_of(("id", "bigint")), AppliedThrough(ingested=7)
+    stamp = stamp_of(copy_of(partition_by=None), table, applied, "")
+    behind = replace(stamp, through=6)
+    expected: list[tuple[CopyStamp, list[str]]] = [
+        (stamp, []),
+        (behind, ["upsert"]),
+        (replace(stamp, table="another"), ["insert_overwrite_table"]),
+        (replace(behind, table="another"), ["insert_overwrite_table"]),
+        # An earlier version did not note the table.
+        (replace(stamp, table=""), []),
+        (replace(behind, table=""), ["upsert"]),
+    ]
+    for known, operations in expected:
+        assert written(known, table, applied) == operations
 
 
 def test_a_stamp_differs_by_whatever_the_copy_depends_on() -> None:

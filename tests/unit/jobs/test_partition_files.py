@@ -186,7 +186,12 @@ def test_an_entry_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch)
         "Parameters": {"table_type": "ICEBERG"},
     }
     glue.create_table(DatabaseName="db", TableInput=iceberg)
-    with pytest.raises(TableError, match="another table of this name"):
+    with pytest.raises(TableError, match="another table of this name, which may be in Iceberg"):
         ExternalTable("db", "i").publish(derived("json"), "s3://b/i/x", COLUMNS, [])
+    with pytest.raises(TableError, match="another table of this name, of files in json") as error:
+        catalog.check(derived("iceberg"))
+    assert error.value.remedy.endswith("drop the other table, and delete its folder, s3://b/t/two")
+    assert catalog.check(derived("parquet")) is not None
+    assert ExternalTable("db", "new").check(derived("iceberg")) is None
     kept = glue.get_table(DatabaseName="db", Name="i")["Table"]
     assert kept["StorageDescriptor"]["Location"] == "s3://b/i"

@@ -15,6 +15,8 @@ from cdclake.local.lake_forecast import forecast_up
 from cdclake.local.process.home import Home
 from cdclake.plan import Column, Plan, Table
 from cdclake.polling import Polling
+from cdclake.puts.put_table import PutStream, PutTable
+from tests.recorded.firehose import stream_of
 
 
 def table(total: str = "numeric(10,2)", key: str = "id", schema: str = "public") -> Table:
@@ -136,7 +138,7 @@ def derived(name: str) -> DerivedTable:
 def test_a_derived_table_does_not_take_the_name_of_a_stored_one(between: list[Plan]) -> None:
     for name in ("orders", "orders_changes"):
         said = refused(plan(table()), *between, replace(plan(), derived=(derived(name),)))
-        assert f"derived.{name}: the lake has the rows of public.orders under this name" in said
+        assert f"derived.{name}: the lake may have the rows of public.orders in {name}" in said
     after_up(plan(table()), *between, replace(plan(), derived=(derived("orders_2"),)))
 
 
@@ -145,8 +147,45 @@ def test_a_table_does_not_take_the_name_of_a_stored_derived_one(between: list[Pl
     for name in ("orders", "orders_changes"):
         first = replace(plan(), derived=(derived(name),))
         said = refused(first, *between, plan(table()))
-        assert f"public.orders: the lake may have a derived table {name}" in said
+        assert f"public.orders: the lake may have the rows of derived.{name} in {name}" in said
         after_up(first, *between, plan(replace(table(), name="orders_2")), first)
+
+
+def appending(*names: str, base: Plan | None = None) -> Plan:
+    """Return the plan with one put stream, which routes its records to these tables."""
+    stream = stream_of(OTHER, name="events", source="direct_put", topic="", tables=names)
+    targets = tuple(PutTable(name=name, columns=()) for name in names)
+    put = PutStream(stream=stream, targets=targets, route="kind", database="l")
+    return replace(base or plan(), puts=(put,))
+
+
+@pytest.mark.parametrize("between", [[], [plan()], [plan(), plan()]])
+def test_a_put_table_does_not_take_the_name_of_a_stored_one(between: list[Plan]) -> None:
+    for name in ("orders", "orders_changes"):
+        said = refused(plan(table()), *between, appending(name))
+        assert f"puts.events: the lake may have the rows of public.orders in {name}" in said
+        first = replace(plan(), derived=(derived(name),))
+        assert f"the rows of derived.{name} in {name}" in refused(first, *between, appending(name))
+    after_up(plan(table()), *between, appending("orders_2"), appending("orders_2", "orders_3"))
+
+
+@pytest.mark.parametrize("between", [[], [plan()], [appending("clicks"), plan()]])
+def test_a_table_does_not_take_the_name_of_a_stored_put_table(between: list[Plan]) -> None:
+    for name in ("orders", "orders_changes"):
+        first = appending(name, "clicks")
+        said = refused(first, *between, plan(table()))
+        assert f"public.orders: the lake may have the rows of puts.events in {name}" in said
+        said = refused(first, *between, replace(plan(), derived=(derived(name),)))
+        assert f"derived.{name}: the lake may have the rows of puts.events in {name}" in said
+        after_up(first, *between, plan(replace(table(), name="orders_2")), first)
+
+
+def test_the_first_table_does_not_take_the_name_of_a_put_table() -> None:
+    without = replace(plan(), tables=(), source_database="")
+    first = appending("orders", base=without)
+    assert "the rows of puts.events in orders" in refused(first, plan(table()))
+    after_up(first, plan(replace(table(), name="orders_2")))
+    after_up(first, replace(plan(table()), lake_database="l2"))
 
 
 def test_plan_refuses_what_up_refuses(tmp_path: Path) -> None:
