@@ -15,7 +15,7 @@ from cdclake.control_objects import (
     request_name,
 )
 from cdclake.erasures import ErasedKeys, KeyHash
-from cdclake.jobs.operations.erasure import Json, TableErasure, derived_of
+from cdclake.jobs.operations.erasure import Json, TableErasure
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Table
 
@@ -54,7 +54,7 @@ def erase_table_rows(
         plan=job.plan,
         table=table,
         erased=erased,
-        derived=derived_of(job.plan, table, job.lake, job.control),
+        control=job.control,
         keeps_files=keeps_files,
     )
     with ExitStack() as held:
