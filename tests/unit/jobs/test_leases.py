@@ -2,6 +2,7 @@
 
 import threading
 import time
+from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
@@ -55,12 +56,12 @@ def test_a_dead_holders_lease_is_taken_over_and_not_taken_away_again(store, monk
 class FaultyStore(MemoryStore):
     """Store that applies one conditional write, counted from 1, without returning its ETag."""
 
-    def __init__(self, faulty, error=None):
+    def __init__(self, faulty: int, error: Exception | None = None) -> None:
         super().__init__()
         self.faulty, self.error, self.writes = faulty, error, 0
         self.written_later = threading.Event()
 
-    def write_if(self, name, content, etag):
+    def write_if(self, name: str, content: dict[str, Any], etag: str | None) -> str | None:
         written = super().write_if(name, content, etag)
         self.writes += 1
         if self.writes == self.faulty:
@@ -75,14 +76,14 @@ class FaultyStore(MemoryStore):
 @pytest.mark.parametrize("error", [None, EndpointConnectionError(endpoint_url="s3")])
 def test_a_lease_is_renewed_again_after_a_lost_answer(monkeypatch, error):
     monkeypatch.setattr(leases, "RENEWAL_INTERVAL_S", 0.01)
-    store = FaultyStore(2, error)
+    store: Any = FaultyStore(2, error)
     with Leases(store, "a").hold("t"):
         assert store.written_later.wait(10.0)
     assert store.stored == {}
 
 
 def test_a_lease_is_acquired_although_the_answer_was_lost():
-    store = FaultyStore(1)
+    store: Any = FaultyStore(1)
     run = Leases(store, "a")
     with run.try_hold("t") as held:
         assert held
