@@ -95,7 +95,7 @@ def up(
     checked = _check_relations(lake, change)
     state = start_streaming(lake, change, checked, lost_offsets=lost)
     lake = replace(lake, state=state)
-    connectors = _complete(lake, streamed, wait)
+    connectors = _complete(lake, wait)
     return {
         **_answer(home, endpoints, shown_source(source_parts(lake.dsn), dsn), lake.plan.all_tables),
         **_outcome(before, lake, change, checked),
@@ -115,9 +115,9 @@ def _following(lake: LocalLake, change: PlanDiff) -> LocalLake:
     return lake
 
 
-def _complete(lake: LocalLake, before: Plan | None, wait: str) -> list[ConnectorState]:
+def _complete(lake: LocalLake, wait: str) -> list[ConnectorState]:
     """Apply the declared connectors, keep the state, and await the rows if that is asked for."""
-    connectors = apply_connectors(lake, before)
+    connectors = apply_connectors(lake)
     lake.state.save(lake.home)
     if wait == ROWS and not lake.state.paused:
         await_rows(lake)

@@ -25,6 +25,7 @@ from cdclake.local.joining_tables import join_tables, request_snapshots
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
+from cdclake.local.lake.declared_connectors import remove_connectors
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.glue_registry import prepare_registry
 from cdclake.local.lake.job_schedules import free_leases, schedule_jobs
@@ -58,6 +59,7 @@ from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.process.home import Home
 from cdclake.local.process.supervisor_client import log_tail
 from cdclake.local.puts import put_lifecycle
+from cdclake.plan import Plan
 from cdclake.plan_diff import PlanDiff
 from cdclake.postgres.source import Prepared
 
@@ -127,6 +129,8 @@ def _flow(
             _start_connector(lake, connector, change)
         if change.by_signal:
             keep_what_is_read(lake, checked, first=False)
+        # Until it is saved below, the stored plan still has the connectors that left the file.
+        remove_connectors(lake, Plan.from_json(LakeState.load(lake.home).plan))
         state = replace(state, loading=False)
         state.save(lake.home)
         if state.paused:

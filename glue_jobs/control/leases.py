@@ -13,6 +13,8 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from cdclake.control_objects import LEASES, Lease, lease_name
 from cdclake.control_reader import StoredObject
 from cdclake.errors import TableError
@@ -70,7 +72,13 @@ class Leases:
         held = self._control.read(lease_name(table))
         if held is not None and _parse(held).expires_at > time.time():
             return False
-        return self._write(table, held)
+        lease = self._new_lease()
+        if self._write(table, lease, held):
+            return True
+        # If S3 applied the write and its answer was lost, the retry of botocore is refused. Another
+        # thread of this run may hold the lease under the same owner, until another time.
+        stored = self._control.read(lease_name(table))
+        return stored is not None and _parse(stored) == lease
 
     @contextmanager
     def _kept(self, table: str) -> Iterator[None]:
@@ -88,20 +96,27 @@ class Leases:
 
     def _renew(self, table: str, ended: threading.Event) -> None:
         while not ended.wait(RENEWAL_INTERVAL_S):
-            held = self._held(table)
-            if held is None or not self._write(table, held):
-                log.warning("table %s: another job has taken over its lease", table)
-                return
+            try:
+                held = self._held(table)
+                if held is None:
+                    log.warning("table %s: another job has taken over its lease", table)
+                    return
+                # A refused write may have been applied, with a lost answer: the next round reads.
+                self._write(table, self._new_lease(), held)
+            except (BotoCoreError, ClientError) as error:
+                log.warning("table %s: its lease was not renewed: %s", table, error)
 
     def _held(self, table: str) -> StoredObject | None:
         """Return the lease if this run still holds it."""
         held = self._control.read(lease_name(table))
         return held if held is not None and _parse(held).owner == self._owner else None
 
-    def _write(self, table: str, over: StoredObject | None) -> bool:
-        content = Lease(self._owner, time.time() + LEASE_DURATION_S).to_json()
+    def _new_lease(self) -> Lease:
+        return Lease(self._owner, time.time() + LEASE_DURATION_S)
+
+    def _write(self, table: str, lease: Lease, over: StoredObject | None) -> bool:
         etag = over.etag if over else None
-        return self._control.write_if(lease_name(table), content, etag) is not None
+        return self._control.write_if(lease_name(table), lease.to_json(), etag) is not None
 
 
 def _parse(stored: StoredObject) -> Lease:

@@ -123,7 +123,15 @@ def take_resumes(control: ObjectStore, progress: Progress) -> None:
         if place is not None and stored is not None:
             place.ask_to_resume(ResumeRequest.from_json(stored.content))
             progress.save(control)
-        control.delete(resume_name(table))
+        if stored is not None and control.read(resume_name(table)) == stored:
+            control.delete(resume_name(table))
+
+
+def remove_request(control: ObjectStore, table: str, verb: str, answered: str | None) -> None:
+    """Delete the request with this id; a new one that has replaced it meanwhile stays."""
+    stored = control.read(request_name(table, verb))
+    if stored is not None and stored.content.get("id") == answered:
+        control.delete(request_name(table, verb))
 
 
 def read_outcome(

@@ -124,9 +124,9 @@ class Erasure:
         """Return the objects that no reader who begins now can reach."""
         objects = self.lake.objects
         names = [self.table.changes, self.table.name, naming.QUARANTINE, *outcome["derived"]]
-        # A new object of a table that Firehose writes may be about to be committed.
-        delivered = [self.table.changes] if self.table.delivery == "firehose" else []
-        shared = [*delivered, naming.QUARANTINE] if self.lake.plan.deliveries else []
+        # A new object of a table with another writer may be about to be committed.
+        shared = [self.table.changes] if self.table.delivery == "firehose" else []
+        shared += [naming.QUARANTINE] if self._is_quarantine_shared() else []
         since = self._erased_at() - timedelta(seconds=DELIVERY_S)
         writers = {
             prefix: OtherWriter(known, since)
@@ -135,6 +135,16 @@ class Erasure:
             )
         }
         return [*self._unreachable(map(objects.reachable, names), writers)]
+
+    def _is_quarantine_shared(self) -> bool:
+        """Check whether another writer than the run that erases may write to the quarantine.
+
+        It takes no lease for that. The stream erases between two batches of all of its tables, but
+        the poll of another table may be in flight.
+        """
+        ours, plan = self.table, self.lake.plan
+        others = (other.delivery for other in plan.all_tables if other != ours)
+        return bool(plan.deliveries) or any({ours.delivery, each} != {"stream"} for each in others)
 
     def _copies(self) -> list[str]:
         """Return the names of the table's copies that were written."""

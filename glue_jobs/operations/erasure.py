@@ -66,18 +66,22 @@ class TableErasure:
     plan: Plan
     table: Table
     erased: ErasedKeys
-    derived: Sequence[DerivedTable]
+    control: ObjectStore
     keeps_files: bool = True  # for queries that have planned them; the caller deletes them
 
     @property
     def names(self) -> list[str]:
-        """The tables that are written: state, changelog, quarantine and derived tables."""
+        """The tables whose leases are held: state, changelog, quarantine and derived tables."""
         return [self.table.name, *self.others]
 
     @property
     def others(self) -> list[str]:
-        """The tables that are written but for the state."""
-        return [self.table.changes, naming.QUARANTINE, *(each.name for each in self.derived)]
+        """The tables whose leases are held but for the state.
+
+        A derived table that was not refreshed yet is one: its first refresh may have read the rows.
+        """
+        derived = (each.name for each in readers_of(self.plan, self.table))
+        return [self.table.changes, naming.QUARANTINE, *derived]
 
     def run(self) -> tuple[Json, int]:
         """Erase the rows; return how many there were, and how many records count as refused.
@@ -85,6 +89,7 @@ class TableErasure:
         Records that a rule withholds do not.
         """
         lake, table = self.lake, self.table
+        derived = derived_of(self.plan, table, lake, self.control)
         with ExitStack() as held:
             events = held.enter_context(persisted(erased_events(lake, table, self.erased)))
             found = erased_state_keys(lake, table, events, self.erased)
@@ -102,11 +107,11 @@ class TableErasure:
                 same = " AND ".join(f"t.{name} <=> e.{name}" for name in RECORD)
                 named = f"t.`table` = {SPARK.text(table.name)}"
                 _delete(lake, naming.QUARANTINE, records.distinct(), f"{same} AND {named}")
-        before = self._leave_nothing()
-        derived = [each.name for each in self.derived]
-        return {**counts, "derived": derived, "metadata": before}, refused_records
+        before = self._leave_nothing(derived)
+        names = [each.name for each in derived]
+        return {**counts, "derived": names, "metadata": before}, refused_records
 
-    def _leave_nothing(self) -> dict[str, str]:
+    def _leave_nothing(self, derived: Sequence[DerivedTable]) -> dict[str, str]:
         """Remove the deleted rows from files and snapshots, and write derived tables again.
 
         Returns by table the last metadata file that has the old snapshots.
@@ -118,7 +123,7 @@ class TableErasure:
         before = {name: metadata_file(self.lake, name) for name in names}
         for name in names:
             keep_current_snapshot(self.lake, name, keeps_files=self.keeps_files)
-        for each in self.derived:
+        for each in derived:
             self._write_again(each)
         time.sleep(CLOCK_MARGIN_S)
         return before
@@ -149,7 +154,7 @@ def erase_rows(
         plan=stream.plan,
         table=stream.table,
         erased=stream.erased,
-        derived=derived_of(stream.plan, stream.table, stream.lake, control),
+        control=control,
     )
     with ExitStack() as held:
         if not all(held.enter_context(stream.leases.try_hold(name)) for name in erasure.names):
@@ -161,19 +166,21 @@ def erase_rows(
     return counts
 
 
+def readers_of(plan: Plan, table: Table) -> list[DerivedTable]:
+    """Return the derived tables that read the table."""
+    return [derived for derived in plan.derived if table.name in derived.sources]
+
+
 def derived_of(
     plan: Plan, table: Table, lake: LakeTables, control: ObjectStore
 ) -> list[DerivedTable]:
-    """Return the derived tables that were refreshed and read the table.
+    """Return the derived tables that were refreshed and read the table; hold their leases.
 
     Raises TableError for one that is stored in another format than the declared one: it could not
     be written again after the rows are erased.
     """
-    found = [
-        derived
-        for derived in plan.derived
-        if table.name in derived.sources and _was_refreshed(derived, lake, control)
-    ]
+    readers = readers_of(plan, table)
+    found = [derived for derived in readers if _was_refreshed(derived, lake, control)]
     for derived in found:
         check_format(lake, derived)
     return found

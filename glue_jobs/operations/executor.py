@@ -33,6 +33,7 @@ from cdclake.control_objects import (
 )
 from cdclake.debezium.position import Position, epoch_start
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.requests import remove_request
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of, passing_cause
@@ -129,7 +130,7 @@ class OperationExecutor:
         table, verb = request.table.name, request.verb
         outcome = outcome_content(request.content.id, result)
         self._control.write(outcome_name(table, verb), outcome)
-        self._control.delete(request_name(table, verb))
+        remove_request(self._control, table, verb, request.content.id)
 
     def _result(self, request: Request, progress: Progress, stream: TableStream) -> Json | None:
         if isinstance(request, ReplayRequest):
@@ -160,7 +161,7 @@ class OperationExecutor:
         log.error("%s of %s rejected: %s", verb, table, reason)
         outcome = outcome_content(str(content.get("id", "")), {"error": reason})
         self._control.write(outcome_name(table, verb), outcome)
-        self._control.delete(request_name(table, verb))
+        remove_request(self._control, table, verb, content.get("id"))
 
     def _with_end(
         self,

@@ -15,7 +15,8 @@ from cdclake.control_objects import (
     request_name,
 )
 from cdclake.erasures import ErasedKeys, KeyHash
-from cdclake.jobs.operations.erasure import Json, TableErasure, derived_of
+from cdclake.jobs.control.requests import remove_request
+from cdclake.jobs.operations.erasure import Json, TableErasure
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Table
 
@@ -42,7 +43,7 @@ def answer_request(job: TableJob, table: Table, keys: Choose) -> None:
         result = failed_result(error)
     outcome = outcome_content(request.id, result)
     job.control.write(outcome_name(table.name, FORGET), outcome)
-    job.control.delete(request_name(table.name, FORGET))
+    remove_request(job.control, table.name, FORGET, request.id)
 
 
 def erase_table_rows(
@@ -54,7 +55,7 @@ def erase_table_rows(
         plan=job.plan,
         table=table,
         erased=erased,
-        derived=derived_of(job.plan, table, job.lake, job.control),
+        control=job.control,
         keeps_files=keeps_files,
     )
     with ExitStack() as held:

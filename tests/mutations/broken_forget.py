@@ -60,6 +60,12 @@ FORGET = (
         "            return None\n        counts",
         "            pass\n        counts",
     ),
+    _engine(
+        "an erasure does not wait for a first refresh",
+        _ERASURE,
+        "naming.QUARANTINE, *derived]",
+        "naming.QUARANTINE]",
+    ),
     Mutation(
         "refused events of erased keys are quarantined",
         _REGISTER_TESTS,

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from cdclake import naming
 from cdclake.control_objects import ForgetRequest
 from cdclake.debezium.position import Position
+from cdclake.derived_table import DerivedTable
 from cdclake.erasures import ErasedKeys, Erasures, KeyHash
 from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.control.table_progress import TableProgress
@@ -204,8 +205,18 @@ def test_an_erasure_waits_for_a_batch_that_knows_the_key_and_for_the_leases(
     assert erase(engine, "unknown") is None
     digest = register(engine, 1, 60)
     assert erase(engine, "unknown") is None
-    with engine.leases.hold(engine.table.changes):
-        assert erase(engine, digest) is None
+    first_refresh = DerivedTable(
+        name="names",
+        sql=f"SELECT id, v FROM {engine.table.name}_current",
+        key=("id",),
+        schedule="rate(1 hour)",
+        sources=(engine.table.name,),
+        format="parquet",
+    )
+    engine.plan = replace(engine.plan, derived=(first_refresh,))
+    for name in (engine.table.changes, first_refresh.name):
+        with engine.leases.hold(name):
+            assert erase(engine, digest) is None
     assert len(engine.log()) == 7
     assert isinstance(engine.place, TableProgress) and erase(engine, digest) is not None
 

@@ -41,12 +41,16 @@ class ConnectorState:
         return asdict(self)
 
 
-def apply_connectors(lake: LocalLake, before: Plan | None) -> list[ConnectorState]:
-    """Run the plan's connectors, and delete those that only the earlier plan has."""
+def remove_connectors(lake: LocalLake, before: Plan) -> None:
+    """Delete the connectors that only the earlier plan has."""
     declared = {connector.name for connector in lake.plan.connectors}
-    for connector in before.connectors if before is not None else ():
+    for connector in before.connectors:
         if connector.name not in declared:
             client(lake, connector.name).remove()
+
+
+def apply_connectors(lake: LocalLake) -> list[ConnectorState]:
+    """Run the plan's connectors, and return their states."""
     return [_applied(lake, connector) for connector in lake.plan.connectors]
 
 

@@ -1,0 +1,86 @@
+"""Files of the quarantine that another writer is about to commit outlive an erasure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from cdclake import naming
+from cdclake.jobs.forget.erase import Erasure
+from cdclake.jobs.forget.lake_objects import LakeObjects
+from cdclake.plan import Plan, Table
+from tests.recorded.firehose import stream_of
+from tests.unit.trace.test_explanation import POLLED, TABLE
+
+BUCKET = "lake"
+STREAMED = replace(TABLE, name="people", table="people", topic="shop.public.people")
+ALSO_STREAMED = replace(TABLE, name="parts", table="parts", topic="shop.public.parts")
+ALSO_POLLED = replace(POLLED, name="units", table="units", topic="shop.public.units")
+DELIVERED = replace(TABLE, delivery="firehose")
+
+
+@pytest.fixture
+def s3() -> Iterator[Any]:
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket=BUCKET)
+        yield client
+
+
+def location(name: str) -> str:
+    return f"s3://{BUCKET}/wh/{name}/metadata/1.json"
+
+
+def removed(s3: Any, table: Table, *others: Table) -> set[str]:
+    """Return what an erasure in a pipeline of these tables removes, without the folder."""
+    tables = (table, *others)
+    plan = Plan(
+        name="p", source_database="d", lake_database="l",
+        tables=tuple(each for each in tables if each.polling is None),
+        polled=tuple(each for each in tables if each.polling is not None),
+        deliveries=tuple(stream_of(each) for each in tables if each.delivery == "firehose"),
+    )  # fmt: skip
+    names = (table.name, table.changes, naming.QUARANTINE)
+    for name in names:
+        s3.put_object(Bucket=BUCKET, Key=f"wh/{name}/metadata/1.json", Body=b'{"snapshots": []}')
+        s3.put_object(Bucket=BUCKET, Key=f"wh/{name}/data/in_flight", Body=b"1")
+    entries = [
+        {"Name": name, "Parameters": {"metadata_location": location(name)}} for name in names
+    ]
+    pages = SimpleNamespace(paginate=lambda **_: [{"TableList": entries}])
+    lake: Any = SimpleNamespace(
+        plan=plan,
+        objects=LakeObjects(
+            s3, SimpleNamespace(get_paginator=lambda _: pages), plan, f"s3://{BUCKET}/wh"
+        ),
+        control=SimpleNamespace(written_at=lambda _: datetime.now(UTC) + timedelta(minutes=1)),
+    )
+    erasure = Erasure(lake, table, [], timedelta())
+    found = erasure._removed({"derived": [], "metadata": {name: location(name) for name in names}})
+    return {version.key.removeprefix("wh/") for version in found}
+
+
+QUARANTINED = f"{naming.QUARANTINE}/data/in_flight"
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [(POLLED, STREAMED), (STREAMED, POLLED), (POLLED, ALSO_POLLED), (STREAMED, DELIVERED)],
+    ids=["stream", "poll", "another_poll", "firehose"],
+)
+def test_a_file_that_another_writer_may_commit_stays(s3: Any, tables: tuple[Table, ...]) -> None:
+    gone = removed(s3, *tables)
+    assert QUARANTINED not in gone
+    assert f"{tables[0].changes}/data/in_flight" in gone
+
+
+@pytest.mark.parametrize("tables", [(STREAMED, ALSO_STREAMED), (POLLED,)])
+def test_the_only_writer_leaves_no_file(s3: Any, tables: tuple[Table, ...]) -> None:
+    assert QUARANTINED in removed(s3, *tables)
