@@ -45,9 +45,15 @@ def read_again(
         case "stream":
             return f"run `cdclake resync {table}{options}`"
         case "firehose":  # the stream does not write its changelog, so it cannot delete rows either
-            apply = "deploy" if is_deployed else "run `cdclake up FILE`"
+            if is_deployed:
+                return (
+                    "remove the table from the file, deploy, and add it again under another"
+                    " `name:`: import its topic and send the signal of its incremental snapshot,"
+                    " see `cdclake runbook resync`"
+                )
             return (
-                f"remove the table from the file, {apply}, and add it again under another `name:`"
+                "remove the table from the file, run `cdclake up FILE`, and add it again under"
+                " another `name:`"
             )
         case "poll":
             return f"run `cdclake job poll_tables --table {table}{options}`"

@@ -18,7 +18,7 @@ class Metric:
     unit: str = "Count"
 
 
-# Published by the stream once a minute while it runs.
+# Published by the stream once a minute while it runs; freshness by a scheduled one at its end.
 FRESHNESS = Metric("Freshness", "Seconds")  # age of the newest heartbeat in the lake
 BATCH_AGE = Metric("BatchAge", "Seconds")  # time since the last batch ended
 BATCH_SECONDS = Metric("BatchSeconds", "Seconds")  # duration of the last batch

@@ -56,15 +56,24 @@ def merged_records(
         record, found = records.get(table.source), source.tables.get((table.schema, table.table))
         is_as_recorded = found is not None and not any(source.compare(table, record))
         if found is not None and (record is None or (is_as_recorded and source.streams)):
-            record = RelationRecord.of(found, settled=source.streams)
+            record = RelationRecord.of(table, found, settled=source.streams)
         if record is not None:
             merged[table.source] = record
     return merged
 
 
-def parse_records(content: Mapping[str, Any]) -> dict[str, RelationRecord]:
-    """Parse the control object."""
-    return {name: RelationRecord.from_json(each) for name, each in content["tables"].items()}
+def parse_records(content: Mapping[str, Any], tables: Iterable[Table]) -> dict[str, RelationRecord]:
+    """Parse the control object, without records of tables that have another lake name now.
+
+    Such a table is new to the lake, so it gets a new record.
+    """
+    names = {table.source: table.name for table in tables}
+    records = {name: RelationRecord.from_json(each) for name, each in content["tables"].items()}
+    return {
+        source: record
+        for source, record in records.items()
+        if record.lake_name in ("", names.get(source, record.lake_name))
+    }
 
 
 def records_content(records: Records) -> dict[str, Any]:

@@ -54,9 +54,10 @@ class RelationRecord:
     numbers: Mapping[str, int] = field(default_factory=dict)
     partitions: Mapping[str, Partition] = field(default_factory=dict)  # by `schema.table`
     settled: bool = True
+    lake_name: str = ""  # of its table in the lake. Records of earlier versions have none.
 
     @staticmethod
-    def of(actual: SourceTable, *, settled: bool) -> RelationRecord:
+    def of(table: Table, actual: SourceTable, *, settled: bool) -> RelationRecord:
         """Return the record of a table as it is now."""
         return RelationRecord(
             oid=actual.oid,
@@ -69,6 +70,7 @@ class RelationRecord:
                 for leaf in actual.leaves
             },
             settled=settled,
+            lake_name=table.name,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -87,6 +89,7 @@ class RelationRecord:
             numbers=content.get("numbers", {}),
             partitions={name: Partition(**part) for name, part in partitions.items()},
             settled=content.get("settled", True),
+            lake_name=content.get("lake_name", ""),
         )
 
 

@@ -19,10 +19,10 @@ from cdclake.postgres.relation_check import (
 from cdclake.postgres.relations import RelationChange, RelationRecord, SourceState
 
 
-def load_records(control: ObjectStore) -> dict[str, RelationRecord]:
+def load_records(control: ObjectStore, plan: Plan) -> dict[str, RelationRecord]:
     """Return the records by `schema.table`; none if the lake is of an earlier version."""
     stored = control.read(naming.RELATIONS)
-    return parse_records(stored.content) if stored else {}
+    return parse_records(stored.content, plan.tables) if stored else {}
 
 
 def changed_relations(
@@ -41,14 +41,15 @@ def keep_records(
 
     Call it when the reading is certain: a change that is recorded is no longer reported.
     """
-    records = merged_records(source, plan.tables, load_records(control))
-    for found in source.tables.values():
-        if found.source in read:
-            records[found.source] = RelationRecord.of(found, settled=settled)
+    records = merged_records(source, plan.tables, load_records(control, plan))
+    for table in plan.tables:
+        found = source.tables.get((table.schema, table.table))
+        if found is not None and table.source in read:
+            records[table.source] = RelationRecord.of(table, found, settled=settled)
     control.write(naming.RELATIONS, records_content(records))
 
 
 def keep_resynced(control: ObjectStore, dsn: str, plan: Plan, table: Table) -> None:
     """Record the table as it is now, since the connector is about to read all of it."""
-    source, _ = changed_relations(dsn, plan, load_records(control), [table])
+    source, _ = changed_relations(dsn, plan, load_records(control, plan), [table])
     keep_records(control, source, plan, read=[table.source], settled=True)

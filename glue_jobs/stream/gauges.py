@@ -1,5 +1,7 @@
 """Metrics of the stream, published once a minute by the thread that waits for its end.
 
+A scheduled stream publishes the freshness at the end of a run only: until a batch has ended, it is
+that of the previous run, which may be hours old.
 Publishing does not delay a batch: the values come from the progress object that batches write.
 """
 
@@ -32,11 +34,16 @@ class StreamGauges:
     """Publisher of one stream's progress, and of its changes since the last publication."""
 
     def __init__(
-        self, control: ObjectStore, published: Metrics, tables_of: str | None = None
+        self,
+        control: ObjectStore,
+        published: Metrics,
+        tables_of: str | None = None,
+        *,
+        is_scheduled: bool = False,
     ) -> None:
         """With `tables_of`, the deployment's name, also write metrics of each table."""
         self._control, self._tables_of = control, tables_of
-        self._published = published
+        self._published, self._is_scheduled = published, is_scheduled
         # Events refused before this run were published by the previous one.
         begun = Progress.load(control)
         self._quarantined, self._withheld = _quarantined(begun), _withheld(begun)
@@ -46,11 +53,12 @@ class StreamGauges:
         """Publish, unless the last publication was less than a minute ago."""
         if time.time() >= self._due:
             self._due = time.time() + PUBLISH_INTERVAL_S
-            self.tell(query_progress)
+            self.tell(query_progress, is_end=False)
 
-    def tell(self, query_progress: Mapping[str, Any] | None) -> None:
+    def tell(self, query_progress: Mapping[str, Any] | None, *, is_end: bool = True) -> None:
         """Publish now; `query_progress` is Spark's report of the last batch, if there was one."""
-        self._published.tell(lambda: self._gather(query_progress))
+        has_freshness = is_end or not self._is_scheduled
+        self._published.tell(lambda: self._gather(query_progress, has_freshness))
         if self._tables_of is not None:
             self._tell_tables(self._tables_of)
 
@@ -63,7 +71,7 @@ class StreamGauges:
             return
         write_lines(table_lines(deployment, progress, verified, time.time()))
 
-    def _gather(self, query_progress: Mapping[str, Any] | None) -> Values:
+    def _gather(self, query_progress: Mapping[str, Any] | None, has_freshness: bool) -> Values:
         progress, now = Progress.load(self._control), time.time()
         values = {
             metrics.BATCH_SECONDS: progress.seconds,
@@ -78,7 +86,7 @@ class StreamGauges:
         if progress.written_at:
             ended = datetime.fromisoformat(progress.written_at).timestamp()
             values[metrics.BATCH_AGE] = now - ended
-        if progress.heartbeat_committed_us:
+        if has_freshness and progress.heartbeat_committed_us:
             values[metrics.FRESHNESS] = now - progress.heartbeat_committed_us / _MICROS
         lag = records_behind(query_progress)
         return values if lag is None else {**values, metrics.LAG: lag}

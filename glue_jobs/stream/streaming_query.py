@@ -71,7 +71,12 @@ def _run_query(
     batch = handover.guarded(restarts.observed(micro_batch))
     discard_unusable(spark, arguments["checkpoint"], topics)
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
-    gauges = StreamGauges(control, Metrics(arguments.get("metrics")), _tables_of(arguments))
+    gauges = StreamGauges(
+        control,
+        Metrics(arguments.get("metrics")),
+        _tables_of(arguments),
+        is_scheduled=plan.mode == "scheduled",
+    )
     handover.await_end(query, lambda: gauges.tell_if_due(query.lastProgress))
     gauges.tell(query.lastProgress)  # in scheduled mode perhaps the first time
 

@@ -132,7 +132,8 @@ def check(event: dict[str, Any], context: Any) -> dict[str, Any]:
     s3, place = boto3.client("s3"), {"Bucket": os.environ["BUCKET"], "Key": os.environ["KEY"]}
     try:
         stored = s3.get_object(**place)
-        records, only_if = parse_records(json.loads(stored["Body"].read())), stored["ETag"]
+        content, only_if = json.loads(stored["Body"].read()), stored["ETag"]
+        records = parse_records(content, plan.tables)
     except s3.exceptions.NoSuchKey:
         records, only_if = {}, None
     with connected("LOGIN_SECRET") as session:

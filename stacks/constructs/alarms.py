@@ -74,6 +74,8 @@ def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterato
         yield from _of_stream(deployment, known)
     if deployment.plan.mode == "always_on":
         yield from _of_keeper(known)
+    elif deployment.aws.stream == "on":
+        yield _of_scheduled_stream(known)
 
 
 def _of_source(
@@ -192,7 +194,11 @@ def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> AlarmSpec:
 
 
 def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
-    """Yield the stream's alarms; for an always-on stream missing data is an alarm, too."""
+    """Yield the stream's alarms.
+
+    An always-on stream publishes the freshness every minute, and missing data is an alarm, too. A
+    scheduled one publishes it once in a run: the alarm keeps its state until the next run.
+    """
     limits = deployment.aws.monitoring
     always = deployment.plan.mode == "always_on"
     yield AlarmSpec(
@@ -201,8 +207,8 @@ def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Ala
         f" {limits.freshness_minutes} minutes old: the lake does not follow the source.",
         metric=known.own(metrics.FRESHNESS, "Maximum"),
         threshold=limits.freshness_minutes * 60,
-        periods=2,
-        missing=TreatMissingData.BREACHING if always else TreatMissingData.NOT_BREACHING,
+        periods=2 if always else 1,
+        missing=TreatMissingData.BREACHING if always else TreatMissingData.IGNORE,
     )
     yield AlarmSpec(
         name="lag",
@@ -245,6 +251,16 @@ def _of_keeper(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
         beyond=LESS,
         periods=SILENT_CHECKS,
         missing=TreatMissingData.BREACHING,
+    )
+
+
+def _of_scheduled_stream(known: DeploymentMetrics) -> AlarmSpec:
+    return AlarmSpec(
+        name="stream-failed",
+        description="Within an hour a scheduled run of the stream failed: the lake is as old as"
+        " its last run that succeeded.",
+        metric=known.failed_runs(naming.STREAM_JOB, HOUR),
+        threshold=0,
     )
 
 

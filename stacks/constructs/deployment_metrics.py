@@ -111,20 +111,21 @@ class DeploymentMetrics:
             expression="FILL(tables, 0) + FILL(runs, 0)",
             using_metrics={
                 "tables": self.own(metrics.FAILED_TABLES, "Sum", job=job, period=period),
-                "runs": self._failed_runs(job),
+                "runs": self.failed_runs(job, period),
             },
             label=f"{job}: failed tables and runs",
             period=period,
         )
 
-    def _failed_runs(self, job: str) -> Metric:
+    def failed_runs(self, job: str, period: Duration) -> Metric:
+        """Return the runs of the job that failed."""
         dimensions = {
             "JobName": naming.glue_job_name(self.prefix, job),
             "JobRunId": "ALL",
             "Type": "count",
             "ObservabilityGroup": "error",
         }
-        return _of("Glue", "glue.error.ALL", "Sum", dimensions)
+        return _of("Glue", "glue.error.ALL", "Sum", dimensions).with_(period=period)
 
 
 def waiting_messages(queue: str) -> Metric:

@@ -55,6 +55,10 @@ RELATIONS = (
           "is_as_recorded = found is not None"),),
     ),
     Mutation(
+        "a table under another name keeps its former record", _TESTS,
+        ((_CHECK, 'if record.lake_name in ("", names.get(source, record.lake_name))', "if True"),),
+    ),
+    Mutation(
         "no slot survives a failover", ("tests/unit/debezium/test_failover.py",),
         (("cdclake/debezium/connector.py", '"slot.failover": "true"', '"slot.failover": "false"'),),
     ),

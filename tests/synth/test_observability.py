@@ -109,6 +109,19 @@ def test_what_is_off_is_not_missed(deploy, created, more, gone):
     assert alarms(created).keys() - alarms(deploy(PIPELINE + more)).keys() == gone
 
 
+def test_a_scheduled_streams_alarms_see_its_few_points(deploy):
+    """A run publishes the freshness once, and no keeper reports a run that failed."""
+    scheduled = PIPELINE + "stream: {mode: scheduled}\n"
+    found = alarms(deploy(scheduled))
+    freshness, failed = found["freshness"], found["stream-failed"]
+    assert (freshness["EvaluationPeriods"], freshness["TreatMissingData"]) == (1, "ignore")
+    [stat] = stats(failed)
+    assert (stat["Metric"]["MetricName"], stat["Stat"]) == ("glue.error.ALL", "Sum")
+    assert {"Name": "JobName", "Value": "shop-stream_changes"} in stat["Metric"]["Dimensions"]
+    assert (stat["Period"], failed["Threshold"]) == (3600, 0)
+    assert "stream-failed" not in alarms(deploy(scheduled + "aws: {stream: off}\n"))
+
+
 def test_new_columns_are_an_alarm_unless_they_are_ignored(deploy, created):
     assert "new-columns" not in alarms(created)
     for policy in ("declare", "stop"):

@@ -37,6 +37,7 @@ SINK = "connectors: {lake: {plugin: iceberg-sink, tables: [public.orders]}}\n"
 PUT = PUTS.partition("name: shop\n")[2].partition("  visits:")[0]
 TABLES = PIPELINE + CHECKED + PUBLISHED + POLLED + OPTIMIZED + DELIVERED
 ALL_ALARMS = TABLES + ALONGSIDE + PUT + PRIVATE + POLICY + DERIVED + SINK
+SCHEDULED = ALL_ALARMS + "stream: {mode: scheduled}\n"  # without the keeper's
 
 
 def alarms(deployed) -> list[str]:
@@ -46,7 +47,7 @@ def alarms(deployed) -> list[str]:
 
 
 def test_every_alarm_has_its_page_and_every_page_is_of_something(variants, deploy):
-    deployed = (*variants.values(), deploy(ALL_ALARMS))
+    deployed = (*variants.values(), deploy(ALL_ALARMS), deploy(SCHEDULED))
     names = {name for each in deployed for name in alarms(each)}
     assert names <= runbook_titles().keys()
     assert PAGES.keys() == names | NOW_AND_THEN | {"README"}
@@ -57,9 +58,10 @@ def test_every_alarm_has_its_page_and_every_page_is_of_something(variants, deplo
 
 
 def test_the_list_has_every_page_and_the_alarms_in_the_datas_order(deploy):
-    deployed = deploy(ALL_ALARMS)
     listed = re.findall(r"^\| \[([a-z-]+)\]\(\1[.]md\)", PAGES["README"], re.M)
-    assert listed == alarms(deployed)
+    assert [each for each in listed if each != "stream-failed"] == alarms(deploy(ALL_ALARMS))
+    of_keeper = {"keeper-gave-up", "keeper-silent"}
+    assert [each for each in listed if each not in of_keeper] == alarms(deploy(SCHEDULED))
     linked = set(re.findall(r"\(([a-z-]+)[.]md\)", PAGES["README"]))
     assert linked == PAGES.keys() - {"README"}
 
@@ -69,6 +71,20 @@ def test_stacks_that_are_named_are_there(deploy):
     stacks = {name.removeprefix("shop-") for name in deploy(every).templates}
     for page, line in commands("npx"):
         assert set(re.findall(r"shop-prod-([a-z0-9-]+)", line)) <= stacks, page
+
+
+def test_deployments_of_put_records_alone_can_follow_their_pages(deploy):
+    """They have neither jobs nor the stack of the deliveries from Kafka."""
+    deployed = deploy(WEB_LOGS + PUT)
+    find = r"--stack-name shop-prod-(\w+) .*starts_with\(LogicalResourceId, '(\w+)'\)"
+    [(stack, start)] = re.findall(find, PAGES["README"])
+    resources = deployed.templates[f"shop-{stack}"]["Resources"].items()
+    buckets = [name for name, each in resources if each["Type"] == "AWS::S3::Bucket"]
+    assert len([name for name in buckets if name.startswith(start)]) == 1
+    assert "delivery-function" in alarms(deployed)
+    kinds = {name.split("-")[1] for name in deployed.templates} & {"delivery", "puts", "weblogs"}
+    assert kinds == {"puts", "weblogs"}
+    assert all(f"`shop-prod-{kind}-NAME`" in PAGES["delivery-function"] for kind in kinds)
 
 
 def test_schedules_that_are_named_are_there(deploy):

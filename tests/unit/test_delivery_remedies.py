@@ -141,7 +141,7 @@ def relation_changes(table: Table) -> Iterator[RelationChange]:
         (RELATION, source(replace(RELATION, file=11)), False),
         (ROOT, source(replace(ROOT, leaves=PARTS[:1])), True),
     ):
-        yield from now.compare(table, RelationRecord.of(before, settled=settled))
+        yield from now.compare(table, RelationRecord.of(table, before, settled=settled))
 
 
 @pytest.mark.parametrize("delivery", ["stream", "firehose"])
@@ -153,6 +153,14 @@ def test_remedies_of_changed_relations_are_accepted(delivery: Delivery) -> None:
     for change in changes:
         check(change.remedy, table)
         check(deployed_remedy(table, change), table)
+
+
+def test_a_deployed_table_of_firehose_returns_with_topic_and_signal() -> None:
+    table = of_delivery(declared(), "firehose")
+    remedies = {each.kind: deployed_remedy(table, each) for each in relation_changes(table)}
+    for kind, remedy in remedies.items():
+        assert "import its topic and send the signal" in remedy, kind
+        assert "`cdclake runbook resync`" in remedy, kind
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)

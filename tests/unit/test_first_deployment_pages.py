@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import boto3
+import jmespath
 
 from cdclake.deployed_jobs import SIGNED_BY_IAM
 from tests.source_tree import PROJECT
 from tests.unit.runbooks import PAGES
+from tests.unit.typed_commands import unknown_aws_words
+
+MAX_ARGUMENT_BYTES = 128 * 1024  # Linux's MAX_ARG_STRLEN
 
 
 def test_first_deployments_keep_the_logs_of_what_failed() -> None:
@@ -24,6 +29,21 @@ def test_large_buckets_are_emptied_by_a_lifecycle_rule() -> None:
     page = PAGES["tearing-down"]
     rules = re.findall(r"^aws s3api put-bucket-lifecycle-configuration .*$", page, re.M)
     assert rules and all("NoncurrentVersionExpiration" in rule for rule in rules)
+
+
+def test_small_buckets_are_emptied_by_arguments_that_linux_accepts() -> None:
+    [line] = re.findall(r"^aws s3api delete-objects .*$", PAGES["tearing-down"], re.M)
+    [listing] = re.findall(r"\$\((.*)\)", line)
+    assert unknown_aws_words(listing) == []
+    words = shlex.split(listing)
+    assert "--no-paginate" in words  # otherwise the CLI lists all pages
+    count, query = (words[words.index(option) + 1] for option in ("--max-keys", "--query"))
+    version = {"Key": "k" * 200, "VersionId": "v" * 32}
+    for listed in ("Versions", "DeleteMarkers"):
+        entry = {**version, "IsLatest": True}
+        found = jmespath.search(query, {listed: [entry] * int(count)})
+        assert found == {"Objects": [version] * int(count)}
+        assert len(json.dumps(found, indent=4)) < MAX_ARGUMENT_BYTES
 
 
 def test_jobs_of_a_failed_zone_move_to_another_subnet() -> None:

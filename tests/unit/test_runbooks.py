@@ -79,6 +79,23 @@ def test_disks_that_msk_has_extended_are_extended_further():
     assert "raise `max_volume_gb`" in steps and "10 more than the present size" in steps
 
 
+def test_a_table_of_firehose_is_read_again_with_its_topic_and_a_signal():
+    """A new table gets no snapshot, and CloudFormation cannot create a topic that exists."""
+    where = "#tables-of-firehose-and-polls"
+    section = PAGES["resync"].split("\n## Tables of Firehose and polls\n")[1]
+    assert "(adding-a-table.md#a-table-that-comes-back-on-aws)" in section
+    assert "`execute-snapshot`" in section and "'execute-snapshot'" in PAGES["adding-a-table"]
+    for page in PAGES.keys() - {"resync"}:
+        for step in re.split(r"\n(?=[0-9]+[.] |\n)", PAGES[page]):
+            if "another `name:`" in step and "firehose" in step.lower():
+                assert f"(resync.md{where})" in step, page
+    assert f"(resync.md{where})" in PAGES["changed-relations"]
+
+
+def test_new_columns_of_a_table_of_firehose_are_deployed_in_order():
+    assert "(adding-a-table.md#columns-of-a-table-that-firehose-delivers)" in PAGES["new-columns"]
+
+
 # A deployment that failed is repeated: its template has not arrived yet.
 AFTER_FAILED_DEPLOYMENTS = {"first-deployment", "rotate-passwords"}
 

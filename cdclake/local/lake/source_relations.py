@@ -45,7 +45,7 @@ class CheckedRelations:
 
 def check_relations(lake: LocalLake, tables: Iterable[Table]) -> CheckedRelations:
     """Compare these tables with the lake's records."""
-    records = load_records(lake.control) if lake.state.epoch else {}
+    records = load_records(lake.control, lake.plan) if lake.state.epoch else {}
     source, changes = changed_relations(lake.dsn, lake.plan, records, tables)
     return CheckedRelations(source=source, changes=changes)
 
@@ -64,7 +64,7 @@ def keep_what_is_read(lake: LocalLake, checked: CheckedRelations, *, first: bool
     """
     read = {each.source for each in checked.source.tables.values()}
     if not first:
-        read = (read - load_records(lake.control).keys()) | checked.to_resync
+        read = (read - load_records(lake.control, lake.plan).keys()) | checked.to_resync
     keep_records(lake.control, checked.source, lake.plan, read=read, settled=not first)
 
 

@@ -92,7 +92,7 @@ def test_what_was_refused_is_told_once_and_what_was_before_the_stream_never(cont
 
 def test_it_is_told_once_a_minute(control, monkeypatch):
     calls: list[Any] = []
-    monkeypatch.setattr(StreamGauges, "tell", lambda self, progress: calls.append(progress))
+    monkeypatch.setattr(StreamGauges, "tell", lambda self, progress, **_: calls.append(progress))
     stream = StreamGauges(control, Metrics("shop"))
     for _ in range(3):
         stream.tell_if_due(None)
@@ -100,6 +100,23 @@ def test_it_is_told_once_a_minute(control, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 1e12)
     stream.tell_if_due(None)
     assert len(calls) == 2
+
+
+def test_gauges_of_a_scheduled_run_publish_freshness_at_its_end(control):
+    """Until its first batch ends, a run has the freshness of the previous one."""
+    published: list[set[str]] = []
+
+    class Noting(Metrics):
+        def tell(self, gather: Any) -> None:
+            published.append({metric.name for metric in gather()})
+
+    stands(control, heartbeat_committed_us=int((time.time() - 3600) * 1e6))
+    for is_scheduled in (False, True):
+        stream = StreamGauges(control, Noting("shop"), is_scheduled=is_scheduled)
+        stream.tell_if_due(None)
+        stream.tell(None)
+    assert ["Freshness" in names for names in published] == [True, True, False, True]
+    assert all("BatchSeconds" in names for names in published)
 
 
 def test_without_a_first_heartbeat_nothing_is_said_of_freshness_and_lag(control):

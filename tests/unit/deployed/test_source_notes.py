@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -12,7 +13,7 @@ from typing import Any
 import boto3
 import pytest
 
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relation_check import compare_relations, records_content
@@ -21,6 +22,8 @@ from cdclake.source_notes import widening_warnings
 from tests.load_function import load
 from tests.unit.postgres.tables import actual, column, declared
 from tests.unit.runbooks import PAGES
+
+Check = Callable[[Table], int]  # number of changed tables
 
 
 @pytest.fixture
@@ -106,31 +109,49 @@ def renewed(**changes: Any) -> tuple[SourceState, dict[str, RelationRecord]]:
         "streams": True,
         **changes,
     }
-    records = {"public.orders": RelationRecord.of(actual(oid=1), settled=True)}
+    records = {"public.orders": RelationRecord.of(declared(), actual(oid=1), settled=True)}
     return SourceState(**state), records
 
 
-def test_the_check_logs_remedies_of_a_deployment(
-    function: ModuleType,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-) -> None:
-    source, records = renewed()
-    plan = Plan(name="shop", source_database="d", lake_database="l", tables=(declared(),))
-    (tmp_path / "plan.json").write_text(plan.to_json())
-    key = "control/relations.json"
+@pytest.fixture
+def check(function: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Check:
+    """Return the check of a source that was created again, deployed with the given table."""
+    published = PublicationState(True, False, True, {("public", "orders"): None})
+    source, records = renewed(publication=published)
+    key, plan_json = "control/relations.json", tmp_path / "plan.json"
     body = json.dumps(records_content(records)).encode()
     boto3.client("s3").put_object(Bucket="state", Key=key, Body=body)
     for name, value in {"KEY": key, "DIMENSION": "shop"}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(function, "PLAN", tmp_path / "plan.json")
+    monkeypatch.setattr(function, "PLAN", plan_json)
     monkeypatch.setattr(function, "connected", lambda login: nullcontext())
     monkeypatch.setattr(function, "read_source", lambda *_: source)
-    assert function.check({}, None)["changed"] == 1
+
+    def check(table: Table) -> int:
+        plan = Plan(name="shop", source_database="d", lake_database="l", tables=(table,))
+        plan_json.write_text(plan.to_json())
+        return int(function.check({}, None)["changed"])
+
+    return check
+
+
+def test_the_check_logs_remedies_of_a_deployment(
+    check: Check, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert check(declared()) == 1
     [line] = [each for each in caplog.messages if each.startswith("public.orders: recreated")]
     assert "increase `aws: connect: login_version` and deploy" in line
     assert "`cdclake resync orders --target aws`" in line
+
+
+def test_the_check_records_a_table_that_returned_under_another_name(check: Check) -> None:
+    """Both deployments of the repair may fall between two checks."""
+    assert check(declared(delivery="firehose")) == 1
+    again = declared(delivery="firehose", name="sales")
+    assert check(again) == 0
+    recorded = take_objects()["relations.json"]["tables"]["public.orders"]
+    assert (recorded["oid"], recorded["lake_name"]) == (2, "sales")
+    assert check(again) == 0
 
 
 @pytest.mark.parametrize("delivery", ["stream", "firehose"])

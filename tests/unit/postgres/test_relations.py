@@ -41,7 +41,7 @@ def source(*tables: SourceTable, **changes: Any) -> SourceState:
 
 
 def found(before: SourceTable, now: SourceState, *, settled: bool = True) -> dict[str, Any]:
-    record = RelationRecord.of(before, settled=settled)
+    record = RelationRecord.of(declared(), before, settled=settled)
     return {change.kind: change for change in now.compare(declared(), record)}
 
 
@@ -52,8 +52,18 @@ def test_what_is_as_recorded_has_no_changes() -> None:
 
 
 def test_records_are_read_as_they_were_written() -> None:
-    records = {"public.orders": RelationRecord.of(ROOT, settled=False)}
-    assert parse_records(records_content(records)) == records
+    records = {"public.orders": RelationRecord.of(declared(), ROOT, settled=False)}
+    assert parse_records(records_content(records), [declared()]) == records
+
+
+def test_a_record_of_another_lake_name_is_not_the_tables() -> None:
+    records = {"public.orders": RelationRecord.of(declared(), ROOT, settled=True)}
+    content = records_content(records)
+    assert parse_records(content, [declared(name="sales")]) == {}
+    assert parse_records(content, []) == records
+    del content["tables"]["public.orders"]["lake_name"]  # as earlier versions wrote it
+    [record] = parse_records(content, [declared(name="sales")]).values()
+    assert record == replace(records["public.orders"], lake_name="")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +142,7 @@ def test_a_column_that_was_added_again_is_another_one() -> None:
     [(kind, change)] = found(TABLE, again).items()
     assert (kind, change.resync) == ("replaced", True)
     assert "column number was dropped and added again" in change.message
-    record = RelationRecord.of(TABLE, settled=True)
+    record = RelationRecord.of(declared(), TABLE, settled=True)
     assert list(again.compare(declared(("id", "integer")), record)) == []  # not in the lake
     older = replace(record, numbers={})
     assert list(again.compare(declared(), older)) == []
@@ -141,7 +151,7 @@ def test_a_column_that_was_added_again_is_another_one() -> None:
 
 
 def test_what_firehose_delivers_is_not_read_again() -> None:
-    record = RelationRecord.of(ROOT, settled=True)
+    record = RelationRecord.of(declared(), ROOT, settled=True)
     fewer = source(replace(ROOT, leaves=()))
     [change] = fewer.compare(declared(delivery="firehose"), record)
     assert not change.resync
@@ -151,7 +161,7 @@ def test_what_firehose_delivers_is_not_read_again() -> None:
 def test_a_changed_table_keeps_its_record_until_it_is_read_again() -> None:
     tables = [declared()]
     changed = source(replace(TABLE, oid=2))
-    kept = {"public.orders": RelationRecord.of(TABLE, settled=True)}
+    kept = {"public.orders": RelationRecord.of(declared(), TABLE, settled=True)}
     assert merged_records(changed, tables, kept) == kept
     assert merged_records(source(TABLE), tables, {}) == kept
     waiting = merged_records(source(TABLE, streams=False), tables, {})
