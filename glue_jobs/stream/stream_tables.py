@@ -134,5 +134,5 @@ class StreamTables:
     def _remember_quarantined(self, name: str, refused: NewlyRefused) -> None:
         """Store the count before the quarantine's commit: a replayed batch finds them there."""
         with self.noting:
-            self._progress.table(name).note_quarantined(refused)
+            self._progress.note_quarantined(name, refused)
             self._progress.save(self._control)

@@ -253,6 +253,7 @@ def test_refused_events_count_once_though_a_process_is_killed(
         mine = stream.progress().table(one.table.name)
         assert (mine.quarantined, mine.is_streaming, len(one.quarantined())) == (3, False, 3)
         assert "3 events refused" in str(mine.last_error)
+        assert stream.progress().refused.quarantined == 3
     assert len(one.log()) == 1
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from cdclake.control_objects import ResumeRequest
+from cdclake.control_objects import RefusedTotals, ResumeRequest
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Stopped
 from cdclake.jobs.control.table_progress import NewlyRefused, TableProgress
@@ -39,6 +39,20 @@ def test_a_table_that_flows_goes_on_counting() -> None:
     place = TableProgress(quarantined=3)
     place.flow()
     assert place.quarantined == 3
+
+
+def test_the_totals_of_refused_events_outlive_counts_and_tables() -> None:
+    progress = Progress()
+    progress.note_quarantined("t", NewlyRefused(2, 1, {0: 9}))
+    progress.table("t").quarantined = 0  # replayed
+    progress.note_quarantined("t", NewlyRefused(1, 0, {0: 10}))
+    progress.note_quarantined("u", NewlyRefused(1, 1, {0: 3}))
+    del progress.tables["u"]
+    assert progress.refused == RefusedTotals(quarantined=4, withheld=2)
+    stored = json.loads(json.dumps(progress.to_stored()))
+    assert Progress.parse(stored) == progress
+    del stored["refused"]  # of an earlier version
+    assert Progress.parse(stored).refused == RefusedTotals()
 
 
 def test_a_request_to_resume_restarts_the_count_once() -> None:
