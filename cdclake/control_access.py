@@ -19,6 +19,7 @@ from cdclake.control_objects import (
     POLLS,
     PROBES,
     PROGRESS,
+    PUBLISHED,
     REQUESTS,
     RESUMES,
     VERIFIED,
@@ -42,7 +43,7 @@ class ControlAccess:
 
 CONTROL_ACCESS: Mapping[str, ControlAccess] = {
     naming.STREAM_JOB: ControlAccess(
-        writes=(PROGRESS, _LEASES, _REQUESTS, f"{OUTCOMES}/*"),
+        writes=(PROGRESS, PUBLISHED, _LEASES, _REQUESTS, f"{OUTCOMES}/*"),
         deletes=(_LEASES, _REQUESTS, _RESUMES),
     ),
     **dict.fromkeys(TABLE_JOBS, ControlAccess(writes=(_LEASES, _REPORTS), deletes=(_LEASES,))),

@@ -10,6 +10,7 @@
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | source check, `verify`: wider column types | the jobs, over their plan |
 | `new_columns.json` | source check, `verify`: new columns | the stream, if they stop a table |
+| `published.json` | the stream: how many refused events its metrics have counted | the same |
 | `verified.json` | `verify`: when each table was compared | `status` |
 | `relations.json` | `up`, `resync`, on AWS the source check | these and `status` |
 | `pause.json` | `pause --target aws`, removed by `resume` | the stream keeper, the stream |
@@ -34,7 +35,7 @@ from typing import Any
 Json = dict[str, Any]
 REPLAY, RESYNC, FORGET = "replay", "resync", "forget"
 PROGRESS, WIDENED, NEW_COLUMNS = "progress.json", "widened.json", "new_columns.json"
-VERIFIED, PAUSE = "verified.json", "pause.json"
+VERIFIED, PAUSE, PUBLISHED = "verified.json", "pause.json", "published.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
 DERIVED, POLLS, PROBES = "derived", "polls", "probes"
 ERASURES, FORGETS = "erasures", "forgets"
@@ -283,6 +284,25 @@ class PollProgress:
     def from_json(content: Mapping[str, Any]) -> PollProgress:
         """Parse the content of the control object."""
         return PollProgress(**content)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedTotals:
+    """Numbers of events that a stream has refused since it first ran."""
+
+    quarantined: int = 0  # without those that a rule withholds
+    withheld: int = 0
+
+    def to_json(self) -> Json:
+        """Return the content of the control object."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> RefusedTotals:
+        """Parse the content of the control object."""
+        return RefusedTotals(
+            quarantined=content.get("quarantined", 0), withheld=content.get("withheld", 0)
+        )
 
 
 def outcome_content(request: str, result: Mapping[str, Any]) -> Json:

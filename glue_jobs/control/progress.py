@@ -14,17 +14,17 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from cdclake.control_objects import PROGRESS
+from cdclake.control_objects import PROGRESS, RefusedTotals
 from cdclake.debezium.position import Position, epoch_start
 from cdclake.errors import Fenced
 from cdclake.jobs.control.store import ObjectStore
-from cdclake.jobs.control.table_progress import TableProgress, parse_offsets
+from cdclake.jobs.control.table_progress import NewlyRefused, TableProgress, parse_offsets
 from cdclake.jobs.control.topic_state import SnapshotTopic, TopicState
 from cdclake.plan import Plan, Table
 
 # Fields whose stored keys differ from their names: the keys of the first version.
 _KEYS = {"heartbeat_committed_us": "beat_us"}
-_COMPOUND = ("etag", "snapshot_topics", "tables")  # stored in their own way, or not
+_COMPOUND = ("etag", "refused", "snapshot_topics", "tables")  # stored in their own way, or not
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +47,8 @@ class Progress:
     # By name; earlier versions noted none.
     snapshot_topics: dict[str, SnapshotTopic] = field(default_factory=dict)
     tables: dict[str, TableProgress] = field(default_factory=dict)
+    # Of all tables, also of removed ones; never lowered, as the numbers of a table are.
+    refused: RefusedTotals = field(default_factory=RefusedTotals)
     etag: str | None = field(default=None, compare=False)  # of the stored object, if there is one
 
     def table(self, name: str) -> TableProgress:
@@ -56,6 +58,14 @@ class Progress:
         deletes stale rows.
         """
         return self.tables.setdefault(name, TableProgress(swept=self.complete_snapshot))
+
+    def note_quarantined(self, name: str, refused: NewlyRefused) -> None:
+        """Count refused events of a table, before the commit that quarantines them."""
+        self.table(name).note_quarantined(refused)
+        self.refused = RefusedTotals(
+            quarantined=self.refused.quarantined + refused.quarantined,
+            withheld=self.refused.withheld + refused.withheld,
+        )
 
     def freshness_s(self, table: str, now: float) -> float | None:
         """Return the age of the newest heartbeat at `now`, in seconds since 1970.
@@ -147,7 +157,8 @@ class Progress:
         stored = {_KEYS.get(name, name): deepcopy(getattr(self, name)) for name in names}
         topics = {name: asdict(topic) for name, topic in self.snapshot_topics.items()}
         tables = {name: table.to_stored() for name, table in self.tables.items()}
-        return {**stored, "snapshot_topics": topics, "tables": tables}
+        refused = self.refused.to_json()
+        return {**stored, "refused": refused, "snapshot_topics": topics, "tables": tables}
 
     @staticmethod
     def load(control: ObjectStore) -> Progress:
@@ -172,5 +183,6 @@ class Progress:
         known["snapshot_topics"] = {
             name: SnapshotTopic(topic["id"], topic["since"]) for name, topic in topics.items()
         }
+        known["refused"] = RefusedTotals.from_json(raw.get("refused", {}))
         known["heartbeat_offsets"] = parse_offsets(raw["heartbeat_offsets"])
         return Progress(**known)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from cdclake import naming
 from cdclake.backoff import pause_after
@@ -30,6 +30,14 @@ _INCOMPLETE = (
 )
 
 
+class NewlyRefused(NamedTuple):
+    """Numbers of refused events that no batch has counted, and the offsets that follow them."""
+
+    quarantined: int = 0  # without those that a rule withholds
+    withheld: int = 0
+    through: Mapping[int, int] = {}  # by partition
+
+
 @dataclass(slots=True, kw_only=True)
 class TableProgress:
     """Progress of one table."""
@@ -39,6 +47,9 @@ class TableProgress:
     failures: int = 0  # consecutive tries that ended with an error that may pass
     quarantined: int = 0  # events quarantined since the table last started or resumed
     withheld: int = 0  # events that a rule of the file has withheld; these are not in `quarantined`
+    # By partition, next offset after refused events that are counted although their batch has not
+    # ended: a batch that runs again does not count them twice.
+    counted: dict[int, int] = field(default_factory=dict)
     warning: str | None = None  # why some rows may have older values, until a resync
     # The table missed changes below this position; its state still has values older than it.
     missed_below: str | None = None
@@ -60,12 +71,28 @@ class TableProgress:
             then = "let it continue with `cdclake resume`"
             self.stop(f"{reason}. To repair the row, {then}, {remedy(table)}")
 
+    def note_quarantined(self, refused: NewlyRefused) -> None:
+        """Count refused events, before the commit that quarantines them."""
+        self.quarantined += refused.quarantined
+        self.withheld += refused.withheld
+        for partition, following in refused.through.items():
+            self.counted[partition] = max(following, self.counted.get(partition, 0))
+
+    def advance(self, offsets: Mapping[int, int]) -> None:
+        """Note the next offsets after a batch."""
+        self.offsets.update(offsets)
+        self.counted = {p: end for p, end in self.counted.items() if end > self.offsets.get(p, 0)}
+
     def note_refused(self, refused: int, limit: int) -> bool:
-        """Count refused events; stop the table and return True if there are too many.
+        """Count refused events; stop the table and return True if there are too many."""
+        self.quarantined += refused
+        return self.stop_if_refusing(limit)
+
+    def stop_if_refusing(self, limit: int) -> bool:
+        """Stop the table and return True if more events were refused than `limit`.
 
         So many refused events mean that the declaration no longer matches the source.
         """
-        self.quarantined += refused
         if self.quarantined <= limit:
             return False
         self.stop(
@@ -128,6 +155,8 @@ class TableProgress:
         is_for_others = request.columns_changed and not self.columns
         if isinstance(self.life, Streaming) or is_for_others:
             return
+        if not isinstance(self.life, Resuming):  # else a batch may have counted some since
+            self.quarantined = 0
         self.life = Resuming(
             reason=self.life.reason, columns=self.columns, skips_gap=request.skip_gap
         )
@@ -144,10 +173,6 @@ class TableProgress:
 
         Its failures still count: the update of its state, which follows, may fail each time.
         """
-        if isinstance(self.life, Streaming):
-            return
-        # A service's failure says nothing about the events that were refused before it.
-        self.quarantined = self.quarantined if isinstance(self.life, Held) else 0
         self.life = Streaming()
 
     def to_stored(self) -> dict[str, Any]:
@@ -165,6 +190,7 @@ class TableProgress:
         if _FIRST_SEEN in raw:
             known["first_seen"] = raw[_FIRST_SEEN]
         known["offsets"] = parse_offsets(raw["offsets"])
+        known["counted"] = parse_offsets(raw.get("counted", {}))
         known["snapshot_ends"] = parse_offsets(raw.get("snapshot_ends", {}))
         life = parse_life(raw)
         if "warning" not in raw and isinstance(life, Streaming):  # of an earlier version

@@ -30,9 +30,12 @@ class Metrics:
         self._is_on = deployment is not None
         self._failed = False
 
-    def tell(self, gather: Callable[[], Values]) -> None:
+    def tell(
+        self, gather: Callable[[], Values], note_published: Callable[[], None] = lambda: None
+    ) -> None:
         """Gather and publish the values; log a failure once, until publishing works again.
 
+        Call `note_published` only after CloudWatch has accepted them.
         Catches every exception: a response that botocore cannot parse does not raise a botocore
         error, and a missing metric must not stop a stream.
         """
@@ -40,6 +43,7 @@ class Metrics:
             return
         try:
             self._publish(gather())
+            note_published()
             self._failed = False
         except Exception as error:
             if not self._failed:

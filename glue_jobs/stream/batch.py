@@ -266,8 +266,9 @@ class MicroBatch:
 
     def _note_outcome(self, turn: Work, outcome: Outcome) -> None:
         stream = turn.stream
-        for partition, (first, _) in turn.ranges.items():
-            stream.place.offsets[partition] = outcome.taken.get(partition, first)
+        stream.place.advance(
+            {p: outcome.taken.get(p, first) for p, (first, _) in turn.ranges.items()}
+        )
         self._turns.wait([stream])
         stream.place.flow()
         judge(stream, outcome)

@@ -3,6 +3,8 @@
 A scheduled stream publishes the freshness at the end of a run only: until a batch has ended, it is
 that of the previous run, which may be hours old.
 Publishing does not delay a batch: the values come from the progress object that batches write.
+Refused events are published at least once: what is published is noted after CloudWatch has accepted
+it, in a control object that outlives the process.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake import metrics
+from cdclake.control_objects import PUBLISHED, RefusedTotals
 from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
@@ -44,9 +47,9 @@ class StreamGauges:
         """With `tables_of`, the deployment's name, also write metrics of each table."""
         self._control, self._tables_of = control, tables_of
         self._published, self._is_scheduled = published, is_scheduled
-        # Events refused before this run were published by the previous one.
-        begun = Progress.load(control)
-        self._quarantined, self._withheld = _quarantined(begun), _withheld(begun)
+        self._gathered = RefusedTotals()
+        self._told: RefusedTotals | None = None  # None: not read yet
+        self._noted: RefusedTotals | None = None  # what the control object has
         self._due = 0.0
 
     def tell_if_due(self, query_progress: Mapping[str, Any] | None) -> None:
@@ -58,7 +61,9 @@ class StreamGauges:
     def tell(self, query_progress: Mapping[str, Any] | None, *, is_end: bool = True) -> None:
         """Publish now; `query_progress` is Spark's report of the last batch, if there was one."""
         has_freshness = is_end or not self._is_scheduled
-        self._published.tell(lambda: self._gather(query_progress, has_freshness))
+        self._published.tell(
+            lambda: self._gather(query_progress, has_freshness), self._note_published
+        )
         if self._tables_of is not None:
             self._tell_tables(self._tables_of)
 
@@ -73,14 +78,14 @@ class StreamGauges:
 
     def _gather(self, query_progress: Mapping[str, Any] | None, has_freshness: bool) -> Values:
         progress, now = Progress.load(self._control), time.time()
+        told, self._gathered = self._read_told(), progress.refused
         values = {
             metrics.BATCH_SECONDS: progress.seconds,
             metrics.BATCH_EVENTS: progress.events,
             metrics.STOPPED_TABLES: sum(_is_stopped(t) for t in progress.tables.values()),
-            metrics.QUARANTINED: _increase(self._quarantined, _quarantined(progress)),
-            metrics.WITHHELD: _increase(self._withheld, _withheld(progress)),
+            metrics.QUARANTINED: _increase(told.quarantined, progress.refused.quarantined),
+            metrics.WITHHELD: _increase(told.withheld, progress.refused.withheld),
         }
-        self._quarantined, self._withheld = _quarantined(progress), _withheld(progress)
         behind = [t.state_behind_since for t in progress.tables.values() if t.state_behind_since]
         values[metrics.STATE_AGE] = now - min(behind, default=now)
         if progress.written_at:
@@ -90,6 +95,21 @@ class StreamGauges:
             values[metrics.FRESHNESS] = now - progress.heartbeat_committed_us / _MICROS
         lag = records_behind(query_progress)
         return values if lag is None else {**values, metrics.LAG: lag}
+
+    def _read_told(self) -> RefusedTotals:
+        """Return the published totals: those of the previous run before this one has published."""
+        if self._told is None:
+            stored = self._control.read(PUBLISHED)
+            content = {} if stored is None else stored.content
+            self._told = self._noted = RefusedTotals.from_json(content)
+        return self._told
+
+    def _note_published(self) -> None:
+        """Note what CloudWatch has accepted; S3 is written only after refused events."""
+        self._told = self._gathered
+        if self._noted != self._told:
+            self._control.write(PUBLISHED, self._told.to_json())
+            self._noted = self._told
 
 
 def records_behind(query_progress: Mapping[str, Any] | None) -> int | None:
@@ -110,17 +130,6 @@ def _is_stopped(table: TableProgress) -> bool:
     return table.needs_operator or table.failures >= FAILURES_TO_REPORT
 
 
-def _quarantined(progress: Progress) -> dict[str, int]:
-    return {name: table.quarantined for name, table in progress.tables.items()}
-
-
-def _withheld(progress: Progress) -> dict[str, int]:
-    return {name: table.withheld for name, table in progress.tables.items()}
-
-
-def _increase(before: Mapping[str, int], now: Mapping[str, int]) -> int:
-    """Return the sum over all tables; a recreated table's count restarts at zero."""
-    return sum(
-        count - before.get(table, 0) if count >= before.get(table, 0) else count
-        for table, count in now.items()
-    )
+def _increase(before: int, now: int) -> int:
+    """Return the growth of a total, which restarts at zero if the progress was lost."""
+    return now - before if now >= before else now

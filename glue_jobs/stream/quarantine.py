@@ -7,7 +7,7 @@ the other writer turn out to be others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
@@ -17,12 +17,14 @@ from cdclake import naming
 from cdclake.errors import Fenced
 from cdclake.fail_points import reach
 from cdclake.iceberg.limit_condition import is_withheld
+from cdclake.jobs.control.table_progress import NewlyRefused
 from cdclake.jobs.iceberg.data_file import rows_of
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.stream.append import fenced
 from cdclake.jobs.stream.changelog_columns import REFUSAL
+from cdclake.jobs.stream.changelog_job import TableShare
 from cdclake.jobs.stream.row_files import read_rows, write_rows
 from cdclake.plan import Table
 
@@ -36,16 +38,24 @@ class Quarantined(NamedTuple):
     withheld: int
 
 
-def quarantine_files(files: Sequence[str], offsets: Offsets, lake: LakeTables, table: Table) -> int:
+def quarantine_files(
+    files: Sequence[str],
+    offsets: Offsets,
+    lake: LakeTables,
+    table: Table,
+    announce: Callable[[Sequence[str]], None] = lambda lacking: None,
+) -> int:
     """Commit described files of refused records to the quarantine; return how many it lacked.
 
     All records are of the table's topic and within `offsets`. Idempotent: known ones are found by
-    their place, key and value. Raises Fenced if another writer has added some of these records
-    meanwhile.
+    their place, key and value. Calls `announce` with files of those that it lacks before it
+    commits them. Raises Fenced if another writer has added some of these records meanwhile.
     """
     handle = TableHandle(lake, naming.QUARANTINE)  # operations and bulk loads write to it as well
     places = _places(handle, table.topic, offsets)
     files, read_from = _lacking(files, offsets, lake, handle, table)
+    if files:
+        announce(files)
     while files:
         try:
             with fenced(handle.name):
@@ -63,6 +73,35 @@ def quarantine_files(files: Sequence[str], offsets: Offsets, lake: LakeTables, t
 
 def _count(files: Sequence[str]) -> int:
     return sum(rows_of(file) for file in files)
+
+
+def newly_refused(
+    files: Sequence[str], share: TableShare, counted: Mapping[int, int], lake: LakeTables
+) -> NewlyRefused:
+    """Count the records in these files of the share, except those before the counted offsets.
+
+    Rows are read only if an earlier run of the batch has counted or quarantined some of them.
+    """
+    if counted or files != share.refused:
+        count, withheld = _count_from(files, counted, lake)
+    else:
+        count, withheld = _count(files), sum(part.withheld for part in share.parts)
+    # Withheld rows are intended: they neither stop the table nor raise an alarm.
+    through = {part.partition: part.next_offset for part in share.parts}
+    return NewlyRefused(count - withheld, withheld, through)
+
+
+def _count_from(
+    files: Sequence[str], first: Mapping[int, int], lake: LakeTables
+) -> tuple[int, int]:
+    """Count the files' records from these offsets on: all, and those that a rule withholds."""
+    target = TableHandle(lake, naming.QUARANTINE).target()
+    rows = read_rows(files, target, lake.read(naming.QUARANTINE).limit(0))
+    for partition, offset in first.items():
+        rows = rows.where((F.col("partition") != partition) | (F.col("offset") >= offset))
+    withheld = F.count_if(F.expr(is_withheld("reason")))
+    [(count, count_withheld)] = rows.agg(F.count("*"), withheld).collect()
+    return count, count_withheld
 
 
 def _lacking(

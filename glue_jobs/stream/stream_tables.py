@@ -15,6 +15,7 @@ from cdclake.iceberg.widening import widened_tables
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.table_progress import NewlyRefused
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.table_handle import TableHandle
@@ -60,6 +61,7 @@ class StreamTables:
                 schedule=before.schedule if before else TableSchedule(),
                 remember=partial(self._remember, table.name),
                 remember_refused=partial(self._remember_refused, table.name),
+                remember_quarantined=partial(self._remember_quarantined, table.name),
             )
             self._create(self._streams[table.name])
         kept = {table.name for table in plan.tables}
@@ -127,4 +129,10 @@ class StreamTables:
         """Store before the append why the table stops, for the same reason."""
         with self.noting:
             note_reasons(self.of(name), reasons)
+            self._progress.save(self._control)
+
+    def _remember_quarantined(self, name: str, refused: NewlyRefused) -> None:
+        """Store the count before the quarantine's commit: a replayed batch finds them there."""
+        with self.noting:
+            self._progress.note_quarantined(name, refused)
             self._progress.save(self._control)

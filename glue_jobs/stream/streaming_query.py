@@ -77,7 +77,17 @@ def _run_query(
         _tables_of(arguments),
         is_scheduled=plan.mode == "scheduled",
     )
-    handover.await_end(query, lambda: gauges.tell_if_due(query.lastProgress))
+    publish_until_end(query, handover, gauges)
+
+
+def publish_until_end(query: StreamingQuery, handover: Handover, gauges: StreamGauges) -> None:
+    """Publish metrics until the query ends, and then once more; raise the query's error."""
+    try:
+        handover.await_end(query, lambda: gauges.tell_if_due(query.lastProgress))
+    except Exception:
+        # The batches since the last publication; no batch may have ended, nor Spark answer.
+        gauges.tell(None, is_end=False)
+        raise
     gauges.tell(query.lastProgress)  # in scheduled mode perhaps the first time
 
 

@@ -53,21 +53,16 @@ def note_reasons(stream: TableStream, reasons: RefusedReasons) -> None:
 
 
 def judge(stream: TableStream, outcome: Outcome) -> None:
-    """Stop the table on schema drift or after too many refused events."""
+    """Stop the table on schema drift or after too many refused events, which are counted."""
     place, plan, table = stream.place, stream.plan, stream.table
-    place.withheld += outcome.withheld
     if outcome.drift is not None:
         place.first_seen = dict(outcome.drift.known.first_seen)
         place.suspected = list(outcome.drift.known.suspected)
         if outcome.drift.stop_offsets:
-            place.quarantined += outcome.quarantined
             message, remedy = describe_drift(table, outcome.drift)
             error = TableError(table.name, message, remedy)
             stop(stream, {}, str(error), columns=outcome.drift.columns)
             return
     note_reasons(stream, outcome.reasons)
-    if outcome.reasons.schema is not None:
-        place.quarantined += outcome.quarantined
-        return
-    if place.note_refused(outcome.quarantined, plan.stop_table_after):
+    if outcome.reasons.schema is None and place.stop_if_refusing(plan.stop_table_after):
         log.error("table %s stopped: %s", table.name, place.last_error)

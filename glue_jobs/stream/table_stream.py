@@ -25,7 +25,7 @@ from cdclake.jobs.apply.state_table import apply_changes
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.table_life import Resuming
-from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.control.table_progress import NewlyRefused, TableProgress
 from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
@@ -49,7 +49,7 @@ from cdclake.jobs.stream.deduplicate import (
 )
 from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.jobs.stream.partition_summary import REFUSED, PartitionSummary, RefusedReasons
-from cdclake.jobs.stream.quarantine import quarantine_files
+from cdclake.jobs.stream.quarantine import newly_refused, quarantine_files
 from cdclake.jobs.stream.row_files import read_rows, write_rows
 from cdclake.jobs.stream.schema_drift import Drift, KnownColumns, find_drift
 from cdclake.jobs.stream.table_schedule import TableSchedule
@@ -60,7 +60,7 @@ log = logging.getLogger("cdclake.stream")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Result of a table's part of a batch."""
+    """Result of a table's part of a batch; the refused events are those that it has counted."""
 
     appended: int
     quarantined: int  # without the events that a rule withholds
@@ -113,9 +113,10 @@ class TableStream:
     through: int = 0  # time of ingestion that the changelog has reached, in microseconds
     erased: ErasedKeys | None = None  # whose older events this batch drops
     # Called before a commit whose replay would not find these: columns that were seen for the
-    # first time, and reasons to stop.
+    # first time, reasons to stop, and numbers of refused events.
     remember: Callable[[KnownColumns], None] = lambda known: None
     remember_refused: Callable[[RefusedReasons], None] = lambda reasons: None
+    remember_quarantined: Callable[[NewlyRefused], None] = lambda refused: None
 
     def __post_init__(self) -> None:
         self.handle = TableHandle(self.lake, self.table.changes)
@@ -263,11 +264,9 @@ class TableStream:
     def _ingest(self, portion: Portion, epoch: int, replaced: Replaced) -> Outcome:
         """Quarantine refused events and commit the others."""
         changelog, parts = portion.changelog, portion.share.parts
-        added = self._quarantine(portion.share) if portion.share.has(REFUSED) else 0
-        # Withheld rows are intended: they neither stop the table nor raise an alarm. A batch that
-        # is run again adds nothing to the quarantine.
-        withheld = min(added, sum(part.withheld for part in parts))
-        refused = Outcome(appended=0, quarantined=added - withheld, withheld=withheld)
+        share = portion.share
+        new = self._quarantine(share) if share.has(REFUSED) else NewlyRefused()
+        refused = Outcome(appended=0, quarantined=new.quarantined, withheld=new.withheld)
         # The first snapshot's rows arrive before the first heartbeat, which carries the epoch.
         epoch = max(epoch, changelog.stamp.epoch) or min(_epochs(parts), default=0)
         sweep = self._missing_sweep(parts, changelog.stamped, replaced)
@@ -299,11 +298,20 @@ class TableStream:
         )
         self.through = stamp.ingested_through
 
-    def _quarantine(self, share: TableShare) -> int:
+    def _quarantine(self, share: TableShare) -> NewlyRefused:
         parts = [part for part in share.parts if part.has(REFUSED)]
         first = min(part.first_offset for part in parts)
         following = max(part.next_offset for part in parts)
-        return quarantine_files(share.refused, (first, following - 1), self.lake, self.table)
+        found = NewlyRefused()
+
+        def count(lacking: Sequence[str]) -> None:
+            nonlocal found
+            found = newly_refused(lacking, share, self.place.counted, self.lake)
+            self.remember_quarantined(found)
+
+        offsets = (first, following - 1)
+        quarantine_files(share.refused, offsets, self.lake, self.table, announce=count)
+        return found
 
     def _files_without_repeats(self, portion: Portion) -> Sequence[str]:
         """Return files with the events that the changelog lacks, one per identity.

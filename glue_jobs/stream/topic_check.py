@@ -136,6 +136,7 @@ def accept_topic(place: TableProgress, topic: TopicState) -> None:
     is_same = place.topic_id in ("", topic.id)
     reached = topic.valid(place.offsets) if is_same else {}
     place.offsets = {p: max(low, reached.get(p, low)) for p, low in topic.first.items()}
+    place.counted = place.counted if is_same else {}
     place.topic_id = topic.id
 
 

@@ -128,7 +128,18 @@ MUTATIONS = (
     ),
     Mutation(
         "drop refused events", _cases("F7 or P7"),
-        ((_BATCH, "self._quarantine(portion.share) if portion.share.has(REFUSED) else 0", "0"),),
+        ((_BATCH, "self._quarantine(share) if share.has(REFUSED) else NewlyRefused()",
+          "NewlyRefused()"),),
+    ),
+    Mutation(
+        "a kill forgets how many events were refused",
+        ("tests/spark/test_micro_batch.py", "-k", "process_is_killed"),
+        ((_BATCH, "            self.remember_quarantined(found)\n", "            pass\n"),),
+    ),
+    Mutation(
+        "a table that is held counts refused events twice",
+        ("tests/spark/test_micro_batch.py", "-k", "held_table_count"),
+        (("glue_jobs/stream/quarantine.py", ' | (F.col("offset") >= offset)', ' | F.lit(True)'),),
     ),
     Mutation(
         "quarantine a replayed event again", _cases("F7"),

@@ -8,6 +8,7 @@ MICRO_BATCH = "tests/spark/test_micro_batch.py"
 
 _BATCH = "glue_jobs/stream/batch.py"
 _TABLE_STREAM = "glue_jobs/stream/table_stream.py"
+_METRICS_TESTS = ("tests/unit/deployed/test_metrics.py",)
 _SCHEDULER = "glue_jobs/stream/apply_scheduler.py"
 _THINNING_TESTS = ("tests/unit/jobs/test_thinning.py",)
 _SNAPSHOTS, _SNAPSHOT_TESTS = (
@@ -25,6 +26,20 @@ BATCHES = (
         "rows before the first heartbeat are of no epoch", (MICRO_BATCH, "-k", "heartbeat"),
         ((_TABLE_STREAM, "changelog.stamp.epoch) or min(_epochs(parts), default=0)",
           "changelog.stamp.epoch)"),),
+    ),
+    Mutation(
+        "a query that fails does not publish its last refused events", _METRICS_TESTS,
+        (("glue_jobs/stream/streaming_query.py", "        gauges.tell(None, is_end=False)\n", ""),),
+    ),
+    Mutation(
+        "a new process takes refused events for published", _METRICS_TESTS,
+        (("glue_jobs/stream/gauges.py", "content = {} if stored is None else stored.content",
+          "content = Progress.load(self._control).refused.to_json()"),),
+    ),
+    Mutation(
+        "refused events are noted as published before they are", _METRICS_TESTS,
+        (("glue_jobs/stream/gauges.py", "told, self._gathered = self._read_told()",
+          "told, self._told = self._read_told()"),),
     ),
     Mutation(
         "replay what is older than its tombstone", ("tests/spark/test_repairs.py", "-k", "purged"),

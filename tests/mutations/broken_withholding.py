@@ -48,8 +48,8 @@ WITHHOLDING = (
     ),
     Mutation(
         "stop the table after too many withheld rows", (*_SPARK, "-k", "never_stop"),
-        (("glue_jobs/stream/table_stream.py",
-          "quarantined=added - withheld", "quarantined=added"),),
+        (("glue_jobs/stream/quarantine.py", "NewlyRefused(count - withheld,",
+          "NewlyRefused(count,"),),
     ),
     Mutation(
         "count withheld rows of a bulk load as faults",

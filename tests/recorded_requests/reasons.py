@@ -48,6 +48,7 @@ UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     ((VERIFY,), "s3:PutObject", "*:state/control/widened.json", "no column was widened"),
     ((VERIFY,), "s3:PutObject", "*:state/control/new_columns.json", "no column was new"),
     ((LOAD,), "s3:PutObject", "*:state/control/progress.json", "no row was refused"),
+    ((STREAM,), "s3:PutObject", "*:state/control/published.json", "no event was refused"),
 )  # fmt: skip
 
 

@@ -123,6 +123,7 @@ class Engine:
         if done.drift is not None:
             self.place.first_seen = dict(done.drift.known.first_seen)
             self.place.suspected = list(done.drift.known.suspected)
+        self.place.advance(done.taken)
         self.is_applied = apply_now and stream.apply()
         return done
 
@@ -136,7 +137,7 @@ class Engine:
         table = self.table if apply_now else replace(self.table, apply="scheduled")
         return TableStream(
             lake=self.lake, plan=self.plan, table=table, leases=self.leases, place=self.place,
-            erased=self.erased,
+            erased=self.erased, remember_quarantined=self.place.note_quarantined,
         )  # fmt: skip
 
     def declare(self, plan: Plan) -> None:

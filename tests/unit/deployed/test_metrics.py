@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
@@ -14,13 +15,17 @@ from botocore.exceptions import ClientError, NoRegionError
 from botocore.parsers import ResponseParserError
 
 from cdclake import metrics
+from cdclake.control_objects import RefusedTotals
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Stopped
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.stream.gauges import StreamGauges
+from cdclake.jobs.stream.streaming_query import publish_until_end
 from cdclake.jobs.table_jobs.table_reports import TableReport, failed_tables, worst_sizes
 from tests.spark.events import MemoryStore, plan_of
+
+TOTALS = RefusedTotals(quarantined=3, withheld=5)
 
 
 def told() -> dict[str, tuple[float, str, dict[str, str]]]:
@@ -56,11 +61,13 @@ def test_a_stream_tells_how_it_stands(control):
     stands(control)
     stream = StreamGauges(control, Metrics("shop"))
     tables = {
-        "a": TableProgress(quarantined=3, withheld=5, state_behind_since=time.time() - 40),
+        "a": TableProgress(state_behind_since=time.time() - 40),
         "b": TableProgress(life=Stopped(reason="why")),
     }
     beat = int((time.time() - 90) * 1e6)
-    stands(control, seconds=2.5, events=70, heartbeat_committed_us=beat, tables=tables)
+    stands(
+        control, seconds=2.5, events=70, heartbeat_committed_us=beat, tables=tables, refused=TOTALS
+    )
     stream.tell({"sources": [{"metrics": {"maxOffsetsBehindLatest": "40"}}]})
     found = told()
     figures = {name: value for name, (value, _, _) in found.items()}
@@ -75,19 +82,87 @@ def test_a_stream_tells_how_it_stands(control):
     assert (found["Freshness"][1], found["Lag"][1]) == ("Seconds", "Count")
 
 
-def test_what_was_refused_is_told_once_and_what_was_before_the_stream_never(control):
-    published: list[float] = []
+class CountingMetrics(Metrics):
+    """Metrics of refused events that CloudWatch accepts, or not while it fails."""
 
-    class Noting(Metrics):
-        def tell(self, gather: Any) -> None:
-            published.append(gather()[metrics.QUARANTINED])
+    def __init__(self) -> None:
+        super().__init__("shop")
+        self.accepted: list[tuple[float, float]] = []
+        self.is_failing = False
 
-    stands(control, tables={"a": TableProgress(quarantined=7)})
-    stream = StreamGauges(control, Noting("shop"))
-    for count in (7, 9, 9, 2):  # the last one of a table that was stopped, and began anew
-        stands(control, tables={"a": TableProgress(quarantined=count)})
+    def _publish(self, values: Any) -> None:
+        if self.is_failing:
+            raise ClientError({"Error": {"Code": "InternalFailure"}}, "PutMetricData")
+        self.accepted.append((values[metrics.QUARANTINED], values[metrics.WITHHELD]))
+
+
+def refuses(control: MemoryStore, quarantined: int, withheld: int = 0) -> None:
+    """Store these totals, as a batch does."""
+    stands(control, refused=RefusedTotals(quarantined=quarantined, withheld=withheld))
+
+
+def test_gauges_publish_refused_events_once(control):
+    published = CountingMetrics()
+    stream = StreamGauges(control, published)
+    for total in (7, 9, 9, 2):  # the last one after the progress was lost
+        refuses(control, total)
         stream.tell(None)
-    assert published == [0, 2, 0, 2]
+    assert published.accepted == [(7, 0), (2, 0), (0, 0), (2, 0)]
+
+
+def test_gauges_publish_what_a_failed_call_did_not(control):
+    published = CountingMetrics()
+    stream = StreamGauges(control, published)
+    refuses(control, 3, 1)
+    published.is_failing = True
+    stream.tell(None)
+    refuses(control, 4, 2)
+    published.is_failing = False
+    stream.tell(None)
+    stream.tell(None)
+    assert published.accepted == [(4, 2), (0, 0)]
+
+
+def test_gauges_of_the_next_run_publish_what_the_last_did_not(control):
+    """A process may be killed between a batch and the next publication."""
+    published = CountingMetrics()
+    for total in (3, 5, 5):
+        stream = StreamGauges(control, published)
+        stream.tell(None)
+        refuses(control, total)
+    assert published.accepted == [(0, 0), (3, 0), (2, 0)]
+
+
+def test_gauges_note_what_is_published_once_s3_answers_again(control, monkeypatch):
+    published = CountingMetrics()
+    stream = StreamGauges(control, published)
+    refuses(control, 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(control, "write", Mock(side_effect=NoRegionError()))
+        stream.tell(None)
+    stream.tell(None)
+    StreamGauges(control, published).tell(None)
+    assert published.accepted == [(3, 0), (0, 0), (0, 0)]
+
+
+def test_gauges_write_nothing_without_refused_events(control):
+    refuses(control, 0)
+    StreamGauges(control, CountingMetrics()).tell(None)
+    assert control.stored.keys() == {"progress.json"}
+
+
+def test_a_query_that_fails_publishes_its_last_refused_events(control):
+    def fail(query: Any, meanwhile: Any) -> None:
+        meanwhile()
+        refuses(control, 3)
+        raise RuntimeError("the query failed")
+
+    published, handover = CountingMetrics(), Mock(await_end=fail)
+    with pytest.raises(RuntimeError, match="the query failed"):
+        publish_until_end(Mock(lastProgress=None), handover, StreamGauges(control, published))
+    assert published.accepted == [(0, 0), (3, 0)]
+    StreamGauges(control, published).tell(None)
+    assert published.accepted[2:] == [(0, 0)]
 
 
 def test_it_is_told_once_a_minute(control, monkeypatch):
@@ -107,8 +182,8 @@ def test_gauges_of_a_scheduled_run_publish_freshness_at_its_end(control):
     published: list[set[str]] = []
 
     class Noting(Metrics):
-        def tell(self, gather: Any) -> None:
-            published.append({metric.name for metric in gather()})
+        def _publish(self, values: Any) -> None:
+            published.append({metric.name for metric in values})
 
     stands(control, heartbeat_committed_us=int((time.time() - 3600) * 1e6))
     for is_scheduled in (False, True):

@@ -10,6 +10,7 @@ import pytest
 from cdclake import control_objects as objects
 from cdclake.control_objects import (
     Lease,
+    RefusedTotals,
     ReplayRequest,
     ResumeRequest,
     ResyncRequest,
@@ -28,6 +29,7 @@ STORED: list[tuple[Any, dict[str, Any]]] = [
     (ResumeRequest(), {}),
     (ResumeRequest(skip_gap=True), {"gap": "given up"}),
     (ResumeRequest(columns_changed=True), {"mended": "columns"}),
+    (RefusedTotals(quarantined=3, withheld=5), {"quarantined": 3, "withheld": 5}),
     (Lease("job-1", 12.5), {"owner": "job-1", "expires_at": 12.5}),
 ]
 

@@ -2,10 +2,12 @@
 
 import json
 
-from cdclake.control_objects import ResumeRequest
+from cdclake.control_objects import RefusedTotals, ResumeRequest
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Stopped
-from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.control.table_progress import NewlyRefused, TableProgress
+from cdclake.jobs.control.topic_state import TopicState
+from cdclake.jobs.stream.topic_check import accept_topic
 
 
 def test_a_stopped_table_keeps_its_place_until_it_flows() -> None:
@@ -37,6 +39,48 @@ def test_a_table_that_flows_goes_on_counting() -> None:
     place = TableProgress(quarantined=3)
     place.flow()
     assert place.quarantined == 3
+
+
+def test_the_totals_of_refused_events_outlive_counts_and_tables() -> None:
+    progress = Progress()
+    progress.note_quarantined("t", NewlyRefused(2, 1, {0: 9}))
+    progress.table("t").quarantined = 0  # replayed
+    progress.note_quarantined("t", NewlyRefused(1, 0, {0: 10}))
+    progress.note_quarantined("u", NewlyRefused(1, 1, {0: 3}))
+    del progress.tables["u"]
+    assert progress.refused == RefusedTotals(quarantined=4, withheld=2)
+    stored = json.loads(json.dumps(progress.to_stored()))
+    assert Progress.parse(stored) == progress
+    del stored["refused"]  # of an earlier version
+    assert Progress.parse(stored).refused == RefusedTotals()
+
+
+def test_a_request_to_resume_restarts_the_count_once() -> None:
+    """A process may be killed between the request and the end of the batch that counts again."""
+    place = TableProgress(quarantined=3)
+    place.stop("why")
+    for count in (0, 2):
+        place.ask_to_resume(ResumeRequest())
+        assert place.quarantined == count
+        place.quarantined = 2
+
+
+def test_counted_events_are_forgotten_once_the_offsets_pass_them() -> None:
+    place = TableProgress(offsets={0: 4})
+    place.note_quarantined(NewlyRefused(2, 1, {0: 9, 1: 5}))
+    place.note_quarantined(NewlyRefused(0, 0, {0: 7}))
+    stored = json.loads(json.dumps(Progress(tables={"t": place}).to_stored()))
+    assert Progress.parse(stored).table("t") == place
+    assert (place.quarantined, place.withheld, place.counted) == (2, 1, {0: 9, 1: 5})
+    place.advance({0: 9, 1: 3})
+    assert (place.offsets, place.counted) == ({0: 9, 1: 3}, {1: 5})
+
+
+def test_another_topic_has_no_counted_events() -> None:
+    for topic, counted in (("a", {0: 9}), ("b", {})):
+        place = TableProgress(counted={0: 9}, topic_id="a")
+        accept_topic(place, TopicState(id=topic, first={0: 2}, end={0: 30}))
+        assert place.counted == counted
 
 
 def test_a_column_that_is_declared_otherwise_is_forgotten() -> None:
