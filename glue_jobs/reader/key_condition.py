@@ -11,8 +11,6 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.plan import Column
 from cdclake.trace.row_key import RowKey
 
-_DUCK_TYPES = {"string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT"}
-
 
 def in_changelog(keys: Sequence[RowKey]) -> str:
     """Return the condition of the changelog's rows of these keys, in any of their spellings."""
@@ -53,9 +51,8 @@ def _of_state(column: Column) -> str:
 
 
 def _literal(key: RowKey, column: Column) -> str:
-    kind = column.column_type.log
     value = one_spelling(key.values[column.name], column.column_type)
-    return f"CAST({DUCKDB.text(str(value))} AS {_DUCK_TYPES.get(kind, kind)})"
+    return f"CAST({DUCKDB.text(str(value))} AS {column.column_type.log})"
 
 
 def _state_literal(key: RowKey, column: Column) -> str:
