@@ -118,7 +118,9 @@ environments: {dev: {}}
     ("job", "given"),
     [("refresh_derived", "daily"), ("publish_hudi", "city_copy"), ("poll_tables", "city")],
 )
-def test_a_job_runs_for_its_own_kind_of_table(run, jobs_in_moto, monkeypatch, tmp_path, job, given):
+def test_a_job_runs_for_its_own_kind_of_table(
+    run, jobs_in_moto, monkeypatch, tmp_path, job, given
+):
     (tmp_path / "p.yaml").write_text(VALID + OTHERS)
     name = add_job(job)
     writes_its_report(monkeypatch, jobs_in_moto, ok=True, job=name)
