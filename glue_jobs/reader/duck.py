@@ -20,7 +20,7 @@ import botocore
 import duckdb
 
 from cdclake import naming
-from cdclake.errors import ComponentFailed
+from cdclake.errors import CdcError, ComponentFailed
 from cdclake.extras import install_command
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.tail_facts import UNKNOWN, TailFacts
@@ -29,6 +29,7 @@ from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
 from cdclake.jobs.reader.relations import (
+    TOO_EARLY,
     applied_at,
     failing,
     is_applied,
@@ -111,18 +112,11 @@ class Reader:
                 self._define_tails(session, wanted if tails else (), loaded)
                 _restrict(session, self.bucket, writable)
                 yield session
-        except (duckdb.IOException, duckdb.HTTPException) as error:
-            raise ComponentFailed(
-                f"the lake could not be read: {str(error).splitlines()[0]}",
-                "run the command again: a snapshot may have expired while it was read",
-                component="aws",
-            ) from None
-        except (duckdb.BinderException, duckdb.InvalidInputException) as error:
-            lacking = (lacking_columns(t, loaded[t.changes], loaded[t.name]) for t in wanted)
-            refused = next((each for each in lacking if each is not None), None)
-            if refused is None:
+        except duckdb.Error as error:
+            failure = _failure(error, wanted, loaded)
+            if failure is None:
                 raise
-            raise refused from error
+            raise failure from None
 
     def applied_now(self, tables: Sequence[Table]) -> dict[str, AppliedThrough]:
         """Return how far each state is applied, with the bound of its tail."""
@@ -291,6 +285,22 @@ class Reader:
                 table, log, applied_at(state, moment), schema=schema
             )
             _create_view(session, schema, naming.rebuilt_name(table.name), select)
+
+
+def _failure(
+    error: duckdb.Error, tables: Sequence[Table], loaded: Mapping[str, CatalogTable]
+) -> CdcError | None:
+    """Return what an error means that is the lake's, not the query's."""
+    if isinstance(error, duckdb.IOException | duckdb.HTTPException):
+        return ComponentFailed(
+            f"the lake could not be read: {str(error).splitlines()[0]}",
+            "run the command again: a snapshot may have expired while it was read",
+            component="aws",
+        )
+    if isinstance(error, duckdb.BinderException) or TOO_EARLY in str(error):
+        lacking = (lacking_columns(t, loaded[t.changes], loaded[t.name]) for t in tables)
+        return next((each for each in lacking if each is not None), None)
+    return None
 
 
 def _tail(

@@ -35,7 +35,7 @@ def file_rows(s3: Any, entry: dict[str, Any]) -> str:
     if entry["Parameters"]["classification"] == "parquet":
         read = ", ".join(filter(None, [DUCKDB.text(f"{folder}/**/*.parquet"), options]))
         return f"SELECT * FROM read_parquet({read})"
-    decoded = {name: read for name, kind in columns.items() if (read := _decoded(name, kind))}
+    decoded = {name: value for name, kind in columns.items() if (value := _decoded(name, kind))}
     texts = columns | dict.fromkeys(decoded, "string")
     types = ", ".join(f"{DUCKDB.name(name)}: '{file_type(kind)}'" for name, kind in texts.items())
     given = [
@@ -44,7 +44,7 @@ def file_rows(s3: Any, entry: dict[str, Any]) -> str:
         f"columns = {{{types}}}",
         options,
     ]
-    replaced = ", ".join(f"{read} AS {DUCKDB.name(name)}" for name, read in decoded.items())
+    replaced = ", ".join(f"{value} AS {DUCKDB.name(name)}" for name, value in decoded.items())
     shown = f"* REPLACE ({replaced})" if decoded else "*"
     return f"SELECT {shown} FROM read_json({', '.join(filter(None, given))})"
 

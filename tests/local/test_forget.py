@@ -112,7 +112,7 @@ def test_equal_keys_leave_in_every_spelling(
     assert lake.run("trace", table, word)["situation"] == "deleted"
     report = lake.run("forget", table, word, "--yes", "--grace", "3s")
     assert (report["keys"], report["stored"], report["elsewhere"]) == (1, [], [])
-    assert erased_of(report, "events")[f"{table}_changes"] >= 3
+    assert (erased_of(report, "events")[f"{table}_changes"] or 0) >= 3
     assert lake.sql(f"select count(*) from {table}_changes") == [[1]]
     assert lake.sql(f"select count(*) from {table}") == [[1]]
 

@@ -99,7 +99,9 @@ def reader_of(folder: Path, declared: Table, *created: Table) -> Reader:
 
 @pytest.fixture(params=["stream", "poll"])
 def lacking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reader]:
-    more = {"delivery": "poll", "polling": POLLING} if request.param == "poll" else {}
+    more: dict[str, Any] = (
+        {"delivery": "poll", "polling": POLLING} if request.param == "poll" else {}
+    )
     declared = replace(FILM, columns=(*FILM.columns, *ADDED), **more)
     yield reader_of(tmp_path, declared, FILM, ACTORS)
 
