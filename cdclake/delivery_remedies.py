@@ -23,6 +23,16 @@ def retry_refused(table: str, delivery: Delivery, *, options: str = "") -> str:
             return "wait for the next poll that reads the row, which stores it"
 
 
+def column_added_by(table: str, delivery: Delivery) -> str:
+    """Return what adds a declared column to the table in the lake."""
+    if delivery == "poll":
+        return f"run `cdclake job poll_tables --table {table}`, or wait for the next poll to add it"
+    return (
+        "run `cdclake up FILE`, or deploy the file, and `cdclake resume` if the stream is paused:"
+        " its next batch adds it"
+    )
+
+
 def repair_refused(table: str, delivery: Delivery, *, options: str = "") -> str:
     """Return what to do about quarantined events whose cause is not fixed."""
     cause = "correct the row in the source" if delivery == "poll" else "fix the cause"

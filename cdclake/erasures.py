@@ -34,7 +34,7 @@ class KeyHash:
         return KeyHash(table, hmac.digest(salt.encode(), _PURPOSE, "sha256"))
 
     def digest(self, values: Sequence[Any]) -> str:
-        """Return the hash of a key, whose values are those of the changelog; -0.0 is 0.0.
+        """Return the hash of a key, whose values are a `comparable_key`; -0.0 is 0.0.
 
         >>> KeyHash.of("orders", "s").digest([1]) == KeyHash.of("orders", "s").digest(["1"])
         False

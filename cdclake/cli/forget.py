@@ -97,9 +97,10 @@ def _erase_here(
     lake = open_lake(Home.from_environment())
     table = lake.plan.table(name)
     check_erasable(lake.plan, table)
-    keys = erasable_keys(lake.dsn, table, _keys(table, listed))
-    _confirm(table.name, [" ".join(each.words) for each in keys], yes=yes)
-    return Erasure(LocalSurroundings(lake), table, keys, grace).run()
+    surroundings, words = LocalSurroundings(lake), [*dict.fromkeys(_keys(table, listed))]
+    keys = erasable_keys(lake.dsn, table, words, lambda: surroundings.reader)
+    _confirm(table.name, [" ".join(each) for each in words], yes=yes)
+    return Erasure(surroundings, table, keys, grace).run()
 
 
 def _erase_deployed(

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from typing import Any
 
 from cdclake.debezium.event_parts import Fields, field_of, json_object, row_image
 from cdclake.debezium.field_values import reader
+from cdclake.debezium.key_spelling import one_spelling
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.plan import Table
 
-_REAL = struct.Struct("f")
-
 
 def record_key(table: Table, key: bytes | None, value: bytes | None) -> list[Any] | None:
-    """Return a record's key as the changelog has it; None if it cannot be read.
+    """Return a record's key as `comparable_key`; None if it cannot be read.
 
     A record without a key has it in the row.
     """
@@ -28,7 +26,7 @@ def key_in(table: Table, fields: Fields | None) -> list[Any] | None:
         return None
     try:
         found = ((c, field_of(c, fields)) for c in table.key_columns)
-        return stored_key(
+        return comparable_key(
             table,
             (
                 None if each is None else reader(column.column_type, non_finite=True)(each)
@@ -39,26 +37,12 @@ def key_in(table: Table, fields: Fields | None) -> list[Any] | None:
         return None
 
 
-def stored_key(table: Table, values: Iterable[Any]) -> list[Any]:
-    """Return a key's values as they are read from the changelog: each `real` as its exact value.
+def comparable_key(table: Table, values: Iterable[Any]) -> list[Any]:
+    """Return a key's values from the changelog as they are compared and hashed.
 
-    Java, PostgreSQL and Python write a real with digits of their own.
+    Equal keys have one spelling.
     """
     return [
-        exact_real(value) if column.column_type.log == "float" else value
+        one_spelling(value, column.column_type)
         for column, value in zip(table.key_columns, values, strict=True)
     ]
-
-
-def exact_real(value: Any) -> Any:
-    """Return the real that is nearest to a number; other values as they are.
-
-    >>> [exact_real(value) for value in (0.1, 0.5, None, "x")]
-    [0.10000000149011612, 0.5, None, 'x']
-    """
-    if not isinstance(value, float):
-        return value
-    try:
-        return _REAL.unpack(_REAL.pack(value))[0]
-    except OverflowError:  # it is of no real
-        return value

@@ -16,7 +16,7 @@ from cdclake import naming
 from cdclake.control_reader import ControlReader
 from cdclake.debezium.changelog_rows import Event, Place, position_of
 from cdclake.debezium.event_parts import row_image
-from cdclake.debezium.record_key import key_in, stored_key
+from cdclake.debezium.record_key import comparable_key, key_in
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.debezium.worker import SALT_KEY
 from cdclake.erasure_register import ErasureRegister
@@ -70,7 +70,7 @@ def check_row(table: Table, row: Mapping[str, Any], erased: Erased) -> None:
     if keys is None:
         return
     position = row.get(naming.POSITION)
-    key = stored_key(table, (row.get(name) for name in table.key))
+    key = comparable_key(table, (row.get(name) for name in table.key))
     if type(position) is str and keys.refuses(key, position):
         raise ErasedEvent
 

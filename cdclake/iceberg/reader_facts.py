@@ -30,6 +30,7 @@ class ReaderFacts:
     read_on: str
     max_text_bytes: int | None = None  # longer values are cut without an error
     max_binary_bytes: int | None = None
+    has_few_years: bool = False  # fewer than PostgreSQL's dates and timestamps
 
 
 READER_FACTS: Mapping[str, ReaderFacts] = {
@@ -114,9 +115,12 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         formats=(2,),
         views="none is generated",
         attached_by="the database engine `DataLakeCatalog` with Glue, or `icebergS3`",
-        limits="",
-        source="clickhouse.com/docs, support matrix of data warehousing",
-        read_on="2026-11-26",
+        limits="25.8 has the years 1900 to 2299 only: a date beyond fails the query, a timestamp"
+        " may become another one without an error",
+        source="clickhouse.com/docs, support matrix of data warehousing, Date32 and DateTime64;"
+        " ClickHouse/ClickHouse#51402; later versions: years 0 to 9999 by #107907 and #111534",
+        read_on="2026-11-29",
+        has_few_years=True,
     ),
 }
 # Engines that can store the views of `athena_views`.

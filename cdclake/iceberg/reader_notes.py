@@ -1,23 +1,24 @@
-"""Notes on values that a listed reader changes without an error, by the table of its facts."""
+"""Notes on values that a listed reader changes or refuses, by the table of its facts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cdclake.iceberg.reader_facts import READER_FACTS, ReaderFacts
-from cdclake.plan import Column, Plan, Table
+from cdclake.plan import Column, Plan
 
 _MAX_BYTES_OF_A_CHARACTER = 4
 _SHORT_MASKS = frozenset({"hash", "token", "redact", "month", "null"})
+_TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
 _CHARACTERS = frozenset({"varchar", "char", "bit", "varbit"})  # their parameter is a length
 
 
 def reader_notes(plan: Plan) -> Iterator[str]:
-    """Yield a note for each table with columns whose values a listed reader may cut."""
+    """Yield a note for each table with columns whose values a listed reader may not read."""
     for reader in plan.readers:
         facts = READER_FACTS[reader]
         for table in plan.all_tables:
-            if names := _cut(table, facts):
+            if names := [c.name for c in table.columns if _is_limited(c, facts)]:
                 yield (
                     f"{table.source}: {facts.title} {facts.limits}: {', '.join(names)};"
                     " bound the values in the source, mask or exclude the columns, or read them"
@@ -25,14 +26,12 @@ def reader_notes(plan: Plan) -> Iterator[str]:
                 )
 
 
-def _cut(table: Table, facts: ReaderFacts) -> list[str]:
-    limits = {"string": facts.max_text_bytes, "binary": facts.max_binary_bytes}
-    return [
-        column.name
-        for column in table.columns
-        if (limit := limits.get(column.column_type.state)) is not None
-        and _may_exceed(column, limit)
-    ]
+def _is_limited(column: Column, facts: ReaderFacts) -> bool:
+    state = column.column_type.state
+    if state in _TIMES:
+        return facts.has_few_years and not column.is_nulled
+    limit = {"string": facts.max_text_bytes, "binary": facts.max_binary_bytes}.get(state)
+    return limit is not None and _may_exceed(column, limit)
 
 
 def _may_exceed(column: Column, limit: int) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cdclake import naming
 from cdclake.debezium.changelog_rows import Event, Place, position_of, source_of
 from cdclake.debezium.event_parts import json_object, row_image
-from cdclake.debezium.record_key import key_in, stored_key
+from cdclake.debezium.record_key import comparable_key, key_in
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.erasures import ErasedKeys
 from cdclake.plan import Plan
@@ -24,7 +24,7 @@ _NOWHERE = Place(partition=None, offset=None)
 
 
 class FailedEvent(NamedTuple):
-    """Table and key of an event, as the changelog has it, and its position."""
+    """Table, comparable key and position of an event."""
 
     table: str
     key: Sequence[Any]
@@ -84,7 +84,7 @@ class FailedEvents:
         if table is None or not row.keys() >= {*table.key}:
             return None
         position = str(row.get(naming.POSITION) or "")
-        key = stored_key(table, (row[name] for name in table.key))
+        key = comparable_key(table, (row[name] for name in table.key))
         return FailedEvent(table.name, key, position)
 
     def _quarantined(self, row: Row) -> FailedEvent | None:

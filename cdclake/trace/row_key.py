@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from cdclake.debezium.record_key import key_in, record_key, stored_key
+from cdclake.debezium.record_key import comparable_key, key_in, record_key
 from cdclake.errors import InputError
 from cdclake.plan import Table
 
@@ -38,7 +38,7 @@ class RowKey:
     @property
     def parts(self) -> list[Any]:
         """Values in the order of the key's columns, as `record_key` returns them."""
-        return stored_key(self.table, (self.values[name] for name in self.table.key))
+        return comparable_key(self.table, (self.values[name] for name in self.table.key))
 
 
 def check_words(table: Table, words: Sequence[str]) -> None:

@@ -194,7 +194,7 @@ class Erasure:
         return {
             "ok": not left,
             "table": self.table.name,
-            "keys": len(self.keys),
+            "keys": len({key.words for key in self.keys}),
             "redacted_files": redacted,
             "stored": left,
             "elsewhere": elsewhere,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from cdclake.errors import InputError
+from cdclake.jobs.forget.key_spellings import stored_spellings
+from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.jobs.runtime.source_key import has_row, key_by_source
 from cdclake.plan import Table
@@ -14,10 +16,16 @@ _MAX_SHOWN = 5
 
 
 def erasable_keys(
-    dsn: str, table: Table, words: Sequence[tuple[str, ...]], *, is_logged: bool = False
+    dsn: str,
+    table: Table,
+    words: Sequence[tuple[str, ...]],
+    reader: Callable[[], Reader],
+    *,
+    is_logged: bool = False,
 ) -> list[RowKey]:
     """Return the keys as the changelog has them; raise InputError if the source has their rows.
 
+    They are in every spelling that the lake has of them, since `Ada` and `ada` are equal `citext`.
     The next snapshot would bring such a row back. The error names keys by their values; if it
     `is_logged`, by their numbers among the distinct ones, in the given order.
     """
@@ -31,13 +39,14 @@ def erasable_keys(
             for each, name in names.items()
         ]
         present = [names[key.words] for key in keys if has_row(connection, key)]
+        spelled = [] if present else stored_spellings(connection, reader, keys)
     if present:
         raise InputError(
             f"the source still has {', '.join(_shown(present))} in {table.source}, so the rows"
             " would come back",
             "delete them in the source first, then run the command again",
         )
-    return keys
+    return list({tuple(key.parts): key for key in (*keys, *spelled)}.values())
 
 
 def _key(connection: Connection, table: Table, words: tuple[str, ...], named: str | None) -> RowKey:

@@ -7,15 +7,13 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.event_parts import json_object, row_image
-from cdclake.debezium.record_key import record_key, stored_key
-from cdclake.iceberg.conversions import to_state
+from cdclake.debezium.record_key import comparable_key, record_key
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.erasure.sought_values import CUT_CHARACTERS, SoughtValue
 from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.key_condition import in_changelog, in_state
 from cdclake.plan import Column, Table
 from cdclake.trace.row_key import RowKey
-
-_DUCK_TYPES = {"string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT"}
 
 
 def erased_values(reader: Reader, table: Table, keys: Sequence[RowKey]) -> set[tuple[str, str]]:
@@ -30,8 +28,8 @@ def erased_values(reader: Reader, table: Table, keys: Sequence[RowKey]) -> set[t
     refused = [naming.QUARANTINE] if naming.QUARANTINE in names else []
     with reader.open([table], plain=refused) as session:
         for relation, condition in (
-            (table.changes, _condition(keys, converted=False)),
-            (table.name, _condition(keys, converted=True)),
+            (table.changes, in_changelog(keys)),
+            (table.name, in_state(keys)),
         ):
             values |= set(_texts(session, relation, condition, table))
         if refused:
@@ -108,7 +106,7 @@ def _refused_values(
     for key, value in session.execute(query, [table.name]).fetchall():
         parsed = json_object(value) or {}
         image = row_image(parsed) or parsed  # Firehose's redrive quarantines rows as well
-        found = record_key(table, key, value) or stored_key(
+        found = record_key(table, key, value) or comparable_key(
             table, (image.get(name) for name in table.key)
         )
         if tuple(found) not in wanted:
@@ -116,22 +114,6 @@ def _refused_values(
         for name, each in image.items():
             if name in names and each is not None and not isinstance(each, bool) and each != "":
                 yield names[name], str(each)
-
-
-def _condition(keys: Sequence[RowKey], *, converted: bool) -> str:
-    columns = keys[0].table.key_columns
-    names = ", ".join(DUCKDB.name(column.name) for column in columns)
-    rows = ", ".join(
-        f"({', '.join(_literal(key, column, converted=converted) for column in columns)})"
-        for key in keys
-    )
-    return f"({names}) IN ({rows})" if len(columns) > 1 else f"{names} IN ({rows})"
-
-
-def _literal(key: RowKey, column: Column, *, converted: bool) -> str:
-    kind = column.column_type.log
-    text = f"CAST({DUCKDB.text(str(key.values[column.name]))} AS {_DUCK_TYPES.get(kind, kind)})"
-    return to_state(text, column.column_type, DUCKDB) if converted else text
 
 
 def _is_flag(column: Column) -> bool:

@@ -69,12 +69,13 @@ def erase(
         raise pause
     with ExitStack() as resources:
         lake = DeployedSurroundings(plan, arguments, resources)
-        found = erasable_keys(lake.dsn, table, keys, is_logged=True)
+        found = erasable_keys(lake.dsn, table, keys, lambda: lake.reader, is_logged=True)
         erasure = Erasure(lake, table, found, timedelta(seconds=float(arguments["grace"])))
         try:
             return erasure.run()
         except Exception as error:
-            raise redacted(error, keys).with_traceback(error.__traceback__) from None
+            spelled = ([str(value) for value in key.values.values()] for key in found)
+            raise redacted(error, [*keys, *spelled]).with_traceback(error.__traceback__) from None
 
 
 def take_keys(control: ObjectStore, arguments: Mapping[str, str]) -> Keys:

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.changelog_rows import Place
+from cdclake.debezium.key_spelling import one_spelling
 from cdclake.debezium.record_key import record_key
 from cdclake.debezium.stream_rows import StreamRows
-from cdclake.debezium.types import Conversion
+from cdclake.debezium.types import ColumnType, Conversion
 from cdclake.erasures import ErasedKeys
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
@@ -33,8 +34,7 @@ def erased_events(lake: LakeTables, table: Table, erased: ErasedKeys) -> DataFra
 
 def erased_among(rows: DataFrame, table: Table, erased: ErasedKeys) -> DataFrame:
     """Return key, position and `LIMIT` of those rows of the changelog that are erased."""
-    kinds = {column.name: column.column_type.log for column in table.key_columns}
-    return _found(rows, kinds, erased)
+    return _found(rows, table, erased)
 
 
 def erased_state_keys(
@@ -54,8 +54,7 @@ def erased_state_keys(
         LIMIT,
     )
     if all(column.column_type.conversion is Conversion.NONE for column in table.key_columns):
-        kinds = {column.name: column.column_type.state for column in table.key_columns}
-        stored = _found(lake.read(table.name), kinds, erased)
+        stored = _found(lake.read(table.name), table, erased)
         keys = keys.unionByName(stored.select(*keys.columns))
     return keys.groupBy(*(SPARK.name(name) for name in names)).agg(F.max(LIMIT).alias(LIMIT))
 
@@ -71,11 +70,12 @@ def erased_records(lake: LakeTables, table: Table, plan: Plan, erased: ErasedKey
     return mine.select(*RECORD, "reason").mapInArrow(search, schema)
 
 
-def _found(rows: DataFrame, kinds: dict[str, str], erased: ErasedKeys) -> DataFrame:
-    rows = rows.select(*(SPARK.name(key) for key in kinds), naming.POSITION)
-    columns = [f"{SPARK.name(key)} {kind}" for key, kind in kinds.items()]
+def _found(rows: DataFrame, table: Table, erased: ErasedKeys) -> DataFrame:
+    types = {column.name: column.column_type for column in table.key_columns}
+    rows = rows.select(*(SPARK.name(name) for name in types), naming.POSITION)
+    columns = [f"{SPARK.name(name)} {kind.log}" for name, kind in types.items()]
     schema = ", ".join([*columns, f"{naming.POSITION} string", f"{LIMIT} string"])
-    return rows.mapInArrow(_SearchKeys(erased), schema)
+    return rows.mapInArrow(_SearchKeys(erased, tuple(types.values())), schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ class _SearchKeys:
     """Function for `mapInArrow` over keys and a position, which is the last column."""
 
     erased: ErasedKeys
+    types: tuple[ColumnType, ...]  # of the key's columns
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -90,7 +91,7 @@ class _SearchKeys:
             chosen, limits = [], []
             for row, (*key, position) in enumerate(zip(*keys, positions, strict=True)):
                 if position is not None and position < self.erased.newest:
-                    limit = self.erased.erased_at(key)
+                    limit = self.erased.erased_at(list(map(one_spelling, key, self.types)))
                     if position < limit:
                         chosen.append(row)
                         limits.append(limit)

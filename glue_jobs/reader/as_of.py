@@ -24,7 +24,9 @@ from cdclake.jobs.reader.point_in_time import NOW, past_time
 from cdclake.jobs.reader.relations import (
     TOO_EARLY,
     applied_at,
+    names_of,
     refusal_of,
+    refusal_of_lacking,
     relation,
     scan,
     without_commits,
@@ -54,13 +56,17 @@ def define_as_of(
 ) -> dict[str, str]:
     """Return by name the SELECT of every relation as of that commit time, from loaded metadata.
 
-    A query of a loaded table that has no changelog is refused. Raises InputError if a changelog
-    does not hold everything since that time.
+    A query is refused of a table that has no changelog, or one that does not hold everything since
+    that time.
     """
     defined: dict[str, str] = {}
     for table in tables:
         log, state = loaded[table.changes], loaded[table.name]
-        defined |= _relations(session, table, log, state, micros, schema=schema)
+        try:
+            defined |= _relations(session, table, log, state, micros, schema=schema)
+        except InputError as error:  # a query of other tables is answered
+            refused = refusal_of(log, f"{TOO_EARLY}{error.message}; {error.remedy}")
+            defined |= dict.fromkeys(names_of(table), refused)
     others = loaded.keys() - defined.keys()
     return defined | {name: refusal_of(loaded[name], without_commits(name)) for name in others}
 
@@ -86,16 +92,17 @@ def _relations(
         floor = applied_at(state, NOW).floor
         floor = floor_as_of(session, table, f"({whole})", floor, _floor_since(state, floor), micros)
     changes, moment = relation(schema, table.changes), DUCKDB.instant(micros)
+    lacking = refusal_of_lacking(table, log, state)
     refused = (
         f"{TOO_EARLY}{table.name} is not of that time; query {naming.current_name(table.name)}"
     )
     return {
         table.changes: committed_through(f"({whole})", moment),
         table.name: refusal_of(log, refused),
-        naming.current_name(table.name): as_of_view(
-            table, changes=changes, moment=moment, dialect=DUCKDB, floor=floor
-        ),
-        naming.history_name(table.name): history_view(table, changes=changes, dialect=DUCKDB),
+        naming.current_name(table.name): lacking
+        or as_of_view(table, changes=changes, moment=moment, dialect=DUCKDB, floor=floor),
+        naming.history_name(table.name): lacking
+        or history_view(table, changes=changes, dialect=DUCKDB),
     }
 
 

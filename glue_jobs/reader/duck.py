@@ -6,7 +6,7 @@ been created, file access is restricted to the lake's bucket and the configurati
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ import botocore
 import duckdb
 
 from cdclake import naming
-from cdclake.errors import ComponentFailed
+from cdclake.errors import CdcError, ComponentFailed
 from cdclake.extras import install_command
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.tail_facts import UNKNOWN, TailFacts
@@ -29,15 +29,17 @@ from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
 from cdclake.jobs.reader.relations import (
+    TOO_EARLY,
     applied_at,
     failing,
     is_applied,
     is_too_early,
+    lacking_columns,
     live_rows,
-    names_of,
     only_current,
     rebuilt_rows,
     refusal,
+    refusal_of_lacking,
     relation,
     scan,
     views,
@@ -110,12 +112,11 @@ class Reader:
                 self._define_tails(session, wanted if tails else (), loaded)
                 _restrict(session, self.bucket, writable)
                 yield session
-        except (duckdb.IOException, duckdb.HTTPException) as error:
-            raise ComponentFailed(
-                f"the lake could not be read: {str(error).splitlines()[0]}",
-                "run the command again: a snapshot may have expired while it was read",
-                component="aws",
-            ) from None
+        except duckdb.Error as error:
+            failure = _failure(error, wanted, loaded)
+            if failure is None:
+                raise
+            raise failure from None
 
     def applied_now(self, tables: Sequence[Table]) -> dict[str, AppliedThrough]:
         """Return how far each state is applied, with the bound of its tail."""
@@ -205,6 +206,11 @@ class Reader:
         moment: Moment,
     ) -> None:
         schema, tail = self.plan.lake_database, TailFacts()
+        refused = refusal_of_lacking(table, loaded[table.changes], loaded[table.name])
+        if refused is not None:
+            for name in (naming.current_name(table.name), naming.history_name(table.name)):
+                _create_view(session, schema, name, refused)
+            return
         applied = self._applied(session, table, loaded, moment)
         if not is_applied(loaded[table.name], loaded[table.changes], moment):
             tail = _tail(session, table, applied, relation(schema, table.changes))
@@ -274,9 +280,27 @@ class Reader:
     ) -> None:
         schema = self.plan.lake_database
         for table in tables:
-            applied = applied_at(loaded[table.name], moment)
-            select = rebuilt_rows(table, loaded[table.changes], applied, schema=schema)
+            log, state = loaded[table.changes], loaded[table.name]
+            select = refusal_of_lacking(table, log, state) or rebuilt_rows(
+                table, log, applied_at(state, moment), schema=schema
+            )
             _create_view(session, schema, naming.rebuilt_name(table.name), select)
+
+
+def _failure(
+    error: duckdb.Error, tables: Sequence[Table], loaded: Mapping[str, CatalogTable]
+) -> CdcError | None:
+    """Return what an error means that is the lake's, not the query's."""
+    if isinstance(error, duckdb.IOException | duckdb.HTTPException):
+        return ComponentFailed(
+            f"the lake could not be read: {str(error).splitlines()[0]}",
+            "run the command again: a snapshot may have expired while it was read",
+            component="aws",
+        )
+    if isinstance(error, duckdb.BinderException) or TOO_EARLY in str(error):
+        lacking = (lacking_columns(t, loaded[t.changes], loaded[t.name]) for t in tables)
+        return next((each for each in lacking if each is not None), None)
+    return None
 
 
 def _tail(
@@ -291,52 +315,6 @@ def _tail(
 
 def _create_view(session: duckdb.DuckDBPyConnection, schema: str, name: str, select: str) -> None:
     session.execute(f"CREATE VIEW {relation(schema, name)} AS {select}")
-
-
-def mentioned(plan: Plan, query: str) -> tuple[Table, ...]:
-    """Return the tables that the query may read, because its text contains one of their names."""
-    lowered = query.lower()
-    return tuple(t for t in plan.all_tables if any(name in lowered for name in names_of(t)))
-
-
-def mentioned_removed(reader: Reader, query: str) -> tuple[str, ...]:
-    """Return the tables that the query may read and that only an earlier plan had."""
-    known = {*plain_tables(reader), *(table.name for table in reader.plan.all_tables)}
-    stored, lowered = reader.catalog.names(), query.lower()
-    return tuple(
-        name
-        for name in sorted(stored - known)
-        if name in lowered and naming.changes_name(name) in stored
-    )
-
-
-def plain_tables(reader: Reader, query: str | None = None) -> tuple[str, ...]:
-    """Return the Iceberg tables without changelog that the query may read, or all of them.
-
-    They are those that producers put records into, and those of queries and of sinks once they are
-    written.
-    """
-    put = (name for stream in reader.plan.put_streams for name in stream.tables)
-    written = [name for table in reader.plan.derived for name in table.stored]
-    written += reader.plan.sink_tables
-    return (*_mentioned_names(put, query), *_written(reader, written, query))
-
-
-def file_tables(reader: Reader, query: str | None = None) -> tuple[str, ...]:
-    """Return the derived tables in plain files that are written, as `plain_tables` does."""
-    files = [table.name for table in reader.plan.derived if not table.stored]
-    return _written(reader, files, query)
-
-
-def _written(reader: Reader, names: Iterable[str], query: str | None) -> tuple[str, ...]:
-    asked = _mentioned_names(names, query)
-    stored = reader.catalog.names() if asked else ()
-    return tuple(name for name in asked if name in stored)
-
-
-def _mentioned_names(names: Iterable[str], query: str | None) -> tuple[str, ...]:
-    lowered = None if query is None else query.lower()
-    return tuple(name for name in names if lowered is None or name in lowered)
 
 
 def extension_file(extension: str) -> Path:

@@ -23,8 +23,7 @@ _TYPES = {
 def file_rows(s3: Any, entry: dict[str, Any]) -> str:
     """Return a SELECT of the rows in the entry's folder; of none if it has no files.
 
-    Partition columns are text. JSON is read with the entry's types: guessed ones would round. It
-    has bytes as base64.
+    Partition columns are text. JSON is read with the entry's types: guessed ones would round.
     """
     columns, keys = _columns(entry), _partition_keys(entry)
     folder = entry["StorageDescriptor"]["Location"]
@@ -36,8 +35,8 @@ def file_rows(s3: Any, entry: dict[str, Any]) -> str:
     if entry["Parameters"]["classification"] == "parquet":
         read = ", ".join(filter(None, [DUCKDB.text(f"{folder}/**/*.parquet"), options]))
         return f"SELECT * FROM read_parquet({read})"
-    coded = [name for name, kind in columns.items() if kind == "binary"]
-    texts = columns | dict.fromkeys(coded, "string")
+    decoded = {name: value for name, kind in columns.items() if (value := _decoded(name, kind))}
+    texts = columns | dict.fromkeys(decoded, "string")
     types = ", ".join(f"{DUCKDB.name(name)}: '{file_type(kind)}'" for name, kind in texts.items())
     given = [
         DUCKDB.text(f"{folder}/**/*.json.gz"),
@@ -45,9 +44,22 @@ def file_rows(s3: Any, entry: dict[str, Any]) -> str:
         f"columns = {{{types}}}",
         options,
     ]
-    decoded = ", ".join(f"from_base64({name}) AS {name}" for name in map(DUCKDB.name, coded))
-    shown = f"* REPLACE ({decoded})" if coded else "*"
+    replaced = ", ".join(f"{value} AS {DUCKDB.name(name)}" for name, value in decoded.items())
+    shown = f"* REPLACE ({replaced})" if decoded else "*"
     return f"SELECT {shown} FROM read_json({', '.join(filter(None, given))})"
+
+
+def _decoded(name: str, kind: str) -> str | None:
+    """Return the value of a column that JSON has as another text; None if the reader decodes it.
+
+    Spark writes bytes as base64, and a year after 9999 with a sign that DuckDB refuses.
+    """
+    quoted = DUCKDB.name(name)
+    if kind == "binary":
+        return f"from_base64({quoted})"
+    if kind in ("date", "timestamp"):
+        return f"CAST(ltrim({quoted}, '+') AS {file_type(kind)})"
+    return None
 
 
 def no_file_rows(entry: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
 from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.key_condition import in_changelog, in_state
 from cdclake.jobs.reader.point_in_time import NOW
 from cdclake.jobs.reader.relations import applied_at
 from cdclake.plan import Column, Table
@@ -27,6 +28,7 @@ _FACTS = (
     naming.OP, naming.POSITION, naming.TX_ID, naming.PARTITION, naming.OFFSET, naming.UNAVAILABLE,
     naming.EPOCH, naming.LSN,
 )  # fmt: skip
+_NEWEST = f"ORDER BY {naming.POSITION} DESC"
 _FETCHED = 1000  # rows at once
 
 
@@ -53,7 +55,7 @@ def read_lake_row(reader: Reader, key: RowKey) -> LakeRow:
     loaded = reader.load([table], quarantine=False)
     commits = _Commits(loaded[table.changes], loaded[table.name], table)
     with reader.open([table], plain=refused) as session:
-        state_row = _object(session, table.name, key)
+        state_row = _object(session, table.name, key, _NEWEST)
         stored = list(_stored(session, key, commits))
         return LakeRow(
             events=tuple(stored[-MAX_EVENTS:]),
@@ -110,39 +112,20 @@ def _first(bounds: Iterable[tuple[int, int, bool]], ingested_us: int) -> int | N
     return None
 
 
-def _condition(key: RowKey) -> str:
-    """Return the condition of the row in the changelog."""
-    return " AND ".join(
-        f"{DUCKDB.name(column.name)} = {_literal(key, column.name, column.column_type.log)}"
-        for column in key.table.key_columns
-    )
+def _object(
+    session: duckdb.DuckDBPyConnection, relation: str, key: RowKey, order: str = ""
+) -> Row | None:
+    """Return the row as JSON; its decimals are text, since DuckDB's JSON rounds them.
 
-
-def _typed(key: RowKey) -> str:
-    """Return the condition of the row in the state and in the view of live rows."""
-    values = {
-        column.name: to_state(
-            _literal(key, column.name, column.column_type.log), column.column_type, DUCKDB
-        )
-        for column in key.table.key_columns
-    }
-    return " AND ".join(f"{DUCKDB.name(name)} = {value}" for name, value in values.items())
-
-
-def _literal(key: RowKey, column: str, kind: str) -> str:
-    duck = {"string": "VARCHAR", "int": "INTEGER", "bigint": "BIGINT"}.get(kind, kind)
-    return f"CAST({DUCKDB.text(str(key.values[column]))} AS {duck})"
-
-
-def _object(session: duckdb.DuckDBPyConnection, relation: str, key: RowKey) -> Row | None:
-    """Return the row as JSON; its decimals are text, since DuckDB's JSON rounds them."""
+    A state may also have a deleted row with another spelling of the key.
+    """
     texts = ", ".join(
         f"{DUCKDB.name(c.name)}::VARCHAR AS {DUCKDB.name(c.name)}"
         for c in key.table.columns
         if _is_decimal(c)
     )
     columns = f"* REPLACE ({texts})" if texts else "*"
-    query = f"SELECT {columns} FROM {DUCKDB.name(relation)} WHERE {_typed(key)}"
+    query = f"SELECT {columns} FROM {DUCKDB.name(relation)} WHERE {in_state([key])} {order}"
     found = session.execute(
         f"SELECT to_json(cdc__row)::VARCHAR FROM ({query}) AS cdc__row"
     ).fetchone()
@@ -189,7 +172,7 @@ def _fetched(session: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, A
 def _stored(
     session: duckdb.DuckDBPyConnection, key: RowKey, commits: _Commits
 ) -> Iterator[TracedEvent]:
-    rows = _fetched(session, _selected(_condition(key), key.table))
+    rows = _fetched(session, _selected(in_changelog([key]), key.table))
     others = _other_keys(session, key, rows)
     for row in rows:
         pair = others.get((row[naming.EPOCH], row[naming.LSN], row[naming.TX_ID]))
@@ -267,7 +250,7 @@ def _other_keys(
         f" concat_ws(' ', {keys}) FROM {DUCKDB.name(key.table.changes)}"
         f" WHERE {naming.POSITION} BETWEEN {first} AND {last}"
         f" AND ({naming.EPOCH}, {naming.LSN}, {naming.TX_ID}) IN ({listed})"
-        f" AND NOT ({_condition(key)}) AND {naming.OP} IN ('c', 'd')"
+        f" AND NOT ({in_changelog([key])}) AND {naming.OP} IN ('c', 'd')"
     )
     return {
         (e, lsn, tx): (op, other) for e, lsn, tx, op, other in session.execute(query).fetchall()

@@ -8,7 +8,9 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.control_objects import SourceProgress
+from cdclake.delivery_remedies import column_added_by
 from cdclake.errors import InputError
+from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.iceberg.tail_facts import TailFacts, view_over_tail
@@ -35,11 +37,16 @@ _TYPES = {
 
 def names_of(table: Table) -> tuple[str, ...]:
     """Return the names of a table's relations: its state, changelog and views."""
+    return relations_of(table.name)
+
+
+def relations_of(name: str) -> tuple[str, ...]:
+    """Return the names of the relations of the table with this name."""
     return (
-        table.name,
-        table.changes,
-        naming.current_name(table.name),
-        naming.history_name(table.name),
+        name,
+        naming.changes_name(name),
+        naming.current_name(name),
+        naming.history_name(name),
     )
 
 
@@ -66,6 +73,34 @@ def refusal(table: CatalogTable, first: CatalogTable) -> str:
 def refusal_of(table: CatalogTable, message: str) -> str:
     """Return a SELECT in the table's columns that fails with this message when it is executed."""
     return failing(_nothing(table), message)
+
+
+def lacking_columns(table: Table, *stored: CatalogTable) -> InputError | None:
+    """Return the refusal to read declared columns that one of the tables does not have yet."""
+    names = [{field["name"] for field in each.columns} for each in stored]
+    lacking = [c.name for c in table.columns if not all(c.name in each for each in names)]
+    if not lacking:
+        return None
+    listed = ", ".join(map(repr, lacking))
+    return InputError(
+        f"{table.name} has no column {listed} yet, although the pipeline file declares it",
+        column_added_by(table.name, table.delivery),
+    )
+
+
+def refusal_of_lacking(table: Table, log: CatalogTable, state: CatalogTable) -> str | None:
+    """Return a SELECT of the declared columns that fails, if the lake lacks one of them."""
+    refused = lacking_columns(table, log, state)
+    if refused is None:
+        return None
+    declared = (
+        f"{to_state(f'CAST(NULL AS {c.column_type.log})', c.column_type, DUCKDB)}"
+        f" AS {DUCKDB.name(c.name)}"
+        for c in table.columns
+    )
+    ours = (_null(field) for field in log.columns if naming.is_ours(field["name"]))
+    nothing = f"SELECT {', '.join([*declared, *ours])} WHERE false"
+    return failing(nothing, f"{TOO_EARLY}{refused.message}; {refused.remedy}")
 
 
 def failing(nothing: str, message: str) -> str:
@@ -218,11 +253,11 @@ def relation(schema: str, name: str) -> str:
 
 
 def _nothing(table: CatalogTable) -> str:
-    columns = ", ".join(
-        f"CAST(NULL AS {duckdb_type(field['type'])}) AS {DUCKDB.name(field['name'])}"
-        for field in table.columns
-    )
-    return f"SELECT {columns} WHERE false"
+    return f"SELECT {', '.join(map(_null, table.columns))} WHERE false"
+
+
+def _null(field: Mapping[str, Any]) -> str:
+    return f"CAST(NULL AS {duckdb_type(field['type'])}) AS {DUCKDB.name(field['name'])}"
 
 
 def duckdb_type(iceberg: str | Mapping[str, Any]) -> str:

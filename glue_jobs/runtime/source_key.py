@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import psycopg
 
 from cdclake.errors import InputError
+from cdclake.jobs.runtime.key_types import KeyType, key_types
 from cdclake.jobs.runtime.source import Connection
 from cdclake.plan import Table
 from cdclake.postgres import poll_queries
 from cdclake.postgres.event_values import SESSION, log_value
-from cdclake.postgres.quoting import identifier, qualified
+from cdclake.postgres.quoting import identifier
 from cdclake.trace.row_key import RowKey, check_words
-
-_TYPES = """
-SELECT attname::text, format_type(atttypid, atttypmod), format_type(atttypid, -1)
-FROM pg_attribute
-WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
-"""
 
 
 def key_by_source(connection: Connection, table: Table, words: Sequence[str]) -> RowKey:
@@ -26,20 +21,20 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
     check_words(table, words)
     for setting in SESSION:
         connection.execute(setting)
-    types = _types(connection, table)
+    types = key_types(connection, table)
     pairs = list(zip(table.key_columns, words, strict=True))
     given = ", ".join(
-        f"{_cast(types[column.source][0])} AS {_in_query(identifier(column.source))}"
+        f"{_cast(types[column.source].exact)} AS {_in_query(identifier(column.source))}"
         for column, _ in pairs
     )
     # A cast to varchar(n) or numeric(p,s) cuts silently, and would find another row.
     exact = " AND ".join(
-        f"{_in_query(identifier(column.source))} = {_cast(types[column.source][1])}"
-        if types[column.source][0] != types[column.source][1]
+        f"{_in_query(identifier(column.source))} = {_cast(types[column.source].plain)}"
+        if types[column.source].is_cut
         else "true"
         for column, _ in pairs
     )
-    compared = [word for column, word in pairs if len(set(types[column.source])) > 1]
+    compared = [word for column, word in pairs if types[column.source].is_cut]
     selected = ", ".join(_in_query(log_value(column, table)) for column, _ in pairs)
     query = f"SELECT {exact}, {selected} FROM (SELECT {given}) AS k"
     try:
@@ -53,7 +48,7 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
     if not row[0]:
         raise InputError(
             f"{' '.join(words)!r} is no key of {table.name}: it does not fit"
-            f" {', '.join(types[column.source][0] for column, _ in pairs)}",
+            f" {', '.join(types[column.source].exact for column, _ in pairs)}",
             "write the values of the key's columns as the source has them",
         )
     values = {column.name: value for (column, _), value in zip(pairs, row[1:], strict=True)}
@@ -62,15 +57,47 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
 
 def has_row(connection: Connection, key: RowKey, row_filter: str = "true") -> bool:
     """Return whether the source has the row, and the condition holds for it."""
+<<<<<<< HEAD
     equal = "OPERATOR(pg_catalog.=) %s"  # the search path of a query may have others
     columns = " AND ".join(
         f"{_in_query(identifier(c.source))} {equal}" for c in key.table.key_columns
+=======
+    types = key_types(connection, key.table)
+    columns = " AND ".join(
+        f"{_in_query(identifier(c.source))} {_in_query(types[c.source].equals)} %s"
+        for c in key.table.key_columns
+>>>>>>> refs/heads/fixf
     )
     rows = _in_query(f"{poll_queries.relation(key.table)} WHERE ({row_filter})")
     query = f"SELECT 1 FROM {rows} AND {columns} LIMIT 1"
     with connection.transaction():  # the search path ends with it
         connection.execute(poll_queries.search_path(key.table).encode())
         return connection.execute(query, key.words).fetchone() is not None
+
+
+def equal_pairs(
+    connection: Connection,
+    types: Mapping[int, KeyType],
+    words: Sequence[Sequence[str]],
+    stored: Sequence[Sequence[str]],
+) -> Iterator[tuple[int, int]]:
+    """Yield the places of each given key and of a stored one that the source takes for equal.
+
+    Only the columns of `types` are compared, which are named by their places in the keys.
+    """
+    names, given = ", ".join(f"c{n}" for n in types), ", ".join("%s::text[]" for _ in types)
+    equal = " AND ".join(
+        f"CAST(k.c{n} AS {_in_query(kind.plain)}){_in_query(kind.collation)}"
+        f" {_in_query(kind.equals)} CAST(s.c{n} AS {_in_query(kind.plain)})"
+        for n, kind in types.items()
+    )
+    query = (
+        f"SELECT k.number, s.number FROM unnest({given}) WITH ORDINALITY AS k({names}, number)"
+        f" JOIN unnest({given}) WITH ORDINALITY AS s({names}, number) ON {equal}"
+    )
+    texts = [[key[n] for key in keys] for keys in (words, stored) for n in types]
+    for one, other in connection.execute(query, texts).fetchall():
+        yield one - 1, other - 1
 
 
 def _cast(kind: str) -> str:
@@ -80,19 +107,3 @@ def _cast(kind: str) -> str:
 def _in_query(text: str) -> str:
     """Return the text for a query with parameters, where the driver reads `%` as a placeholder."""
     return text.replace("%", "%%")
-
-
-def _types(connection: Connection, table: Table) -> dict[str, tuple[str, str]]:
-    """Return the type of each key column, also without its length or precision.
-
-    Without the table it is that of the file; an enum's name is not in it, and its values are text.
-    """
-    declared = {
-        column.source: "text" if column.type == "enum" else column.type
-        for column in table.key_columns
-    }
-    types = {name: (kind, kind) for name, kind in declared.items()}
-    if table.is_query:
-        return types
-    found = connection.execute(_TYPES, (qualified(table.schema, table.table),)).fetchall()
-    return types | {name: (exact, plain) for name, exact, plain in found}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake import naming
-from cdclake.debezium.record_key import record_key
+from cdclake.debezium.record_key import comparable_key, record_key
 from cdclake.erasures import ErasedKeys
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.plan import Table
@@ -44,13 +44,13 @@ def without_erased(
 
 
 def _keys(rows: pa.Table, records: pa.RecordBatch, table: Table) -> Iterator[Sequence[Any] | None]:
-    """Yield the key of each row."""
+    """Yield the comparable key of each row."""
     columns = [rows[name].to_pylist() for name in table.key]
     refusals, offsets = rows[REFUSAL].to_pylist(), rows[naming.OFFSET].to_pylist()
     places = {offset: at for at, offset in enumerate(records["offset"].to_pylist())}
     for number, key in enumerate(zip(*columns, strict=True)):
         if refusals[number] is None:
-            yield key
+            yield comparable_key(table, key)
         else:
             at = places[offsets[number]]
             yield record_key(table, records["key"][at].as_py(), records["value"][at].as_py())

@@ -22,6 +22,8 @@ from cdclake.plan import Table
 
 MAX_EXAMPLES = 10
 _FOUND = "cdc__deep_found"
+# Its columns next to the key's, which may have any name without our prefix.
+_KIND, _COLUMNS, _POSITION = "cdc__kind", "cdc__columns", "cdc__position"
 _KINDS = (
     "missing",
     "extra",
@@ -74,7 +76,7 @@ def compare_deep(session: duckdb.DuckDBPyConnection, table: Table) -> DeepCompar
     ):
         session.execute(f"CREATE OR REPLACE TEMP TABLE {_FOUND} AS {query}")
         for kind, count in session.execute(
-            f"SELECT kind, count(*) FROM temp.main.{_FOUND} GROUP BY 1"
+            f"SELECT {_KIND}, count(*) FROM temp.main.{_FOUND} GROUP BY 1"
         ).fetchall():
             setattr(found, kind, count)
         found.first += _examples(session, table, MAX_EXAMPLES - len(found.first))
@@ -98,7 +100,7 @@ def _rebuilt_differences(table: Table) -> str:
     where = " OR ".join([missing, extra, *compared.values()])
     position = f"coalesce(s.{naming.POSITION}, r.{naming.POSITION})"
     return (
-        f"SELECT {kind} AS kind, {_listed(compared)} AS columns, {position} AS position,"
+        f"SELECT {kind} AS {_KIND}, {_listed(compared)} AS {_COLUMNS}, {position} AS {_POSITION},"
         f" {_coalesced_key(table, 's', 'r')}\n"
         f"FROM {_live(table)} AS s FULL OUTER JOIN {DUCKDB.name(rebuilt_name(table.name))} AS r"
         f" ON {_same_key(table, 's', 'r')}\nWHERE {where}"
@@ -116,8 +118,8 @@ def _differs(column: str, carried: tuple[str, ...]) -> str:
 def _doubled_rows(table: Table) -> str:
     keys = ", ".join(DUCKDB.name(name) for name in table.key)
     return (
-        f"SELECT 'doubled_rows' AS kind, []::VARCHAR[] AS columns,"
-        f" max({naming.POSITION}) AS position, {keys}\n"
+        f"SELECT 'doubled_rows' AS {_KIND}, []::VARCHAR[] AS {_COLUMNS},"
+        f" max({naming.POSITION}) AS {_POSITION}, {keys}\n"
         f"FROM {DUCKDB.name(table.name)} GROUP BY {keys} HAVING count(*) > 1"
     )
 
@@ -129,8 +131,8 @@ def _doubled_events(table: Table) -> str:
     """
     keys = ", ".join(DUCKDB.name(name) for name in table.key)
     return (
-        f"SELECT 'doubled_events' AS kind, []::VARCHAR[] AS columns,"
-        f" max({naming.POSITION}) AS position, {keys}\n"
+        f"SELECT 'doubled_events' AS {_KIND}, []::VARCHAR[] AS {_COLUMNS},"
+        f" max({naming.POSITION}) AS {_POSITION}, {keys}\n"
         f"FROM {DUCKDB.name(table.changes)} WHERE {naming.PARTITION} >= 0"
         f" GROUP BY {event_identity(table, DUCKDB)} HAVING count(*) > 1"
     )
@@ -148,8 +150,8 @@ def _history_differences(table: Table) -> str:
     where = " OR ".join([missing, *compared.values()])
     keys = ", ".join(f"s.{DUCKDB.name(name)}" for name in table.key)
     return (
-        f"SELECT DISTINCT {kind} AS kind, {_listed(compared)} AS columns,"
-        f" s.{naming.POSITION} AS position, {keys}\n"
+        f"SELECT DISTINCT {kind} AS {_KIND}, {_listed(compared)} AS {_COLUMNS},"
+        f" s.{naming.POSITION} AS {_POSITION}, {keys}\n"
         f"FROM {_live(table)} AS s LEFT JOIN {DUCKDB.name(history_name(table.name))} AS r"
         f" ON r.{naming.POSITION} = s.{naming.POSITION} AND {_same_key(table, 's', 'r')}\n"
         f"WHERE {where}"
@@ -185,7 +187,8 @@ def _coalesced_key(table: Table, left: str, right: str) -> str:
 def _examples(session: duckdb.DuckDBPyConnection, table: Table, limit: int) -> list[Finding]:
     keys = ", ".join(f"{DUCKDB.name(name)}::VARCHAR" for name in table.key)
     rows = session.execute(
-        f"SELECT kind, columns, position, {keys} FROM temp.main.{_FOUND} ORDER BY ALL LIMIT {limit}"
+        f"SELECT {_KIND}, {_COLUMNS}, {_POSITION}, {keys} FROM temp.main.{_FOUND}"
+        f" ORDER BY ALL LIMIT {limit}"
     ).fetchall()
     return [_finding(table, *row) for row in rows]
 

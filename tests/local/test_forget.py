@@ -30,8 +30,15 @@ create table people (id bigint primary key, name text, email text, city text, sc
 insert into people select i, md5('name' || i), md5('mail' || i) || '@example.org',
   'Springfield', 1.5, case when i % 9 = 0 then repeat(md5('note' || i), 90) end
   from generate_series(1, 1200) i;
+create extension citext;
+create table rates (rate numeric primary key, v text);
+create table members (mail citext primary key, v text);
+insert into rates values (1.50, 'rate one and a half'), (15, 'rate fifteen');
+insert into members values ('Ada@example.com', 'member Ada'), ('bob@example.com', 'member Bob');
 """
 CHANGED = """
+update rates set rate = 1.500 where rate = 1.5;
+update members set mail = 'ADA@example.com' where mail = 'ada@example.com';
 update people set score = 2.5, name = md5('second name' || id) where id % 2 = 0;
 update people set score = 'NaN' where id % 100 = 0;
 """
@@ -45,6 +52,8 @@ tables:
     key: [id]
     partition_by: [city]
     columns: {id: bigint, name: text, email: text, city: text, score: "numeric(5,2)", note: text}
+  public.rates: {key: [rate], columns: {rate: numeric, v: text}}
+  public.members: {key: [mail], columns: {mail: citext, v: text}}
 derived:
   mails:
     sql: SELECT id, email FROM people_current
@@ -86,6 +95,26 @@ def texts(lake: RunningLake, first: int, last: int) -> list[SoughtValue]:
 
 def erase(lake: RunningLake, *words: str, expect: int = 0) -> dict[str, Any]:
     return lake.run("forget", "people", *words, "--yes", "--grace", "3s", expect=expect)
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "word"), [("rates", "rate", "1.5"), ("members", "mail", "ada@EXAMPLE.com")]
+)
+def test_equal_keys_leave_in_every_spelling(
+    lake: RunningLake, table: str, key: str, word: str
+) -> None:
+    refused = lake.run("forget", table, word, "--yes", expect=2)
+    assert f"still has {word}" in refused["error"]["message"]
+    with lake.connect() as connection:
+        connection.execute(f"delete from {table} where {key} = '{word}'")
+    lake.run("verify", expect=None)
+    assert lake.sql(f"select count(distinct {key}) from {table}_changes") == [[3]]
+    assert lake.run("trace", table, word)["situation"] == "deleted"
+    report = lake.run("forget", table, word, "--yes", "--grace", "3s")
+    assert (report["keys"], report["stored"], report["elsewhere"]) == (1, [], [])
+    assert (erased_of(report, "events")[f"{table}_changes"] or 0) >= 3
+    assert lake.sql(f"select count(*) from {table}_changes") == [[1]]
+    assert lake.sql(f"select count(*) from {table}") == [[1]]
 
 
 def plant(opened: LocalLake, text: str) -> dict[str, bytes]:

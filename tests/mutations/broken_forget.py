@@ -72,6 +72,11 @@ FORGET = (
         (("glue_jobs/stream/erased_events.py", "yield record_key(", "yield None and record_key("),),
     ),
     Mutation(
+        "another spelling of an erased number is taken",
+        _REGISTER_TESTS,
+        (("glue_jobs/stream/erased_events.py", "yield comparable_key(table, key)", "yield key"),),
+    ),
+    Mutation(
         "another salt recognizes no key",
         _REGISTER_TESTS,
         (("cdclake/erasures.py", "if hashed.fingerprint != erasures.fingerprint:", "if False:"),),

@@ -42,7 +42,8 @@ VERIFY = (
     ),
     Mutation(
         "forget tables of earlier plans", (*_READER_TESTS, "-k", "earlier_plans"),
-        (("glue_jobs/reader/duck.py", "sorted(stored - known)", "sorted(stored & known)"),),
+        (("glue_jobs/reader/mentioned_tables.py", "sorted(stored - known)",
+          "sorted(stored & known)"),),
     ),
     Mutation(
         "call every difference of an incomplete row incomplete",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -335,16 +335,24 @@ def test_files_have_exact_values(
     lake.address.run(
         e("c", 10, 10, id=1, v=text, big="0102FF00"), e("c", 10, 11, id=2, v=None, big=""),
         e("c", 10, 12, id=3, v="1969-12-31 00:00:00.000001", big=None),
+        e("c", 10, 13, id=4, v="+12026-01-02 09:45:30.123456", big=None),
+        e("c", 10, 14, id=5, v="-0043-03-15 01:02:03.5", big=None),
     )  # fmt: skip
-    assert lake.refresh() == 3
+    assert lake.refresh() == 5
     entry = glue.get_table(DatabaseName=lake.address.lake.database, Name=lake.table.name)["Table"]
     select = file_rows(SimpleNamespace(list_objects_v2=lambda **_: {"KeyCount": 1}), entry)
-    shown = "id, local, substr(instant::varchar, 1, 26), raw, number, day"
-    at, early = datetime(2026, 1, 2, 9, 45, 30, 123456), datetime(1969, 12, 31, 0, 0, 0, 1)
-    assert duckdb.sql(f"SELECT {shown} FROM ({select}) ORDER BY id").fetchall() == [
-        (1, at, text, bytes.fromhex("0102FF00"), Decimal(1), at.date()),
+    shown = "id, local::varchar, replace(instant::varchar, '+00', ''), raw, number, day::varchar"
+    early, late = "1969-12-31 00:00:00.000001", "12026-01-02 09:45:30.123456"
+    ancient = "0044-03-15 (BC) 01:02:03.5"
+    with duckdb.connect() as session:
+        session.execute("SET TimeZone = 'UTC'")
+        found = session.execute(f"SELECT {shown} FROM ({select}) ORDER BY id").fetchall()
+    assert found == [
+        (1, text, text, bytes.fromhex("0102FF00"), Decimal(1), "2026-01-02"),
         (2, None, None, b"", Decimal(2), None),
-        (3, early, str(early), None, Decimal(3), early.date()),
+        (3, early, early, None, Decimal(3), "1969-12-31"),
+        (4, late, late, None, Decimal(4), "12026-01-02"),
+        (5, ancient, ancient, None, Decimal(5), "0044-03-15 (BC)"),
     ]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from cdclake.activity import step
 from cdclake.firehose.erased_rows import REGISTER_SECONDS
-from cdclake.jobs.apply.key_index import INDEX_FOLDER
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.erasure.sought_values import SoughtValues
 from cdclake.jobs.erasure.stored_objects import Leftover
@@ -24,7 +23,7 @@ from cdclake.local.forget.log_redaction import redact_logs
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.source_credentials import keep_salt
-from cdclake.local.lake.spark_jobs import STREAM, run_job
+from cdclake.local.lake.spark_jobs import STREAM, run_job, temporary_files
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.trace.stored_row import search_lake
@@ -93,12 +92,15 @@ class LocalSurroundings:
         return run_job(self.lake, job, [*tables])
 
     def restart_stream(self) -> None:
-        """Remove the key indexes of old files; the stream, whose memory has them, starts again."""
+        """Start the stream again without its temporary files: indexes and shuffles have keys."""
         streams = bool(self.lake.plan.tables)
-        with step("restart the stream" if streams else "remove indexes"), self.lake.home.changing():
+        with (
+            step("restart the stream" if streams else "remove temporary files"),
+            self.lake.home.changing(),
+        ):
             if streams:
                 stack.stop_component(self.lake.home, STREAM)
-            shutil.rmtree(self.lake.home.data("spark") / INDEX_FOLDER, ignore_errors=True)
+            shutil.rmtree(temporary_files(self.lake.home, STREAM), ignore_errors=True)
             if streams:
                 run_stream(self.lake, _STREAM_TIMEOUT_S)
 

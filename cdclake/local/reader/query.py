@@ -18,8 +18,8 @@ from duckdb.sqltypes import DuckDBPyType
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.reader.as_of import commit_micros
-from cdclake.jobs.reader.duck import (
-    Reader,
+from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.mentioned_tables import (
     file_tables,
     mentioned,
     mentioned_removed,

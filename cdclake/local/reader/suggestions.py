@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from cdclake import naming
-from cdclake.jobs.reader.duck import Reader, plain_tables
+from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.mentioned_tables import plain_tables
 from cdclake.jobs.reader.relations import names_of
 from cdclake.plan import Table
 

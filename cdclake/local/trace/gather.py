@@ -15,8 +15,9 @@ from cdclake.errors import CdcError, InputError
 from cdclake.jobs.control.poll_state import read_poll, read_poll_error
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.forget.key_spellings import stored_spellings
 from cdclake.jobs.reader.lake_row import read_lake_row
-from cdclake.jobs.runtime.source import connect
+from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.jobs.runtime.source_key import key_by_source
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
@@ -98,11 +99,17 @@ def _in_source(lake: LocalLake, table: Table, words: Sequence[str]) -> tuple[Row
             connection = opened.enter_context(connect(lake.dsn))
         except CdcError:
             return key_by_text(table, words), SourceFacts()
-        key = key_by_source(connection, table, words)
+        key = _as_stored(lake, connection, key_by_source(connection, table, words))
         try:
             return key, source_facts(connection, lake.plan, key)
         except psycopg.Error:  # the table is gone, is locked, or may not be read
             return key, SourceFacts()
+
+
+def _as_stored(lake: LocalLake, connection: Connection, key: RowKey) -> RowKey:
+    """Return the key in the newest of the lake's spellings, unless the lake has that of the key."""
+    spelled = stored_spellings(connection, lambda: lake_reader(lake), [key])
+    return key if key in spelled else next(iter(spelled), key)
 
 
 def _flow(lake: LocalLake, table: Table) -> FlowFacts:

@@ -1,4 +1,4 @@
-"""Notes on columns whose values a listed reader cuts without an error."""
+"""Notes on columns whose values a listed reader cuts, or has no years for."""
 
 from __future__ import annotations
 
@@ -42,6 +42,20 @@ def test_masked_values_are_noted_only_if_they_may_be_long() -> None:
     assert notes_on("text", mask="hash") == notes_on("bytea", mask="null") == ""
     assert notes_on("text", mask="truncate", truncate_to=4096) == ""
     assert notes_on("text", mask="truncate", truncate_to=4097) != ""
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz(3)"])
+def test_years_that_clickhouse_lacks_are_noted(kind: str) -> None:
+    note = notes_on(kind, readers=("athena", "clickhouse"))
+    assert note.startswith("public.t: ClickHouse 25.8 has the years 1900 to 2299 only: a date")
+    assert ": x; bound" in note
+    assert notes_on(kind, readers=("redshift",)) == ""
+    assert notes_on(kind, readers=("clickhouse",), mask="null") == ""
+
+
+@pytest.mark.parametrize("kind", ["text", "bytea", "time", "date[]", "bigint"])
+def test_clickhouse_reads_values_without_a_year_whole(kind: str) -> None:
+    assert notes_on(kind, readers=("clickhouse",)) == ""
 
 
 def test_other_readers_cut_nothing() -> None:

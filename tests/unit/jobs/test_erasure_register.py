@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +15,10 @@ from cdclake.erasure_register import ErasureRegister
 from cdclake.erasures import ErasedKeys, Erasures, KeyHash
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.jobs.control.erasure_register import register_erasure
+from cdclake.jobs.operations.erased_records import _SearchKeys
 from cdclake.jobs.stream.block_decoder import BlockDecoder
 from cdclake.jobs.stream.erased_events import without_erased
+from cdclake.trace.row_key import RowKey
 from tests.spark.events import MemoryStore, plan_of
 
 EARLY, LATE = "00000001.0000000000000010.1.0000000000000000.0000000000000000", "00000002"
@@ -79,7 +82,7 @@ def test_concurrent_commands_lose_no_key() -> None:
         register(Lost(), [1], EARLY)
 
 
-def event(key: int, prev: int | None, text: str, op: str = "c") -> tuple[bytes, bytes]:
+def event(key: int | str, prev: int | None, text: str, op: str = "c") -> tuple[bytes, bytes]:
     source = {"lsn": 99, "sequence": json.dumps([None if prev is None else str(prev), "99"])}
     value = {
         "before": None, "after": {"id": key, "v": text, "big": None}, "op": op, "cdc_epoch": "1",
@@ -112,3 +115,37 @@ def test_older_events_of_erased_keys_are_dropped_also_refused_ones() -> None:
     assert kept == [1, 2, 4, 5, 6]
     nothing = ErasedKeys.of(table.name, "s", Erasures(hashed.fingerprint))
     assert without_erased(rows, batch, nothing, table).num_rows == len(records)
+
+
+def test_events_are_dropped_by_any_spelling_of_an_erased_number() -> None:
+    [declared] = plan_of().tables
+    number = replace(declared.columns[0], type="numeric")
+    table = replace(declared, columns=(number, *declared.columns[1:]))
+    plan = replace(plan_of(), tables=(table,))
+    hashed = KeyHash.of(table.name, "s")
+    typed = RowKey(table, ("1.5",), {number.name: "1.5"})
+    erasures = Erasures(hashed.fingerprint).added([hashed.digest(typed.parts)], EARLY)
+    records = [event("1.50", 15, "erased"), event("1.5", 15, "too"), event("15", 15, "kept"),
+               event("1.500", 15, "refused", "x"), event("1.50", 16, "newer")]  # fmt: skip
+    batch = pa.RecordBatch.from_pydict({
+        "offset": pa.array(range(len(records)), pa.int64()),
+        "key": pa.array([key for key, _ in records], pa.binary()),
+        "value": pa.array([value for _, value in records], pa.binary()),
+    })  # fmt: skip
+    rows = (
+        BlockDecoder(table, plan)
+        .decode(
+            [value for _, value in records],
+            [key for key, _ in records],
+            0,
+            batch["offset"].to_numpy(),
+        )
+        .rows
+    )
+    erased = ErasedKeys.of(table.name, "s", erasures)
+    assert without_erased(rows, batch, erased, table)[naming.OFFSET].to_pylist() == [2, 4]
+    searched = pa.RecordBatch.from_pydict({
+        "id": ["1.50", "15", "1.5"], naming.POSITION: ["0"] * 3,
+    })  # fmt: skip
+    [found] = _SearchKeys(erased, (number.column_type,))([searched])
+    assert found["id"].to_pylist() == ["1.50", "1.5"]

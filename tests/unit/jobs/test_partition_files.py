@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -195,3 +196,22 @@ def test_an_entry_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     assert ExternalTable("db", "new").check(derived("iceberg")) is None
     kept = glue.get_table(DatabaseName="db", Name="i")["Table"]
     assert kept["StorageDescriptor"]["Location"] == "s3://b/i"
+
+
+def test_days_and_times_of_every_year_are_read_from_json(tmp_path: Path) -> None:
+    days = {"+12026-01-02": "12026-01-02", "-0043-03-15": "0044-03-15 (BC)", None: None}
+    with gzip.open(tmp_path / "rows.json.gz", "wt") as file:
+        for day in days:
+            at = None if day is None else f"{day} 09:45:30.123456"
+            file.write(json.dumps({"day": day, "moment": at}) + "\n")
+    columns = {"day": "date", "moment": "timestamp"}
+    entry = table_input(derived("json"), str(tmp_path), columns, [])
+    s3 = SimpleNamespace(list_objects_v2=lambda **_: {"KeyCount": 1})
+    with duckdb.connect() as session:
+        select = file_rows(s3, entry)
+        kinds = session.execute(f"SELECT typeof(day), typeof(moment) FROM ({select})").fetchone()
+        found = session.execute(
+            f"SELECT day::VARCHAR, strftime(moment, '%S.%f') FROM ({select})"
+        ).fetchall()
+    assert kinds == ("DATE", "TIMESTAMP")
+    assert found == [(day, None if day is None else "30.123456") for day in days.values()]

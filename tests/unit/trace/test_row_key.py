@@ -79,3 +79,10 @@ def test_a_key_that_only_the_source_converts_is_refused_without_it(kind: str) ->
         key_by_text(table, ("2026-01-01",))
     with pytest.raises(InputError, match="is not asked for a deployment"):
         key_by_text(table, ("2026-01-01",), is_deployed=True)
+
+
+@pytest.mark.parametrize("spelled", ["1.5", "1.50"])
+def test_a_record_is_found_by_any_spelling_of_its_number(spelled: str) -> None:
+    key = RowKey(keyed_by("numeric"), ("1.5",), {"day": "1.5"})
+    assert key.matches(f'{{"day": "{spelled}"}}'.encode(), None)
+    assert not key.matches(b'{"day": "1.51"}', None)

@@ -15,6 +15,7 @@ from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.iceberg.views import AppliedThrough, history_view
 from cdclake.jobs.reader.relations import rebuilt_rows
 from cdclake.jobs.verify.deep_comparison import DeepComparison, compare_deep
+from cdclake.plan import Column
 from tests.unit.verify.cases import at, stored
 from tests.unit.verify.lakes import create, event, make_table
 from tests.unit.verify.test_reader import THREE
@@ -118,6 +119,24 @@ def test_events_of_the_job_itself_have_no_identity() -> None:
 
 def test_doubled_state_row_is_found() -> None:
     assert _kinds(_compared(LOG, [*STATE, STATE[1]])) == {"doubled_rows": 1}
+
+
+@pytest.mark.parametrize("name", ["position", "kind", "columns"])
+def test_a_key_may_have_any_column_name(name: str) -> None:
+    _, *others = TABLE.columns
+    columns = (Column(source=name, name=name, type="integer"), *others)
+
+    def renamed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{name if key == "id" else key: v for key, v in row.items()} for row in rows]
+
+    log = renamed([*LOG, event("c", 30, 31, id=2, v=7, big="B")])
+    state = renamed([{**STATE[0], "v": 99}, STATE[1], STATE[1]])
+    found = _compared(log, state, key=(name,), columns=columns)
+    kinds = {"different": "1", "history_different": "1", "doubled_rows": "2", "doubled_events": "2"}
+    assert {each.kind: each.key for each in found.first} == {
+        kind: {name: key} for kind, key in kinds.items()
+    }
+    assert all(Position.parse(each.position or "") for each in found.first)
 
 
 @pytest.fixture

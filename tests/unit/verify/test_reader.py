@@ -16,7 +16,8 @@ from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp_json
 from cdclake.jobs.reader import relations
 from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import CatalogTable, parse_table
-from cdclake.jobs.reader.duck import Reader, extension_file, mentioned, mentioned_removed
+from cdclake.jobs.reader.duck import Reader, extension_file
+from cdclake.jobs.reader.mentioned_tables import mentioned, mentioned_removed
 from cdclake.jobs.reader.point_in_time import NOW, at_snapshot, at_time, snapshot_id
 from cdclake.jobs.reader.relations import TOO_EARLY
 from cdclake.local.reader.query import _run, _too_early, json_value
