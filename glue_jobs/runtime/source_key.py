@@ -57,16 +57,10 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
 
 def has_row(connection: Connection, key: RowKey, row_filter: str = "true") -> bool:
     """Return whether the source has the row, and the condition holds for it."""
-<<<<<<< HEAD
-    equal = "OPERATOR(pg_catalog.=) %s"  # the search path of a query may have others
-    columns = " AND ".join(
-        f"{_in_query(identifier(c.source))} {equal}" for c in key.table.key_columns
-=======
     types = key_types(connection, key.table)
     columns = " AND ".join(
         f"{_in_query(identifier(c.source))} {_in_query(types[c.source].equals)} %s"
         for c in key.table.key_columns
->>>>>>> refs/heads/fixf
     )
     rows = _in_query(f"{poll_queries.relation(key.table)} WHERE ({row_filter})")
     query = f"SELECT 1 FROM {rows} AND {columns} LIMIT 1"
