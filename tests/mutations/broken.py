@@ -133,12 +133,12 @@ MUTATIONS = (
     ),
     Mutation(
         "a kill forgets how many events were refused",
-        ("tests/spark/test_micro_batch.py", "-k", "process_is_killed"),
+        ("tests/spark/test_refused_counts.py", "-k", "process_is_killed"),
         ((_BATCH, "            self.remember_quarantined(found)\n", "            pass\n"),),
     ),
     Mutation(
         "a table that is held counts refused events twice",
-        ("tests/spark/test_micro_batch.py", "-k", "held_table_count"),
+        ("tests/spark/test_refused_counts.py", "-k", "held_table_count"),
         (("glue_jobs/stream/quarantine.py", ' | (F.col("offset") >= offset)', ' | F.lit(True)'),),
     ),
     Mutation(

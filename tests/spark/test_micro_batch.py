@@ -20,7 +20,7 @@ from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.maintenance import snapshot_expiration as kept
 from cdclake.jobs.stream import batch as micro_batch
-from cdclake.jobs.stream import inline_compaction, quarantine, table_stream
+from cdclake.jobs.stream import inline_compaction, table_stream
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch import MicroBatch
 from cdclake.jobs.stream.state_round import StateRound
@@ -225,77 +225,6 @@ def test_a_table_that_refuses_too_much_stops_alone_and_catches_up(
     assert asked == [{0: 4}]
     assert ([row["cdc_lsn"] for row in one.log()], one.state()) == ([10, 20, 30], {1: ("c", None)})
     assert len(one.quarantined()) == 3
-
-
-RUBBISH = (b'{"id": 7}', b"{rubbish")
-
-
-@pytest.mark.parametrize(
-    "killed_at",
-    ["the commit of the quarantine", "the commit of the changelog", "the update of the states"],
-)
-def test_refused_events_count_once_though_a_process_is_killed(
-    stream: Stream, monkeypatch: pytest.MonkeyPatch, killed_at: str
-) -> None:
-    one, killed = stream.one, Mock(side_effect=MemoryError("killed"))
-    target: tuple[Any, str] = {
-        "the commit of the quarantine": (quarantine, "fenced"),
-        "the commit of the changelog": (table_stream, "commit_files"),
-        "the update of the states": (StateRound, "run"),
-    }[killed_at]
-    records = stream.records((one, one.event("c", 10, 10, v="a")), *[(one, RUBBISH)] * 3)
-    with monkeypatch.context() as patched, pytest.raises(MemoryError):
-        patched.setattr(*target, killed)
-        stream.run(*records)
-    for _ in range(2):  # the second time as if Spark had not recorded the batch's offsets
-        stream.start()
-        stream.run(*records)
-        mine = stream.progress().table(one.table.name)
-        assert (mine.quarantined, mine.is_streaming, len(one.quarantined())) == (3, False, 3)
-        assert "3 events refused" in str(mine.last_error)
-        assert stream.progress().refused.quarantined == 3
-    assert len(one.log()) == 1
-
-
-@pytest.mark.parametrize("failing", ["quarantine", "changelog"])
-def test_refused_events_of_a_held_table_count_once(
-    stream: Stream, monkeypatch: pytest.MonkeyPatch, failing: str
-) -> None:
-    one, error = stream.one, ServiceUnavailable("Glue does not answer", "wait")
-    records = stream.records((one, one.event("c", 10, 10, v="a")), (one, RUBBISH), (one, RUBBISH))
-    with monkeypatch.context() as patched:
-        target = (
-            (quarantine, "fenced") if failing == "quarantine" else (table_stream, "commit_files")
-        )
-        patched.setattr(*target, Mock(side_effect=error))
-        stream.run(*records)
-    mine = stream.progress().table(one.table.name)
-    assert isinstance(mine.life, Held)
-    assert mine.quarantined == 2
-    more = stream.records((one, RUBBISH))
-    frame = stream.spark.createDataFrame([*records, *more], RECORD)
-    monkeypatch.setattr(micro_batch, "read_gap", lambda *_: (frame, {0: (0, 4)}))
-    kept = stream.process._progress.table(one.table.name)
-    kept.life = replace(mine.life, retry_at=1.0)
-    stream.run()
-    mine = stream.progress().table(one.table.name)
-    assert (mine.quarantined, mine.is_streaming, mine.counted) == (3, False, {})
-    assert "3 events refused" in str(mine.last_error)
-    assert (len(one.log()), len(one.quarantined())) == (1, 3)
-
-
-def test_refused_events_of_a_resumed_table_count_for_it(
-    stream: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = stream.one
-    stream.run(*stream.records(*[(one, RUBBISH)] * 3))
-    gap = stream.records((one, RUBBISH), (one, RUBBISH))
-    frame = stream.spark.createDataFrame(gap, RECORD)
-    monkeypatch.setattr(micro_batch, "read_gap", lambda *_: (frame, {0: (3, 5)}))
-    stream.control.write(f"resume/{one.table.name}.json", {})
-    stream.run()
-    mine = stream.progress().table(one.table.name)
-    assert (mine.quarantined, mine.is_streaming) == (2, True)
 
 
 @pytest.mark.parametrize("lost", ["lost_checkpoint", "lost_progress"])
