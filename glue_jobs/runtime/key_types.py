@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cdclake.jobs.runtime.source import Connection
 from cdclake.plan import Table
-from cdclake.postgres.quoting import qualified
+from cdclake.postgres.quoting import identifier, qualified
 
 # The equality is that of the type's unique indexes: an extension's operator is not in pg_catalog.
 _TYPES = """
@@ -48,7 +48,7 @@ class KeyType:
     @property
     def equals(self) -> str:
         """The operator of its equality."""
-        return f'OPERATOR("{self.schema}".=)'
+        return f"OPERATOR({identifier(self.schema)}.=)"
 
     @property
     def is_cut(self) -> bool:
