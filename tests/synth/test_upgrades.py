@@ -158,7 +158,7 @@ def keeper_of(deployed: Synthesized) -> dict[str, str]:
 def test_a_switch_to_scheduled_runs_ends_the_always_on_run(deploy):
     always, scheduled = deploy(PIPELINE), deploy(f"{PIPELINE}stream: {{mode: scheduled}}\n")
     found = changes(always, scheduled)
-    assert found.kinds(found.added) == {"AWS::Scheduler::Schedule", "AWS::IAM::Role"}
+    assert found.kinds(found.added) == {ALARM, "AWS::Scheduler::Schedule", "AWS::IAM::Role"}
     assert found.kinds(found.removed) == {ALARM} and not found.replaced
     before, after = keeper_of(always), keeper_of(scheduled)
     # The running job ends when the stored order names another deployment than its own.
