@@ -103,7 +103,7 @@ class Journal:
             self._lock.wait(_POLL_TIMEOUT_S)
 
     def forget(self, stream: str, end: int, dropped: int = 0) -> None:
-        """Remove the stream's records before offset `end`, of which the function dropped some."""
+        """Remove the delivered records before offset `end`; `dropped` of them have no row."""
         with self._lock, self._transaction():
             self._connection.execute(
                 "delete from record where stream = ? and offset < ?", (stream, end)

@@ -32,7 +32,7 @@ KEYS: Any = None  # of an erasure that a test replaces
 
 
 class BusyStore(MemoryStore):
-    """Store to which a command writes its request, once, as soon as one object is written."""
+    """Store with a command that writes its request, once, as soon as one object is written."""
 
     def __init__(self, trigger: str, name: str, request: dict[str, Any]) -> None:
         super().__init__()
