@@ -65,7 +65,7 @@ class _Sampler(threading.Thread):
 
     def _look(self) -> None:
         resident = 0
-        for process in _tree():
+        for process in processes_below():
             try:
                 times = process.cpu_times()
                 resident += process.memory_info().rss
@@ -82,7 +82,7 @@ def metered() -> Iterator[Meter]:
     Of a process that ends within it the last tenth of a second is not counted.
     """
     meter, sampler = Meter(), _Sampler()
-    before = cpu_by_thread(_tree())
+    before = cpu_by_thread(processes_below())
     sampler.start()
     started = time.monotonic()
     try:
@@ -90,7 +90,7 @@ def metered() -> Iterator[Meter]:
     finally:
         meter.seconds = time.monotonic() - started
         sampler.stop()
-        living = _tree()
+        living = processes_below()
         by_kind = cpu_by_kind(before, cpu_by_thread(living), sampler.spent_by_ended(living))
         meter.peak_mib = sampler.peak_mib
         meter.cpu_seconds = sum(by_kind.values())
@@ -99,19 +99,20 @@ def metered() -> Iterator[Meter]:
 
 def cpu_seconds(root: int | None = None) -> float:
     """User and system time so far of a process (this one, if none is named) and all below it."""
-    return sum(cpu_by_thread(_tree(root)).values())
+    return sum(cpu_by_thread(processes_below(root)).values())
 
 
 def cpu_by_program(root: int) -> dict[str, float]:
     """Sum user and system time so far of a process and all below it, by the programs' names."""
     spent: defaultdict[str, float] = defaultdict(float)
-    for process in _tree(root):
+    for process in processes_below(root):
         with suppress(psutil.NoSuchProcess):
             times = process.cpu_times()
             spent[process.name()] += times.user + times.system
     return spent
 
 
-def _tree(root: int | None = None) -> list[psutil.Process]:
+def processes_below(root: int | None = None) -> list[psutil.Process]:
+    """Return a process (this one, if none is named) and all below it."""
     top = psutil.Process(root)
     return [top, *top.children(recursive=True)]

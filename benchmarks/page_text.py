@@ -109,8 +109,8 @@ WORDS = {
 PER_TEN_MILLION = 0.10
 # Of benchmarks/threads.py, in the page's order.
 KINDS = {
-    "tasks": "Spark's tasks",
-    "driving": "the driver: planning queries and making their code",
+    "tasks": "tasks of Spark or Flink",
+    "driving": "the driver: planning queries and making their code; other threads",
     "compiling": "Java's compilers",
     "collecting": "garbage",
     "files": "Iceberg's own threads",

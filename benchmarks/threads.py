@@ -21,6 +21,9 @@ _KINDS = {
     "G1 ": "collecting",
     "VM Thread": "collecting",
     "Executor task": "tasks",
+    "Source": "tasks",  # Flink's are called by their operators
+    "Iceberg": "tasks",
+    "Constraint": "tasks",
     "iceberg-": "files",
 }
 DRIVING = "driving"  # Java's other threads: queries are planned and their code is made there

@@ -21,6 +21,7 @@ from benchmarks.lake_fixture import (
     source_of,
 )
 from benchmarks.many_tables import plan_of_many
+from benchmarks.metering import processes_below
 from benchmarks.race.contender_process import SURROUNDINGS_CORE, lifetime_cpu_seconds
 from benchmarks.race.held_rate import judged
 from benchmarks.race.racers import Racer, Running
@@ -29,6 +30,7 @@ from benchmarks.race.zipf_traffic import ZipfTraffic
 from benchmarks.requests import requests_so_far
 from benchmarks.source_fixture import create_tables
 from benchmarks.streaming import Trial
+from benchmarks.threads import ENDED, cpu_by_kind, cpu_by_thread
 from cdclake.local.demo.freshness import freshness
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.process.supervisor_client import log_tail
@@ -123,12 +125,14 @@ class Ground:
         """
         self._settle()
         spent, asked = lifetime_cpu_seconds(self.contender.pid), requests_so_far()
+        by_thread = cpu_by_thread(processes_below(self.contender.pid))
         begun = time.time()
         written = self.traffic.hold(rate, seconds)
         ended, requests = time.time(), requests_so_far() - asked
         self.sight.await_arrival()
         self._settle()
         cpu = lifetime_cpu_seconds(self.contender.pid) - spent
+        by_kind = cpu_by_kind(by_thread, cpu_by_thread(processes_below(self.contender.pid)))
         found = self.sight.ages_between(begun, ended)
         age = freshness(found)
         if age.p50_ms is None or age.p95_ms is None:
@@ -138,6 +142,7 @@ class Ground:
             "changes_per_second": round(written),
             "changes": round(changes),
             "cpu_seconds": round(cpu, 2),
+            "cpu_by_kind": _with_ended(by_kind, cpu),
             "changes_per_cpu_second": round(changes / cpu),
             "p50_seconds": age.p50_ms / 1000,
             "p95_seconds": age.p95_ms / 1000,
@@ -186,6 +191,13 @@ def _seen(contender: Running, racer: Racer, traffic: ZipfTraffic) -> Ground:
         sight = PeersSight(lake, traffic, contender.pid, contender.log, Sightings(lake))
     sight.await_arrival()
     return Ground(lake, traffic, sight, contender)
+
+
+def _with_ended(by_kind: Mapping[str, float], cpu_seconds: float) -> dict[str, float]:
+    """Return the seconds by kind; those of processes that have ended since count as ended."""
+    ended = cpu_seconds - sum(by_kind.values())
+    whole = {**by_kind, ENDED: by_kind.get(ENDED, 0.0) + ended}
+    return {kind: round(seconds, 2) for kind, seconds in whole.items()}
 
 
 def _runs(pid: int) -> bool:

@@ -61,6 +61,7 @@ def _streamed(ground: Ground, given: Race, contender: str) -> dict[str, Any]:
     return {
         "seconds": round(100_000 * spent / common["changes"], 3),
         "cpu_seconds": spent,
+        "cpu_by_kind": common["cpu_by_kind"],
         "requests": common["requests"],
         "held_rate": round(rate),
         "is_most": rate >= given.most,

@@ -17,6 +17,8 @@ from benchmarks.threads import DRIVING, ENDED, PYTHON, Thread, cpu_by_kind, cpu_
         ("C2 CompilerThre", "compiling"),
         ("G1 Conc#0", "collecting"),
         ("Executor task l", "tasks"),
+        ("Source: inserts", "tasks"),
+        ("IcebergStreamWr", "tasks"),
         ("iceberg-worker-", "files"),
         ("broadcast-excha", DRIVING),
     ],
