@@ -186,7 +186,7 @@ def test_the_page_says_who_spent_the_cpu_where_that_was_measured():
     runs = [ours, run("plain_merge", [3.0])]
     measure = worst_subject(runs, "ours", lambda _: targets).as_json()
     text = page({"machine": {}, "versions": {}, "measures": {"P1": {**MEASURED, **measure}}})
-    assert "| contender | of | Spark's tasks | Iceberg's own threads |" in text
+    assert "| contender | of | tasks of Spark or Flink | Iceberg's own threads |" in text
     assert "| ours | subject x | 2.0 | 0.0 |" in text
     assert "| plain_merge | subject x | 0" not in text
 
