@@ -105,13 +105,18 @@ def check_server(
     ]
 
 
+def check_version(version: int) -> list[Refusal]:
+    """Return the refusal of a version (server_version_num) that no pipeline can stream from."""
+    major = version // 10000
+    if OLDEST <= major <= NEWEST:
+        return []
+    message = f"it is PostgreSQL {major}; cdclake streams from {OLDEST} to {NEWEST}"
+    return [Refusal("server", message, f"use PostgreSQL {OLDEST} to {NEWEST}")]
+
+
 def check_settings(state: ServerState, *, senders: int = 1) -> list[Refusal]:
     """Return the reasons why no pipeline can stream from the server, whatever its name."""
-    refusals = []
-    major = state.version // 10000
-    if not OLDEST <= major <= NEWEST:
-        message = f"it is PostgreSQL {major}; cdclake streams from {OLDEST} to {NEWEST}"
-        refusals.append(Refusal("server", message, f"use PostgreSQL {OLDEST} to {NEWEST}"))
+    refusals = check_version(state.version)
     if state.standby:
         message = "it is a standby (in recovery): cdclake cannot create objects there"
         refusals.append(Refusal("server", message, "name the primary in --source"))

@@ -30,6 +30,10 @@ class Rows(Protocol):
 class Session(Protocol):
     """Used part of psycopg's connection."""
 
+    @property
+    def info(self) -> Any:
+        """Return facts about the connection, such as its `server_version`."""
+
     def execute(self, query: Any, params: Any = None, /) -> Rows:
         """Run a statement."""
 

@@ -26,7 +26,7 @@ from cdclake.postgres.prepare import ColumnList, PublicationState, prepare
 from cdclake.postgres.published import omitted_columns
 from cdclake.postgres.refusal import Refusal, refused
 from cdclake.postgres.scram import scram_verifier
-from cdclake.postgres.server import ServerState, check_owner, check_server
+from cdclake.postgres.server import ServerState, check_owner, check_server, check_version
 from cdclake.postgres.session import Session, reason_of, sqlstate
 from cdclake.postgres.statement import Statement
 
@@ -41,6 +41,9 @@ _LOCK_TRIES = 60
 _KEY_SEARCH_MS = 5000
 _PAUSE_S = 0.5
 _LOCKED = {"55P03", "40P01"}  # lock_not_available, deadlock_detected
+# Oldest servers that have what the queries read: pg_partition_root and pg_attribute.attgenerated;
+# pg_replication_slots.wal_status and pg_publication.pubviaroot.
+_HAS_CATALOG, _HAS_SLOTS = 120000, 130000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +62,16 @@ class Prepared:
 
 def read_server(connection: Session, name: str) -> ServerState:
     """Read the state of the server, and of the role and slot `name`."""
+    _refuse_before(connection, _HAS_SLOTS)
     row = connection.execute(queries.SERVER, (name, name, name)).fetchone()
     assert row is not None
     return ServerState.from_row(row)
+
+
+def _refuse_before(connection: Session, oldest: int) -> None:
+    """Raise an error for a server without what a query reads, which would fail with it."""
+    if (version := connection.info.server_version) < oldest:
+        raise refused(check_version(version))
 
 
 def read_names(connection: Session) -> tuple[TableId, ...]:
@@ -76,6 +86,7 @@ def read_catalog(
     schemas: Collection[str] | None = None,
 ) -> tuple[SourceTable, ...]:
     """Read the named tables, or all relations of the named schemas, or all relations."""
+    _refuse_before(connection, _HAS_CATALOG)
     with connection.transaction():  # a consistent view of the catalog
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         relations = connection.execute(queries.RELATIONS).fetchall()
@@ -259,6 +270,7 @@ def _check_keys(
 
 def read_publication(connection: Session, name: str) -> PublicationState:
     """Read the pipeline's publication."""
+    _refuse_before(connection, _HAS_SLOTS)
     row = connection.execute(queries.PUBLICATION, (name,)).fetchone()
     if row is None:
         return PublicationState()
