@@ -16,6 +16,7 @@ from cdclake.extras import LOCAL, install_command, missing_modules
 from cdclake.jobs.runtime.source import connect
 from cdclake.local.components.installed import jar_folder, present_java
 from cdclake.local.lake.source import check_source
+from cdclake.local.lake.source_tls import refuse_options, secured
 from cdclake.local.process.home import Home, read_json
 from cdclake.local.process.ports import is_free
 from cdclake.local.stream_checks import check_stream, check_wal_limit
@@ -48,8 +49,14 @@ def check_machine(home: Home) -> list[Check]:
 def check_database(dsn: str, plan: Plan | None, owner: Owner) -> list[Check]:
     """Check that the database can be streamed: server, rights, tables, keys, and its clock.
 
-    Changes nothing. Each reason against it is one failed check.
+    Changes nothing. Each reason against it is one failed check. A DSN that `up` refuses fails, and
+    the connection is as encrypted as that of `up`.
     """
+    try:
+        refuse_options(dsn)
+    except InputError as error:
+        return [failed("source", error.message, error.remedy)]
+    dsn = secured(dsn)
     found = guarded("source", lambda: _admission(dsn, plan, owner))
     if plan is None or plan.tables:
         found += guarded("wal", lambda: _wal_limit(dsn))

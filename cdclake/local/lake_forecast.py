@@ -12,7 +12,7 @@ from cdclake.local.lake.refused_sources import (
     refuse_without_tables,
 )
 from cdclake.local.lake.source_relations import check_relations
-from cdclake.local.lake.source_tls import secured
+from cdclake.local.lake.source_tls import refuse_options, secured
 from cdclake.local.lake_continuation import continued
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.process.home import Home
@@ -65,6 +65,8 @@ def forecast_up(
 def _state(home: Home, plan: Plan, dsn: str | None) -> LakeState:
     """Return the lake's state, unless `up` refuses the source or a file without tables."""
     state = LakeState.load(home)
+    if dsn is not None:
+        refuse_options(dsn)
     refuse_another_source(home, state, dsn)
     refuse_without_tables(state, plan, dsn)
     return state

@@ -8,18 +8,21 @@ import socket
 import sys
 from collections import namedtuple
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from cdclake.check import Check, summary
+from cdclake.errors import InputError
 from cdclake.extras import LOCAL, install_command
 from cdclake.local import doctor
-from cdclake.local.lake import stack
+from cdclake.local.lake import source, stack
+from cdclake.local.lake.source_tls import secured
 from cdclake.local.process.home import Home
 from cdclake.local.stream_checks import check_slot, check_wal_limit
 from cdclake.postgres.ownership import Owner
-from tests.unit.postgres.tables import server
+from tests.unit.postgres.tables import plan, server
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -147,3 +150,38 @@ def test_a_source_that_does_not_answer(tmp_path: Path) -> None:
     assert {each.state for each in found} == {"failed"}
     assert "secret" not in str(summary(found))
     assert not summary(found)["ok"]
+
+
+@pytest.mark.parametrize(
+    ("dsn", "message"),
+    [
+        ("postgresql://u:hidden@a.example.org,b.example.org/d", "several hosts"),
+        ("service=shop", "libpq service"),
+        ("host=db.example.org sslpassword=hidden", "sslpassword"),
+    ],
+)
+def test_a_source_that_up_refuses_fails(dsn: str, message: str) -> None:
+    [found] = doctor.check_database(dsn, None, Owner("local:a1", "a lake"))
+    assert (found.name, found.state, message in found.detail) == ("source", "failed", True)
+    assert found.remedy and "hidden" not in str(summary([found]))
+
+
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_a_source_is_checked_over_the_connection_of_up(
+    monkeypatch: pytest.MonkeyPatch, is_planned: bool
+) -> None:
+    given: list[str] = []
+
+    def connect(dsn: str) -> NoReturn:
+        given.append(dsn)
+        raise InputError("it does not answer", "start it")
+
+    for module in (doctor, source):
+        monkeypatch.setattr(module, "connect", connect)
+    monkeypatch.delenv("PGSSLMODE", raising=False)
+    monkeypatch.setenv("PGHOSTADDR", "10.0.0.6")
+    dsn, wanted = "postgresql://u@db.example.org/d", plan() if is_planned else None
+    doctor.check_database(dsn, wanted, Owner("local:a1", "a lake"))
+    assert len(given) == 3 and set(given) == {secured(dsn)}
+    parts = conninfo_to_dict(given[0])
+    assert (parts["sslmode"], parts["hostaddr"]) == ("require", "")
