@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,11 +14,12 @@ from urllib.parse import urlparse
 
 import boto3
 import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from cdclake.debezium.connector import snapshot_signal
 from cdclake.debezium.worker import PASSWORD_KEY, USER_KEY
-from cdclake.errors import InputError
+from cdclake.jobs.runtime.connection_errors import unreachable
+from cdclake.jobs.runtime.dsn import dsn_parts, invalid_dsn
 from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.plan import Plan, Table
 from cdclake.postgres import queries
@@ -66,18 +66,15 @@ def connect(dsn: str) -> Iterator[Connection]:
 
     The search path is pg_catalog only, and no message contains the password.
     """
+    dsn_parts(dsn)  # refuses a DSN before libpq takes a part of its password for the host
     try:
         connection = psycopg.connect(
             dsn, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S, application_name="cdclake"
         )
-    except psycopg.ProgrammingError:  # its message would contain the whole DSN
-        raise InputError(
-            "invalid DSN of the source",
-            "write it like postgresql://user:password@host:5432/database, with special characters"
-            " of the password percent-encoded",
-        ) from None
+    except psycopg.ProgrammingError:  # its message has parts of the DSN
+        raise invalid_dsn() from None
     except (psycopg.Error, UnicodeError) as error:
-        raise _unreachable(dsn, error) from None
+        raise unreachable(dsn, error) from None
     try:
         with connection:
             for setting in SESSION_SETTINGS:
@@ -86,34 +83,7 @@ def connect(dsn: str) -> Iterator[Connection]:
     except psycopg.OperationalError as error:
         if not connection.broken:
             raise
-        raise _unreachable(dsn, error) from None
-
-
-def _unreachable(dsn: str, error: Exception) -> InputError:
-    parts = conninfo_to_dict(dsn)
-    host = parts.get("host") or os.environ.get("PGHOST") or "the local socket"
-    port = parts.get("port") or os.environ.get("PGPORT") or "5432"
-    lines = str(error).strip().splitlines()
-    reason = lines[-1].strip() if lines else type(error).__name__
-    password = parts.get("password")
-    if password:  # within a word it is not the password: one of a letter is in most messages
-        whole = rf"(?<!\w){re.escape(str(password))}(?!\w)"
-        reason = re.sub(whole, "***", reason)
-    lowered = reason.lower()
-    if "authentication" in lowered or "no password" in lowered or "role" in lowered:
-        remedy = "check user and password in the DSN, and the server's pg_hba.conf"
-    elif "database" in lowered and "does not exist" in lowered:
-        remedy = "check the database's name in the DSN"
-    elif "does not support ssl" in lowered:
-        remedy = (
-            "enable TLS in the server; or add `?sslmode=disable` to the DSN, which sends everything"
-            " unencrypted"
-        )
-    elif "ssl" in lowered or "certificate" in lowered:
-        remedy = "check sslmode and sslrootcert in the DSN"
-    else:
-        remedy = "check that the server is running and reachable, and that no firewall blocks it"
-    return InputError(f"no connection to the source at {host}:{port}: {reason}", remedy)
+        raise unreachable(dsn, error) from None
 
 
 def write_marker(dsn: str, marker: str = "") -> int:

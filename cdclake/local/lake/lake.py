@@ -12,12 +12,13 @@ from typing import Any
 
 import boto3
 from botocore.exceptions import ClientError
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 from psycopg.pq import Conninfo
 
 from cdclake.debezium.position import FIRST_EPOCH
 from cdclake.errors import InputError, NotRunning
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.runtime.dsn import dsn_parts
 from cdclake.local.components import postgres
 from cdclake.local.components.installed import REGION, aws_variables
 from cdclake.local.components.kafka import Broker
@@ -249,7 +250,7 @@ def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:
 
 def without_password(dsn: str) -> tuple[str, str | None]:
     """Return the DSN without secrets, for the arguments of a process, and the password."""
-    parts = {name: str(value) for name, value in conninfo_to_dict(dsn).items()}
+    parts = {name: str(value) for name, value in dsn_parts(dsn).items()}
     password = parts.pop("password", None)
     parts.pop(KEY_PASSWORD, None)  # stored by an earlier version: `up` refuses it
     return make_conninfo("", **parts), password
@@ -257,7 +258,7 @@ def without_password(dsn: str) -> tuple[str, str | None]:
 
 def source_parts(dsn: str) -> dict[str, Any]:
     """Return host, port, user, password and dbname of a DSN, as `up` returns them."""
-    parts = conninfo_to_dict(dsn)
+    parts = dsn_parts(dsn)
     user = parts.get("user") or _default_user()
     return {
         "host": parts.get("host") or parts.get("hostaddr") or "localhost",

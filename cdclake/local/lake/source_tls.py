@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 
 from cdclake.debezium.connector import SYSTEM_FACTORY
 from cdclake.errors import InputError
+from cdclake.jobs.runtime.dsn import dsn_parts
 
 KEY_PASSWORD = "sslpassword"
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -27,8 +27,8 @@ def secured(dsn: str) -> str:
     too. An invalid DSN is returned unchanged: connecting reports it.
     """
     try:
-        parts = conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError:
+        parts = dsn_parts(dsn)
+    except InputError:
         return dsn
     mode = parts.get("sslmode") or os.environ.get("PGSSLMODE")
     authorities = parts.get("sslrootcert", os.environ.get("PGSSLROOTCERT"))
@@ -49,16 +49,13 @@ def secured(dsn: str) -> str:
 
 
 def refuse_options(dsn: str) -> None:
-    """Raise InputError if the DSN has the password of its key file, several hosts or a service.
+    """Raise InputError for an invalid DSN, a key file's password, several hosts or a service.
 
     Processes get the password of the login by their environment or a secret. libpq reads that of
     the key file only from the DSN, which is an argument. The connector's driver has one host, and
     reads no service file.
     """
-    try:
-        parts = conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError:
-        return
+    parts = dsn_parts(dsn)
     if parts.get(KEY_PASSWORD):
         raise InputError(
             f"the source's DSN has `{KEY_PASSWORD}`, which the arguments of processes would show"
@@ -71,7 +68,7 @@ def refuse_options(dsn: str) -> None:
             "the source is given by a libpq service, which the connector cannot read",
             "write host, port, user and dbname into the DSN, and unset PGSERVICE",
         )
-    hosts = str(conninfo_to_dict(secured(dsn)).get("host") or parts.get("hostaddr") or "")
+    hosts = str(dsn_parts(secured(dsn)).get("host") or parts.get("hostaddr") or "")
     if "," in hosts:
         raise InputError(
             f"the source's DSN has several hosts ({hosts})",
@@ -85,7 +82,7 @@ def driver_tls(dsn: str) -> dict[str, str]:
     With authorities, libpq checks the certificate in the mode `require` too; the driver does so
     only in the mode `verify-ca`.
     """
-    parts = conninfo_to_dict(dsn)
+    parts = dsn_parts(dsn)
     mode, authorities = str(parts.get("sslmode") or "prefer"), parts.get("sslrootcert")
     if authorities == _SYSTEM:
         return {"sslmode": mode, "sslfactory": SYSTEM_FACTORY}

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from cdclake.cli.main import main
-from cdclake.jobs.runtime.source import _unreachable
 from tests.unit.config.pipelines import VALID
 
 ERROR_OF_CHOICE = (
@@ -70,8 +69,7 @@ ASKED = "remedy: run `cdclake {} --help` for its arguments"
         ),
         (
             "init --update p.yaml --from-db postgresql://u:p@127.0.0.1:1/d",
-            "no connection to the source at 127.0.0.1:1: Is the server running on that host and"
-            " accepting TCP/IP connections?",
+            "no connection to the source at 127.0.0.1:1: Connection refused",
             "check that the server is running",
         ),
     ],
@@ -99,14 +97,3 @@ def test_a_purge_without_a_lake_deletes_none(
     with pytest.raises(SystemExit):
         main(["down", "--purge"])
     assert capsys.readouterr().out == "nothing was running; there is no lake to delete\n"
-
-
-@pytest.mark.parametrize(
-    ("password", "expected"),
-    [("p", "accepting of ***"), ("hunter22", "accepting of p, pass ***@h")],
-)
-def test_a_password_is_hidden_where_it_is_a_whole_word(password: str, expected: str) -> None:
-    failure = Exception(f"accepting of p, pass {password}@h")
-    reason = str(_unreachable(f"host=h user=u password={password}", failure).message)
-    assert reason.partition(": ")[2].startswith(expected)
-    assert f"pass {password}@" not in reason

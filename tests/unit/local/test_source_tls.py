@@ -77,6 +77,8 @@ def _reached(dsn: str) -> str:
         ("service=shop", {}, "libpq service"),
         ("host=h", {"PGSERVICE": "shop"}, "libpq service"),
         ("host=h sslpassword=x", {}, "sslpassword"),
+        ("postgres//u@h", {}, "invalid DSN"),
+        ("user=u", {"PGPORT": "x"}, "invalid DSN"),
     ],
 )
 def test_addresses_that_the_driver_cannot_use_are_refused(monkeypatch, dsn, variables, message):
