@@ -1,4 +1,4 @@
-"""Check of the Host header, by which a local server refuses a foreign name of 127.0.0.1.
+"""Check of the Host header: local servers refuse a foreign name that resolves to 127.0.0.1.
 
 A web page may give its own name the address 127.0.0.1. To the browser the answers of a local server
 are then of that page's origin, which may read them.
