@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 
 from cdclake.errors import CdcError, InputError
+from cdclake.host_header import is_this_machine
 from cdclake.prometheus_text import CONTENT_TYPE
 
 PATH = "/metrics"
@@ -19,12 +20,21 @@ def metrics_server(port: int, read: Callable[[], str]) -> ThreadingHTTPServer:
     """Bind the server to 127.0.0.1; each scrape calls `read`, one at a time.
 
     A scrape fails if the lake cannot be read, or is still being read for an earlier one.
-    Raise InputError if the port is not free.
+    Requests whose Host header is not 127.0.0.1 or localhost are refused. Raise InputError if the
+    port is not free.
     """
     reading = Lock()
 
     class Scrape(BaseHTTPRequestHandler):
+        server: ThreadingHTTPServer
+
         def do_GET(self) -> None:
+            if not is_this_machine(self.headers.get_all("Host") or [], self.server.server_port):
+                self.send_error(
+                    HTTPStatus.FORBIDDEN,
+                    explain="the Host header is not 127.0.0.1 or localhost with the port",
+                )
+                return
             if self.path != PATH:
                 self.send_error(HTTPStatus.NOT_FOUND, f"the metrics are under {PATH}")
                 return

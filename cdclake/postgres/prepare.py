@@ -38,6 +38,9 @@ _PUBLICATION_OPTIONS = (
 
 ColumnList = tuple[str, ...] | None  # None: all
 KINDS_OF_TABLES = "rp"  # of relations in the catalog that have system columns
+# They need a grant if there is a column list. A bulk load reads a table by ranges of blocks; the
+# check for attached partitions looks at the first rows of new ones.
+SYSTEM_COLUMNS = ("ctid", "tableoid", "xmin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +177,6 @@ def _grants(
 ) -> list[Statement]:
     """Grant the role exactly: read the declared columns, write our own tables."""
     role = identifier(plan.source_object)
-    # System columns need a grant if there is a column list. A bulk load reads a table by ranges of
-    # blocks; the check for attached partitions looks at the first rows of new ones.
-    place = ("ctid", "tableoid", "xmin")
     schemas = sorted({schema for schema, _ in lists})
     revoked = sorted({*granted, *lists} - set(OWN_TABLES))
     statements = [
@@ -197,7 +197,7 @@ def _grants(
         )
         if table in lists:
             columns = lists[table]
-            part = "" if columns is None else f" ({identifiers((*columns, *place))})"
+            part = "" if columns is None else f" ({identifiers((*columns, *SYSTEM_COLUMNS))})"
             statements.append(
                 Statement(
                     f"reading {shown}", f"GRANT SELECT{part} ON {qualified(*table)} TO {role}"

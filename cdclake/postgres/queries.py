@@ -177,6 +177,45 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
                   WHERE a.attrelid = c.oid AND x.grantee = r.oid))
 """
 
+# One row per object on which the pipeline's role needs a privilege, and which may belong to another
+# role: whether the role has it (PUBLIC, as long as there is no role), and whether it has it or we
+# may grant it. Without columns a relation is read as a whole.
+ROLE_RIGHTS = """
+WITH role AS (
+  SELECT coalesce((SELECT rolname FROM pg_roles WHERE rolname = %(role)s), 'public') AS name
+)
+SELECT 'database', '', d.datname::text, pg_get_userbyid(d.datdba)::text,
+       has_database_privilege(role.name, d.oid, 'CONNECT'),
+       has_database_privilege(role.name, d.oid, 'CONNECT')
+       OR has_database_privilege(d.oid, 'CONNECT WITH GRANT OPTION')
+FROM role, pg_database d WHERE d.datname = current_database()
+UNION ALL
+SELECT 'schema', '', n.nspname::text, pg_get_userbyid(n.nspowner)::text,
+       has_schema_privilege(role.name, n.oid, 'USAGE'),
+       has_schema_privilege(role.name, n.oid, 'USAGE')
+       OR has_schema_privilege(n.oid, 'USAGE WITH GRANT OPTION')
+FROM role, pg_namespace n WHERE n.nspname = ANY(%(schemas)s::text[])
+UNION ALL
+SELECT 'relation', n.nspname::text, c.relname::text, pg_get_userbyid(c.relowner)::text,
+       bool_and(given.has), bool_and(given.has OR given.may_grant)
+FROM role
+CROSS JOIN unnest(%(tables)s::text[], %(names)s::text[], %(columns)s::text[])
+  AS wanted (schema, name, field)
+JOIN pg_namespace n ON n.nspname = wanted.schema
+JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = wanted.name
+CROSS JOIN LATERAL (
+  SELECT has_table_privilege(role.name, c.oid, 'SELECT'),
+         has_table_privilege(c.oid, 'SELECT WITH GRANT OPTION')
+  WHERE wanted.field IS NULL
+  UNION ALL
+  SELECT has_column_privilege(role.name, c.oid, wanted.field, 'SELECT'),
+         has_column_privilege(c.oid, wanted.field, 'SELECT WITH GRANT OPTION')
+  WHERE wanted.field IS NOT NULL
+) AS given (has, may_grant)
+GROUP BY n.nspname, c.relname, c.relowner
+ORDER BY 1, 2, 3
+"""
+
 CONFIRMED_LSN = """
 SELECT (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint
 FROM pg_replication_slots WHERE slot_name = %s

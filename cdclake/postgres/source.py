@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cdclake.errors import InputError
@@ -25,6 +25,7 @@ from cdclake.postgres.polled_sources import check_polled_sources, polled_relatio
 from cdclake.postgres.prepare import ColumnList, PublicationState, prepare
 from cdclake.postgres.published import omitted_columns
 from cdclake.postgres.refusal import Refusal, refused
+from cdclake.postgres.role_rights import check_role_rights
 from cdclake.postgres.scram import scram_verifier
 from cdclake.postgres.server import ServerState, check_owner, check_server, check_version
 from cdclake.postgres.session import Session, reason_of, sqlstate
@@ -130,7 +131,11 @@ def prepare_session(
     for statement in altered:  # each alone: no lock is held while waiting for the next
         _execute(connection, [statement])
     statements = _statements(connection, plan, actual, state, publication, role_password, owner)
-    _execute(connection, statements + (follow_identity() if embedded else []))
+    _execute(
+        connection,
+        statements + (follow_identity() if embedded else []),
+        lambda: check_role_rights(connection, plan, actual, state.user, is_granted=True),
+    )
     return _prepared(state, pairs, publication, altered)
 
 
@@ -177,6 +182,7 @@ def check_session(
     plan = _without_missing(plan, actual, kept)
     refusals = check_server(state, name, None if embedded else owner, is_bulk=is_bulk)
     refusals += _check_tables(connection, plan, actual, state, embedded)
+    refusals += check_role_rights(connection, plan, actual, state.user, is_granted=False)
     if refusals or (refusals := _check_keys(connection, plan, actual, kept)):
         raise refused(refusals)
     return state, actual
@@ -283,8 +289,15 @@ def read_publication(connection: Session, name: str) -> PublicationState:
     return PublicationState(True, row[0], row[1], None if filtered else tables)
 
 
-def _execute(connection: Session, statements: Sequence[Statement]) -> None:
-    """Run all in one transaction with a short lock timeout, and retry if a lock is taken."""
+def _execute(
+    connection: Session,
+    statements: Sequence[Statement],
+    check: Callable[[], Sequence[Refusal]] = tuple,
+) -> None:
+    """Run all in one transaction with a short lock timeout, and retry if a lock is taken.
+
+    Nothing is changed if `check`, which is called at its end, has reasons against it.
+    """
     blocking = any(statement.blocks_writers for statement in statements)
     wait = _EXCLUSIVE_MS if blocking else _SHARED_MS
     for attempt in range(1, _LOCK_TRIES + 1):
@@ -294,6 +307,8 @@ def _execute(connection: Session, statements: Sequence[Statement]) -> None:
                 connection.execute(f"SET LOCAL lock_timeout = {wait}")
                 for current in statements:
                     connection.execute(current.sql)
+                if refusals := check():
+                    raise refused(refusals)
             return
         except Exception as error:
             refusal = _refused_to_set(current, error)

@@ -2,7 +2,8 @@ r"""Statements of a SQL file as pg_dump writes it: with `COPY ... FROM stdin` an
 
 psql's own commands (lines that begin with a backslash) are refused with their line: only psql can
 run them. `\restrict` and `\unrestrict`, which newer versions of pg_dump write, are left out: they
-keep psql from running such commands, which nothing here does.
+keep psql from running such commands, which nothing here does. Carriage returns stay as they are:
+they may be part of a value.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ _TRIGGERS = re.compile(
     r"alter\s+table\s[^;]*\s(?P<switch>disable|enable)\s+trigger\s+all\s*;?\s*$",
     re.IGNORECASE | re.DOTALL,
 )
-_END_OF_ROWS = "\\."
+_END_OF_ROWS = re.compile(r"\n\\\.\r?(?:\n|\Z)")
+_END_OF_LINE = re.compile(r"[\r\n]")  # of a comment, as for PostgreSQL
 # Quoted texts, dollar quotes, comments: in them a semicolon ends nothing. Nor does it, as in psql,
 # within parentheses (commands of a rule) and within the body of a function, BEGIN ATOMIC ... END.
 _TOKEN = re.compile(
     r"""
     (?P<string>[eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | "(?:[^"]|"")*")
     | (?P<dollar>\$(?P<tag>[A-Za-z_][A-Za-z0-9_]*)?\$.*?\$(?(tag)(?P=tag))\$)
-    | (?P<line>--[^\n]*)
+    | (?P<line>--[^\r\n]*)
     | (?P<block>/\*)
     | (?P<end>;)
     | (?P<parenthesis>[()])
@@ -70,7 +72,7 @@ class SqlStatement:
 def read_script(file: Path) -> str:
     """Return the file's text; raise InputError if it cannot be read or is not UTF-8."""
     try:
-        return file.read_text("utf-8")
+        return file.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"could not read {file}: {reason}", "give a SQL file in UTF-8") from None
@@ -160,21 +162,23 @@ def _without_comments(piece: str) -> str:
     while True:
         stripped = piece.lstrip()
         if stripped.startswith("--") or _RESTRICT.match(stripped):
-            piece = stripped.partition("\n")[2]
+            piece = stripped[_line_end(stripped) :]
         elif stripped.startswith("/*"):
             piece = stripped[_comment_end(stripped, 2) :]
         else:
             return stripped
 
 
+def _line_end(text: str) -> int:
+    """Return the position after the first line."""
+    match = _END_OF_LINE.search(text)
+    return match.end() if match else len(text)
+
+
 def _rows(text: str, at: int, name: str, line: int) -> tuple[str, int]:
     """Return the rows of a COPY, and the position after the line that ends them."""
-    begin = text.find("\n", at) + 1 or len(text)
-    if text.startswith(f"{_END_OF_ROWS}\n", begin):
-        return "", begin + len(_END_OF_ROWS) + 1
-    end = text.find(f"\n{_END_OF_ROWS}\n", begin)
-    if end < 0:
-        if text.endswith(f"\n{_END_OF_ROWS}"):
-            return text[begin : -len(_END_OF_ROWS)], len(text)
+    begin = text.find("\n", at)
+    end = _END_OF_ROWS.search(text, begin) if begin >= 0 else None
+    if end is None:
         raise InputError(f"{name}:{line}: the rows of COPY have no end", "end them with a line \\.")
-    return text[begin : end + 1], end + len(_END_OF_ROWS) + 2
+    return text[begin + 1 : end.start() + 1], end.end()

@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from cdclake.errors import CdcError, InputError, NotRunning
 from cdclake.extras import missing_extra
+from cdclake.host_header import is_this_machine
 
 Query = Mapping[str, Sequence[str]]
 Answer = Callable[[Query], Mapping[str, Any]]
@@ -64,7 +65,7 @@ class PageServer(ThreadingHTTPServer):
 
     def reply(self, hosts: Sequence[str], target: str, authorization: str) -> _Reply:
         """Return the reply to a request for this target."""
-        if not _is_this_machine(hosts, self.server_port):
+        if not is_this_machine(hosts, self.server_port):
             return _refused(HTTPStatus.FORBIDDEN, "the Host header names another machine")
         url = urlsplit(target)
         if (file := self._files.get(url.path)) is not None:
@@ -117,10 +118,6 @@ def page_server(port: int, token: str, answers: Mapping[str, Answer]) -> PageSer
         raise InputError(
             f"port {port} of 127.0.0.1 cannot be used: {error.strerror}", "choose another --port"
         ) from None
-
-
-def _is_this_machine(hosts: Sequence[str], port: int) -> bool:
-    return len(hosts) == 1 and hosts[0] in (f"127.0.0.1:{port}", f"localhost:{port}")
 
 
 def _is_token(authorization: str, token: str) -> bool:

@@ -282,6 +282,24 @@ def test_what_speaks_against_it_stops_the_deployment_and_changes_nothing(deploye
     assert run(deployed.dsn, f"SELECT 1 FROM pg_roles WHERE rolname = '{deployed.slot}'") == []
 
 
+def test_a_right_that_the_administrator_may_not_grant_stops_the_deployment(deployed):
+    run(
+        deployed.dsn,
+        f"REVOKE CONNECT ON DATABASE {deployed.name} FROM PUBLIC",
+        f"GRANT CONNECT ON DATABASE {deployed.name} TO {ADMIN}",
+    )
+    told = deployed.ask("Create")
+    assert told["Status"] == "FAILED"
+    grant = f'GRANT CONNECT ON DATABASE "{deployed.name}" TO "{ADMIN}" WITH GRANT OPTION;'
+    assert grant in told["Reason"]
+    assert run(deployed.dsn, f"SELECT 1 FROM pg_roles WHERE rolname = '{deployed.slot}'") == []
+    run(deployed.dsn, grant)
+    assert deployed.ask("Create")["Status"] == "SUCCESS"
+    role = make_conninfo(deployed.dsn, user=deployed.slot, password=ROLE_PASSWORD)
+    assert run(role, "TABLE public.orders") == []
+    assert deployed.ask("Delete")["Status"] == "SUCCESS"
+
+
 def test_undoing_what_failed_asks_nobody(deployed, monkeypatch):
     monkeypatch.setenv("PORT", "9")
     told = deployed.ask("Delete", PhysicalResourceId="not-prepared")

@@ -232,6 +232,14 @@ def test_planted_commands_are_found(tmp_path: Path, planted: str) -> None:
     assert len(refused_lines(page)) == 1
 
 
+@pytest.mark.parametrize("name", [r"CDCLAKE_HOME=(\S+)", r"cdclake init .*-o (\S+)"])
+def test_the_tutorials_other_source_has_another_lake_and_file(name: str) -> None:
+    """A lake keeps its source, and `init` overwrites no file."""
+    own, existing = (DOCS / "tutorial.md").read_text().split("\n## With an existing database")
+    used = [{*re.findall(name, part)} for part in (own, existing)]
+    assert all(used) and not used[0] & used[1]
+
+
 def test_every_missed_target_has_its_reason() -> None:
     measured = (DOCS / "benchmarks.md").read_text().split("\n## ")[1:]
     missed = {section.partition(":")[0] for section in measured if "**no**" in section}

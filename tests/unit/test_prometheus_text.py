@@ -6,11 +6,13 @@ import re
 import threading
 import urllib.error
 import urllib.request
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
 
 from cdclake.errors import ComponentFailed, InputError
+from cdclake.host_header import is_this_machine
 from cdclake.local.metrics_server import metrics_server
 from cdclake.prometheus_text import CONTENT_TYPE, HELP, prometheus_text, samples
 
@@ -87,6 +89,39 @@ def test_the_endpoint_serves_one_path_on_this_machine_only() -> None:
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_the_endpoint_refuses_other_names_of_this_machine() -> None:
+    with metrics_server(0, lambda: "cdclake_healthy 1.0\n") as server:
+        port = server.server_port
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+
+        def status(*hosts: str) -> int:
+            connection = HTTPConnection("127.0.0.1", port)
+            connection.putrequest("GET", "/metrics", skip_host=True)
+            for host in hosts:
+                connection.putheader("Host", host)
+            connection.endheaders()
+            answer = connection.getresponse()
+            assert (b"cdclake_healthy" in answer.read()) == (answer.status == 200)
+            return answer.status
+
+        try:
+            assert [status(f"{name}:{port}") for name in ("127.0.0.1", "localhost")] == [200, 200]
+            refused = (f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port}.evil.example")
+            assert [status(host) for host in refused] == [403, 403, 403]
+            assert [status(), status(f"127.0.0.1:{port}", f"evil.example:{port}")] == [403, 403]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_the_port_of_http_need_not_be_named(name: str) -> None:
+    assert is_this_machine([name], 80) and is_this_machine([f"{name}:80"], 80)
+    assert not is_this_machine([name], 8080)
+    assert not is_this_machine(["evil.example"], 80)
 
 
 def test_a_scrape_of_a_lake_that_cannot_be_read_says_why() -> None:

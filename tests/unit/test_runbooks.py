@@ -96,6 +96,13 @@ def test_new_columns_of_a_table_of_firehose_are_deployed_in_order():
     assert "(adding-a-table.md#columns-of-a-table-that-firehose-delivers)" in PAGES["new-columns"]
 
 
+def test_a_new_password_is_no_argument_of_a_process():
+    """Other users of the machine see arguments; `printf` is part of the shell."""
+    lines = [line for _, block in blocks("sh") for line in block.splitlines()]
+    made = [part for line in lines for part in line.split(" | ") if "get-random-password" in part]
+    assert made and all(part.startswith("printf ") for part in made)
+
+
 # A deployment that failed is repeated: its template has not arrived yet.
 AFTER_FAILED_DEPLOYMENTS = {"first-deployment", "rotate-passwords"}
 

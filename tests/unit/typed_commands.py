@@ -19,7 +19,7 @@ from tests.unit.markdown import PROJECT, blocks
 
 # Known to every reader; what follows them is theirs.
 STANDARD = {"cd", "curl", "docker", "export", "git", "npm", "pg_dump", "pip", "psql", "uv", "."}
-STANDARD |= {"python", "python3.11"}
+STANDARD |= {"printf", "python", "python3.11"}
 CHECKED = {"aws", "cdclake", "make", "npx"}
 _CHECKED = re.compile(rf"(?:\.venv/bin/)?(?:{'|'.join(sorted(CHECKED))}) ")
 CDK_COMMANDS = {"bootstrap", "deploy", "destroy", "diff", "import", "synth"}

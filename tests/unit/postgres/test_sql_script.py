@@ -168,3 +168,41 @@ def test_what_pg_dump_tells_psql_is_left_out():
     text = "-- head\n\\restrict aBc1\n\nSET a = 1;\nSELECT '\\restrict x';\n\\unrestrict aBc1\n"
     found = [(each.sql, each.line) for each in split_script(text, "f.sql")]
     assert found == [("SET a = 1", 4), ("SELECT '\\restrict x'", 5)]
+
+
+def test_carriage_returns_of_values_stay(tmp_path: Path) -> None:
+    file = tmp_path / "f.sql"
+    values = "INSERT INTO t VALUES ('a\r\nb', 'c\rd', $$e\r\nf$$, \"g\r\n\")"
+    file.write_bytes(f'{values};\nCOPY t FROM stdin CSV;\n"h\r\ni"\n\\.\n'.encode())
+    insert, copy = split_script(read_script(file), "f.sql")
+    assert insert.sql == values
+    assert copy.rows == '"h\r\ni"\n'
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_statement(tmp_path: Path) -> None:
+    file = tmp_path / "f.sql"
+    file.write_bytes(b"\xef\xbb\xbfSELECT 1;")
+    assert texts(read_script(file)) == ["SELECT 1"]
+
+
+def test_lines_may_end_as_on_windows() -> None:
+    unix = f"\\restrict aBc1\n{DUMP}"
+    found = list(split_script(unix.replace("\n", "\r\n"), "dump.sql"))
+    expected = list(split_script(unix, "dump.sql"))
+    assert [each.line for each in found] == [each.line for each in expected]
+    assert [each.sql.replace("\r\n", "\n") for each in found] == [each.sql for each in expected]
+    assert [each.rows for each in found if each.rows] == ["1\tone; 'quoted\r\n2\t\\\\N\r\n"]
+    assert [each.rows for each in expected if each.rows] == ["1\tone; 'quoted\n2\t\\\\N\n"]
+    with pytest.raises(InputError, match=r"^f\.sql:2: '.*connect other' is a command of psql"):
+        texts("SELECT 1;\r\n\\connect other\r\n")
+
+
+@pytest.mark.parametrize("end", ["\\.", "\\.\n", "\\.\r", "\\.\r\n"])
+@pytest.mark.parametrize("rows", ["", "1\n", "\\\\.\n", " \\.\n", "\\.1\n"])
+def test_rows_end_with_the_first_line_that_only_ends_them(rows: str, end: str) -> None:
+    [found] = split_script(f"COPY t FROM stdin;\n{rows}{end}", "f.sql")
+    assert found.rows == rows
+
+
+def test_a_carriage_return_ends_a_comment_as_for_postgresql() -> None:
+    assert texts("-- a\rSELECT 1; -- b;\rSELECT 2;") == ["SELECT 1", "SELECT 2"]
