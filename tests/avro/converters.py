@@ -32,7 +32,7 @@ def convert(
 
 
 def failure(settings: Mapping[str, str], registry: str, record: tuple[str, dict[str, Any]]) -> str:
-    """Return the exception with which the converter ends for a record: its class and message."""
+    """Return class and message of the exception that the converter throws for a record."""
     done = _run(settings, registry, [record])
     assert done.returncode != 0, done.stdout
     [thrown] = re.findall('(?m)^Exception in thread "main" (.*)', done.stderr)
