@@ -165,7 +165,7 @@ class TableConverterTest {
                         .field("price", SchemaBuilder.float64().defaultValue(1.5).build())
                         .build();
         Struct value = new Struct(row).put("ratio", 1.0).put("real", 1F).put("price", 2.0);
-        converted("shop.public.t", event(value));
+        converted("shop.public.t", eventOf(value));
         Schema kept = KeptConverter.kept.getStruct("after").schema();
         assertEquals(Schema.FLOAT64_SCHEMA, kept.field("ratio").schema());
         assertEquals(Schema.FLOAT32_SCHEMA, kept.field("real").schema());
@@ -238,7 +238,7 @@ class TableConverterTest {
     }
 
     private int fingerprint(Schema row) {
-        converted("shop.public.t", event(new Struct(row).put("a", "1").put("b", "2")));
+        converted("shop.public.t", eventOf(new Struct(row).put("a", "1").put("b", "2")));
         Schema schema = KeptConverter.kept.schema();
         assertEquals(SchemaFingerprint.FIELD, schema.fields().get(schema.fields().size() - 1).name());
         Object kept = KeptConverter.kept.get(SchemaFingerprint.FIELD);
@@ -246,7 +246,7 @@ class TableConverterTest {
         return (Integer) kept;
     }
 
-    private static Struct event(Struct row) {
+    private static Struct eventOf(Struct row) {
         Schema envelope =
                 SchemaBuilder.struct()
                         .field("after", row.schema())
