@@ -65,7 +65,7 @@ class WriterSchema:
         Raise OtherSchema if the record has the fingerprint of another schema.
         """
         stream = io.BytesIO(body)
-        event = fastavro.schemaless_reader(stream, self._parsed, None)
+        event: Any = fastavro.schemaless_reader(stream, self._parsed, None)
         if stream.tell() != len(body):
             raise ValueError("bytes follow the record")
         if self._change is not None:
