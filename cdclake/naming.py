@@ -68,6 +68,7 @@ UNAVAILABLE = "cdc_unavailable"
 EPOCH = "cdc_epoch"
 OVERSIZED = "cdc_oversized"  # in an event: marks one that is too large for Kafka
 REFUSED = "cdc_refused"  # in an event: marks one that the connector could not write as declared
+SCHEMA_FINGERPRINT = "cdc_schema"  # in an event of Avro: that of its schema; it is in no row
 LSN = "cdc_lsn"
 PREV_COMMIT_LSN = "cdc_prev_commit_lsn"
 PHASE = "cdc_phase"

@@ -76,5 +76,7 @@ def _apicurio(plan: Plan) -> dict[str, str]:
         # A header of five bytes: zero, and the schema's global number.
         "apicurio.registry.as-confluent": "true",
         "apicurio.registry.use-id": "globalId",
+        # Another registry gives the same number to another schema.
+        "schema.fingerprints": "true",
     }
     return {f"{_VALUE}{name}": value for name, value in settings.items()}

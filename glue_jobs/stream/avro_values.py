@@ -6,19 +6,17 @@ a brace is JSON already, such as a marker. One that cannot be read becomes a mar
 
 from __future__ import annotations
 
-import io
 import struct
 import uuid
 import zlib
 from collections.abc import Sequence
 
-import fastavro
 import msgspec
 
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.jobs.stream.schema_registry import SchemaRegistry, UnknownSchema
-from cdclake.jobs.stream.writer_schema import UnsupportedSchema, WriterSchema, escapes_as_jackson
+from cdclake.jobs.stream.writer_schema import WriterSchema, escapes_as_jackson
 
 _GLUE_VERSION, _UNCOMPRESSED, _ZLIB = 3, 0, 5
 _GLUE_HEADER_BYTES, _NUMBERED_HEADER_BYTES = 18, 5
@@ -38,7 +36,10 @@ _REFUSED_FIELD = f',"{naming.REFUSED}":{{"reason":"{refusals.SCHEMA_REFUSED}: '.
 
 
 class AvroValues:
-    """Translator of the values of a plan's records; it asks the registry once per schema."""
+    """Translator of the values of a plan's records.
+
+    It asks the registry once per schema, and again for one that does not fit a record.
+    """
 
     def __init__(self, registry: SchemaRegistry) -> None:
         self._registry = registry
@@ -47,34 +48,41 @@ class AvroValues:
 
     def as_json(self, values: Sequence[bytes | None]) -> list[bytes | None]:
         """Translate values; raise what the registry's client raises if it does not answer."""
-        unknown: dict[str, bytes] = {}  # in this block only: a later one asks again
+        asked: dict[str, bytes] = {}  # in this block only: a later one asks again
         return [
-            value if not value or value[0] == ord("{") else self._translated(value, unknown)
+            value if not value or value[0] == ord("{") else self._translated(value, asked)
             for value in values
         ]
 
-    def _translated(self, value: bytes, unknown: dict[str, bytes]) -> bytes:
+    def _translated(self, value: bytes, asked: dict[str, bytes]) -> bytes:
+        """Translate a value; `asked` has the refusal of each schema that this block asked for."""
         try:
             identifier, body = split_header(value)
-            if identifier in unknown:
-                return unknown[identifier]
+            schema = self._schemas.get(identifier)
+            if schema is None and (refusal := asked.get(identifier)):
+                return refusal
+            schema = schema or self._ask(identifier, asked)
             try:
-                schema = self._schema(identifier)
-            except (UnknownSchema, UnsupportedSchema) as error:
-                unknown[identifier] = _refused(error)
-                return unknown[identifier]
-            stream = io.BytesIO(body)
-            event = fastavro.schemaless_reader(stream, schema.parsed, None)
-            if stream.tell() != len(body):
-                return _refused(ValueError("bytes follow the record"))
-            return escapes_as_jackson(self._encode(schema.as_connect(event)))
-        except _BROKEN as error:
+                return self._text(schema, body)
+            except _BROKEN:
+                if identifier in asked:
+                    raise
+            # A registry that was replaced may have another schema under this number by now.
+            return self._text(self._ask(identifier, asked), body)
+        except (UnknownSchema, *_BROKEN) as error:
             return _refused(error)
 
-    def _schema(self, identifier: str) -> WriterSchema:
-        found = self._schemas.get(identifier)
-        if found is None:
-            found = self._schemas[identifier] = WriterSchema(self._registry.schema_text(identifier))
+    def _text(self, schema: WriterSchema, body: bytes) -> bytes:
+        return escapes_as_jackson(self._encode(schema.read(body)))
+
+    def _ask(self, identifier: str, asked: dict[str, bytes]) -> WriterSchema:
+        try:
+            found = WriterSchema(self._registry.schema_text(identifier))
+        except (UnknownSchema, *_BROKEN) as error:
+            asked[identifier] = _refused(error)
+            raise
+        asked[identifier] = b""
+        self._schemas[identifier] = found
         return found
 
 

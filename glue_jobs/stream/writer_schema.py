@@ -6,6 +6,7 @@ finite, and names that Avro does not allow (`AvroShape` in java/).
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -17,6 +18,9 @@ from typing import Any
 import fastavro
 import msgspec
 import numpy as np
+from fastavro.schema import SchemaParseException
+
+from cdclake import naming
 
 _Change = Callable[[Any], Any] | None  # None: the value stays as it is
 _UNCHANGED = frozenset({"null", "boolean", "int", "long", "bytes", "string"})
@@ -31,18 +35,45 @@ class UnsupportedSchema(ValueError):
     """Schema that no connector of cdclake writes."""
 
 
+class OtherSchema(ValueError):
+    """Record of another schema than the one that the registry has under the record's number."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the registry was replaced, and has another schema under the record's number:"
+            " restore it and replay, or resync the table"
+        )
+
+
 class WriterSchema:
     """Schema of a registry, ready to decode records."""
 
     def __init__(self, text: str) -> None:
+        """Parse a schema; raise UnsupportedSchema if fastavro refuses it."""
         raw = json.loads(text)
-        self.parsed: Any = fastavro.parse_schema(raw)
+        try:
+            self._parsed: Any = fastavro.parse_schema(_without_defaults(raw))
+        except SchemaParseException as error:
+            raise UnsupportedSchema(str(error)) from error
+        self._fingerprint = _fingerprint(raw)
         self._named: dict[str, Any] = {}
         self._change = self._change_of(raw, 0, "")
 
-    def as_connect(self, event: Any) -> Any:
-        """Return the event with the values that Connect's JSON converter would write."""
-        return event if self._change is None else self._change(event)
+    def read(self, body: bytes) -> Any:
+        """Decode a record to the values that Connect's JSON converter would write.
+
+        Raise OtherSchema if the record has the fingerprint of another schema.
+        """
+        stream = io.BytesIO(body)
+        event: Any = fastavro.schemaless_reader(stream, self._parsed, None)
+        if stream.tell() != len(body):
+            raise ValueError("bytes follow the record")
+        if self._change is not None:
+            event = self._change(event)
+        expected = self._fingerprint
+        if expected is not None and event.pop(naming.SCHEMA_FINGERPRINT) != expected:
+            raise OtherSchema
+        return event
 
     def _change_of(self, schema: Any, depth: int, space: str) -> _Change:
         if isinstance(schema, list):
@@ -90,6 +121,23 @@ class WriterSchema:
                 for name, source, change in renamed
             }
         return _changed_fields([(name, change) for name, change in fields if change is not None])
+
+
+def _fingerprint(schema: Any) -> int | None:
+    """Return the fingerprint that the connector gave to a schema; None if it has none."""
+    fields = schema.get("fields", ()) if isinstance(schema, dict) else ()
+    found = (each for each in fields if each["name"] == naming.SCHEMA_FINGERPRINT)
+    return next((each.get("default") for each in found), None)
+
+
+def _without_defaults(schema: Any) -> Any:
+    """Return the schema for reading its own records, which never needs defaults.
+
+    fastavro refuses some that the connector may have registered, such as NaN.
+    """
+    if isinstance(schema, dict):
+        return {name: _without_defaults(part) for name, part in schema.items() if name != "default"}
+    return [_without_defaults(part) for part in schema] if isinstance(schema, list) else schema
 
 
 def _changed_fields(changes: Sequence[tuple[str, Callable[[Any], Any]]]) -> _Change:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tests.avro.converters import struct
@@ -26,6 +27,7 @@ ROW = {
     "naïve_user_uuid": optional("string", 'a "b"\n\u001f\U0001f600 \\u001f'),
     "x_u00f6": ({"type": "string", "optional": False, "default": "d"}, "v"),
     "price": optional("double", 0.5),
+    "limit": ({"type": "double", "optional": False, "default": math.inf}, 2.5),
     "real": optional("float", 0.1),
     "raw": optional("bytes", "AP8Q"),
     "yes": optional("boolean", True),

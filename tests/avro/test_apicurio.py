@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,14 +18,19 @@ from tests.avro.samples import TOPIC, event, optional
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
+def plan_of(url: str) -> Plan:
+    """A plan with this registry."""
+    return Plan(
+        name="shop", source_database="shop", lake_database="lake", tables=(), format="avro",
+        registry=url,
+    )  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
     """A plan with a registry that answers."""
     with running_registry(tmp_path_factory.mktemp("apicurio") / "log") as url:
-        yield Plan(
-            name="shop", source_database="shop", lake_database="lake", tables=(), format="avro",
-            registry=url,
-        )  # fmt: skip
+        yield plan_of(url)
 
 
 def settings(plan: Plan) -> dict[str, str]:
@@ -53,3 +59,16 @@ def test_a_schema_against_the_rule_leaves_the_event_and_the_reason(plan: Plan) -
     assert (first[1][0], added[1][0]) == (0, 0)
     assert b'"cdc_refused":{"reason":"SCHEMA_REFUSED: ' in refused[1]
     assert without_refusal(refused[1]) == refused[0]
+
+
+def test_a_registry_that_was_replaced_swaps_no_columns(tmp_path: Path) -> None:
+    a, b = optional("string", "A"), optional("string", "B")
+    written = []
+    for same_layout in (event(a=a, b=b), event(b=b, a=a)):
+        with running_registry(tmp_path / "log") as url:
+            written += convert(settings(plan_of(url)), url, [(TOPIC, same_layout)])
+            values = AvroValues(registry_of(plan_of(url))).as_json([each for _, each in written])
+    (_, former), (as_json, later) = written
+    assert split_header(former)[0] == split_header(later)[0]
+    assert b"UNREADABLE_AVRO: OtherSchema" in (values[0] or b"")
+    assert values[1] == as_json.replace(rb"\uD83D\uDE00", "\U0001f600".encode())

@@ -89,6 +89,23 @@ def test_a_refused_schema_leaves_the_event_and_the_reason(endpoint: str) -> None
     assert without_refusal(second[1]) == second[0]
 
 
+def test_a_failed_version_is_refused_until_it_is_deleted(endpoint: str) -> None:
+    """Glue keeps a version that failed its check, and no change of the mode repairs it."""
+    own, added = settings(endpoint), (TOPIC, event(added=optional("int32", 1)))
+    convert(own, GLUE_REGISTRY, [(TOPIC, event()), added])
+    versions = glue_backends[DEFAULT_ACCOUNT_ID][REGION].registries["shop"].schemas[TOPIC]
+    failed = list(versions.schema_versions.values())[-1]
+    failed.schema_version_status = "FAILURE"  # moto checks nothing
+    schema = {"RegistryName": "shop", "SchemaName": TOPIC}
+    boto3.client("glue").update_schema(SchemaId=schema, Compatibility="NONE")
+    [(as_json, refused)] = convert(own, GLUE_REGISTRY, [added])
+    assert b"SCHEMA_REFUSED: Schema Found but status is FAILURE" in refused
+    assert without_refusal(refused) == as_json
+    del versions.schema_versions[failed.schema_version_id]  # as DeleteSchemaVersions does
+    [(_, written)] = convert(own, GLUE_REGISTRY, [added])
+    assert written[0] == 3
+
+
 def test_registries_survive_a_restart(tmp_path: Path, endpoint: str) -> None:
     [(_, written)] = convert(settings(endpoint), GLUE_REGISTRY, [(TOPIC, event())])
     identifier = split_header(written)[0]

@@ -127,4 +127,6 @@ def test_a_refused_schema_stops_its_table_alone(tmp_path: Path) -> None:
         lake.run("resume")
         lake.eventually(lambda: state_of("sizes") == "streaming", 120)
         lake.run("replay", "--table", "sizes")
+        connection.execute('update "größen" set added = 3 where id = 3')
         lake.assert_equal()
+        assert state_of("sizes") == "streaming"

@@ -10,11 +10,13 @@ CATALOGUE = "tests/spark/test_catalogue.py"
 JOB = "tests/spark/test_changelog_job.py"
 FILES = ("tests/spark/test_written_files.py",)
 ONE_WRITER = "tests/spark/test_one_writer.py"
+AVRO = ("tests/unit/jobs/test_avro_values.py",)
 
 _SLOW = "cdclake/debezium/stream_rows.py"
 _FAST = "glue_jobs/stream/block_decoder.py"
 _COLUMN = "glue_jobs/stream/decoded_column.py"
 _PROOFS = "glue_jobs/stream/value_proofs.py"
+_SCHEMA = "glue_jobs/stream/writer_schema.py"
 _SUMMARY = "glue_jobs/stream/partition_summary.py"
 _JOB = "glue_jobs/stream/changelog_job.py"
 _HANDLE = "glue_jobs/iceberg/table_handle.py"
@@ -31,6 +33,20 @@ def _both(slow: tuple[str, str], fast: tuple[str, str]) -> tuple[Patch, ...]:
 
 
 DECODING = (
+    Mutation(
+        "a record is decoded with the schema of another registry", AVRO,
+        ((_SCHEMA, "            raise OtherSchema\n", "            return event\n"),),
+    ),
+    Mutation(
+        "a default that fastavro refuses fails every task of the table", AVRO,
+        ((_SCHEMA, "parse_schema(_without_defaults(raw))", "parse_schema(raw)"),),
+    ),
+    Mutation(
+        "a schema is asked for once, though the registry was replaced", AVRO,
+        (("glue_jobs/stream/avro_values.py",
+          "                if identifier in asked:\n                    raise\n",
+          "                raise\n"),),
+    ),
     Mutation(
         "order by the clock", _cases("O11 or O5"),
         _both(("row[naming.PREV_COMMIT_LSN],\n            phase",

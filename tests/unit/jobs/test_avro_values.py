@@ -8,6 +8,7 @@ import uuid
 import zlib
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from typing import Any
 
 import fastavro
 import numpy as np
@@ -24,7 +25,7 @@ from cdclake.jobs.stream.schema_registry import ApicurioSchemas, UnknownSchema
 from cdclake.jobs.stream.writer_schema import java_text
 from cdclake.plan import Column, Plan, Table
 
-SCHEMA = {"type": "record", "name": "e", "fields": [{"name": "a", "type": "int"}]}
+SCHEMA: dict[str, Any] = {"type": "record", "name": "e", "fields": [{"name": "a", "type": "int"}]}
 TABLE = Table(
     schema="public", table="t", name="t", topic="s.public.t", key=("id",),
     columns=(Column(source="id", name="id", type="integer"),),
@@ -46,10 +47,10 @@ class Stored:
         return self.schemas[identifier]
 
 
-def body(value: int = 5) -> bytes:
-    """A record of SCHEMA without a header."""
+def body(value: float = 5, schema: dict[str, Any] = SCHEMA) -> bytes:
+    """A record of the schema without a header."""
     stream = io.BytesIO()
-    fastavro.schemaless_writer(stream, fastavro.parse_schema(SCHEMA), {"a": value})
+    fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), {"a": value})
     return stream.getvalue()
 
 
@@ -110,6 +111,68 @@ def test_unions_of_several_types_are_refused() -> None:
     [found] = AvroValues(Stored({str(ID): json.dumps(schema)})).as_json([GLUE + b"\x00\x0a"])
     assert found is not None
     assert b"union of several types" in found
+
+
+def test_defaults_that_are_not_finite_are_ignored() -> None:
+    """Earlier connectors registered them, and fastavro refuses them."""
+    kind = {"type": "double", "connect.default": "NaN"}
+    schema = {**SCHEMA, "fields": [{"name": "a", "type": kind, "default": "NaN"}]}
+    plain = {**SCHEMA, "fields": [{"name": "a", "type": "double"}]}
+    value = GLUE + body(0.5, plain)
+    assert AvroValues(Stored({str(ID): json.dumps(schema)})).as_json([value]) == [b'{"a":0.5}']
+
+
+def test_a_schema_that_cannot_be_parsed_is_refused() -> None:
+    item = {"type": "record", "name": "r", "fields": []}
+    fields = [{"name": name, "type": item} for name in ("a", "b")]
+    registry = Stored({str(ID): json.dumps({**SCHEMA, "fields": fields})})
+    found = AvroValues(registry).as_json([GLUE] * 3)
+    assert all(b"UNREADABLE_AVRO: UnsupportedSchema: redefined" in (e or b"") for e in found)
+    assert registry.asked == [str(ID)]
+
+
+def fingerprinted(*names: str) -> dict[str, Any]:
+    """A schema as the connector writes it for a registry with numbers."""
+    fields = [{"name": name, "type": "string"} for name in names]
+    digest = zlib.crc32(" ".join(names).encode()) >> 1
+    kind = {"type": "int", "connect.default": digest}
+    fingerprint = {"name": "cdc_schema", "type": kind, "default": digest}
+    return {**SCHEMA, "fields": [*fields, fingerprint]}
+
+
+def numbered(schema: dict[str, Any], **values: str) -> bytes:
+    """A record of the schema with the number 7."""
+    stream = io.BytesIO(NUMBERED)
+    stream.seek(0, io.SEEK_END)
+    digest = schema["fields"][-1]["default"]
+    fastavro.schemaless_writer(
+        stream, fastavro.parse_schema(schema), {**values, "cdc_schema": digest}
+    )
+    return stream.getvalue()
+
+
+def test_a_registry_that_was_replaced_swaps_no_columns() -> None:
+    """Its numbers begin again; both layouts have the same bytes."""
+    former, later = fingerprinted("a", "b"), fingerprinted("b", "a")
+    one, other = numbered(former, a="A", b="B"), numbered(later, a="A", b="B")
+    registry = Stored({"7": json.dumps(former)})
+    values = AvroValues(registry)
+    assert values.as_json([one]) == [b'{"a":"A","b":"B"}']
+    registry.schemas["7"] = json.dumps(later)
+    assert values.as_json([one, other, one])[:2] == [b'{"a":"A","b":"B"}', b'{"b":"B","a":"A"}']
+    assert registry.asked == ["7", "7"]
+    for found in (values.as_json([one]), AvroValues(registry).as_json([one] * 2)):
+        assert all(b"UNREADABLE_AVRO: OtherSchema: the registry was" in (e or b"") for e in found)
+
+
+def test_a_record_that_does_not_fit_asks_once_in_a_block() -> None:
+    registry = Stored({"7": json.dumps(SCHEMA)})
+    values = AvroValues(registry)
+    assert values.as_json([NUMBERED + body()]) == [b'{"a":5}']
+    del registry.schemas["7"]
+    found = values.as_json([NUMBERED, NUMBERED, NUMBERED + body()])
+    assert [b"UNREADABLE_AVRO" in (each or b"") for each in found] == [True, True, False]
+    assert registry.asked == ["7"] * 2
 
 
 def test_a_refusal_is_removed_and_nothing_else() -> None:

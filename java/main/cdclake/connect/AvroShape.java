@@ -14,7 +14,8 @@ import org.apache.kafka.connect.data.Struct;
  *
  * <p>Names get escapes for characters that Avro does not allow. Optional fields lose their default,
  * because Connect's Avro converters would write it instead of NULL. Columns that are NOT NULL get
- * fields that are not optional: an event that lacks such a value is JSON.
+ * fields that are not optional: an event that lacks such a value is JSON. Defaults that are not finite
+ * are left out, since Avro allows no text for them.
  */
 final class AvroShape {
     /** Debezium keeps one schema object per table, until the table changes. */
@@ -23,10 +24,26 @@ final class AvroShape {
     private static final Pattern ESCAPE = Pattern.compile("_u[0-9a-f]{4}");
 
     private final Map<Schema, Schema> shaped = new IdentityHashMap<>();
+    private final Map<Schema, Schema> events = new IdentityHashMap<>();
+    private final boolean hasFingerprints;
+
+    /** Creates a shape, with fingerprints of the schemas if the registry has only numbers of them. */
+    AvroShape(boolean hasFingerprints) {
+        this.hasFingerprints = hasFingerprints;
+    }
 
     /** Returns the event with the shaped schema. */
     Struct of(Struct event) {
-        return copied(event, schema(event.schema()));
+        if (!hasFingerprints) {
+            return copied(event, schema(event.schema()));
+        }
+        if (events.size() >= MAX_SCHEMAS) {
+            events.clear();
+        }
+        Schema schema =
+                events.computeIfAbsent(
+                        event.schema(), each -> SchemaFingerprint.added(schema(each)));
+        return SchemaFingerprint.put(copied(event, schema));
     }
 
     private Schema schema(Schema schema) {
@@ -55,7 +72,7 @@ final class AvroShape {
         }
         if (!NullableColumns.isRequired(schema)) {
             builder.optional();
-        } else if (schema.defaultValue() != null && schema.type().isPrimitive()) {
+        } else if (schema.type().isPrimitive() && isInJson(schema.defaultValue())) {
             builder.defaultValue(schema.defaultValue());
         }
         if (schema.type() == Schema.Type.STRUCT) {
@@ -64,6 +81,11 @@ final class AvroShape {
             }
         }
         return builder.build();
+    }
+
+    private static boolean isInJson(Object value) {
+        boolean isFinite = !(value instanceof Number number) || Double.isFinite(number.doubleValue());
+        return value != null && isFinite;
     }
 
     private Struct copied(Struct from, Schema schema) {

@@ -32,6 +32,9 @@ public final class TableConverter implements Converter {
     /** Name of the setting with the topics that stay JSON. */
     static final String JSON_TOPICS = "json.topics";
 
+    /** Name of the setting that adds fingerprints of the schemas. */
+    static final String FINGERPRINTS = "schema.fingerprints";
+
     private static final Logger LOG = LoggerFactory.getLogger(TableConverter.class);
     private static final ConfigDef CONFIG =
             new ConfigDef()
@@ -46,10 +49,16 @@ public final class TableConverter implements Converter {
                             ConfigDef.Type.LIST,
                             "",
                             ConfigDef.Importance.HIGH,
-                            "Topics whose records stay JSON.");
+                            "Topics whose records stay JSON.")
+                    .define(
+                            FINGERPRINTS,
+                            ConfigDef.Type.BOOLEAN,
+                            false,
+                            ConfigDef.Importance.HIGH,
+                            "Add a fingerprint of its schema to each event.");
 
     private final JsonConverter json = new JsonConverter();
-    private final AvroShape shape = new AvroShape();
+    private AvroShape shape;
     private Converter avro;
     private Set<String> jsonTopics = Set.of();
 
@@ -64,6 +73,7 @@ public final class TableConverter implements Converter {
         jsonTopics =
                 ((List<?>) parsed.get(JSON_TOPICS))
                         .stream().map(String::valueOf).collect(Collectors.toSet());
+        shape = new AvroShape((Boolean) parsed.get(FINGERPRINTS));
         Map<String, Object> asJson = new HashMap<>(settings);
         asJson.put("schemas.enable", "false");
         json.configure(asJson, isKey);

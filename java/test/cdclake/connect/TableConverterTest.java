@@ -2,6 +2,7 @@ package cdclake.connect;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -156,6 +157,34 @@ class TableConverterTest {
     }
 
     @Test
+    void defaultsThatJsonDoesNotHaveAreLeftOut() {
+        Schema row =
+                SchemaBuilder.struct()
+                        .field("ratio", SchemaBuilder.float64().defaultValue(Double.NaN).build())
+                        .field("real", SchemaBuilder.float32().defaultValue(Float.NEGATIVE_INFINITY).build())
+                        .field("price", SchemaBuilder.float64().defaultValue(1.5).build())
+                        .build();
+        Struct value = new Struct(row).put("ratio", 1.0).put("real", 1F).put("price", 2.0);
+        converted("shop.public.t", eventOf(value));
+        Schema kept = KeptConverter.kept.getStruct("after").schema();
+        assertEquals(Schema.FLOAT64_SCHEMA, kept.field("ratio").schema());
+        assertEquals(Schema.FLOAT32_SCHEMA, kept.field("real").schema());
+        assertEquals(1.5, kept.field("price").schema().defaultValue());
+    }
+
+    @Test
+    void aFingerprintIsThatOfTheLayout() {
+        Map<String, String> settings = settings(KeptConverter.class.getName());
+        settings.put(TableConverter.FINGERPRINTS, "true");
+        converter.configure(settings, false);
+        Schema text = Schema.STRING_SCHEMA;
+        int first = fingerprint(SchemaBuilder.struct().field("a", text).field("b", text).build());
+        int swapped = fingerprint(SchemaBuilder.struct().field("b", text).field("a", text).build());
+        assertEquals(-1608485347, first);
+        assertNotEquals(first, swapped);
+    }
+
+    @Test
     void anEventWhoseSchemaIsRefusedIsWholeAndHasTheReason() {
         KeptConverter.failure = new DataException("x", new RuleViolationException("incompatible \"a\""));
         String found = text(converted("shop.public.t", event(5, 1L)));
@@ -206,6 +235,24 @@ class TableConverterTest {
 
     private static Struct event(Integer size) {
         return size == null ? new Struct(ENVELOPE).put("op", "c") : event(size, 1L);
+    }
+
+    private int fingerprint(Schema row) {
+        converted("shop.public.t", eventOf(new Struct(row).put("a", "1").put("b", "2")));
+        Schema schema = KeptConverter.kept.schema();
+        assertEquals(SchemaFingerprint.FIELD, schema.fields().get(schema.fields().size() - 1).name());
+        Object kept = KeptConverter.kept.get(SchemaFingerprint.FIELD);
+        assertEquals(kept, schema.field(SchemaFingerprint.FIELD).schema().defaultValue());
+        return (Integer) kept;
+    }
+
+    private static Struct eventOf(Struct row) {
+        Schema envelope =
+                SchemaBuilder.struct()
+                        .field("after", row.schema())
+                        .field("op", Schema.STRING_SCHEMA)
+                        .build();
+        return new Struct(envelope).put("after", row).put("op", "c");
     }
 
     private byte[] converted(String topic, Struct value) {
