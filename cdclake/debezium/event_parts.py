@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cdclake import naming
 from cdclake.debezium.changelog_rows import parse_json
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.plan import Column, Table
@@ -40,6 +41,16 @@ def row_image(event: Fields | None) -> Fields | None:
     """Return the row of an event, of a delete the row before; None without one."""
     image = (event or {}).get("after") or (event or {}).get("before")
     return image if type(image) is dict else None
+
+
+def changelog_row(record: Fields | None) -> Fields | None:
+    """Return the row of a record that Firehose could not append to a changelog; None of any other.
+
+    The redrive's stream wraps the row together with the name of its relation.
+    """
+    is_wrapped = record is not None and record.keys() == {"table", "row"}
+    row: Any = (record or {})["row"] if is_wrapped else record
+    return row if type(row) is dict and naming.POSITION in row else None
 
 
 def field_of(column: Column, fields: Fields) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from cdclake.plan import Plan, Table
 from cdclake.postgres import poll_queries, queries
 from cdclake.postgres.admission import check_polled, check_result, refuse_foreign
-from cdclake.postgres.catalog import SourceColumn, SourceTable, TableId, read_result
+from cdclake.postgres.catalog import SourceTable, TableId, read_result
 from cdclake.postgres.refusal import Refusal
 from cdclake.postgres.session import Session, reason_of, sqlstate
 
@@ -42,7 +42,7 @@ def check_polled_sources(
 def check_query(connection: Session, table: Table) -> list[Refusal]:
     """Return the declared columns that differ from those of the table's query."""
     try:
-        columns = _result_columns(connection, table)
+        found = result_types(connection, table)
     except Exception as error:
         if not (sqlstate(error) or "").startswith(_OF_THE_QUERY):
             raise
@@ -54,11 +54,15 @@ def check_query(connection: Session, table: Table) -> list[Refusal]:
                 " login need their schema",
             )
         ]
+    columns = read_result(connection.execute(queries.RESULT_COLUMNS, found))
     return check_result(table, {column.name: column for column in columns})
 
 
-def _result_columns(connection: Session, table: Table) -> tuple[SourceColumn, ...]:
-    """Return the columns of the query's result, without running it."""
+def result_types(connection: Session, table: Table) -> tuple[list[str], list[int], list[int]]:
+    """Return names, types and modifiers of the columns that the query returns, without running it.
+
+    PostgreSQL returns the base type of a domain.
+    """
     with connection.transaction():  # the search path ends with it
         connection.execute(poll_queries.search_path(table))
         result = connection.execute(poll_queries.no_rows(table))
@@ -66,7 +70,7 @@ def _result_columns(connection: Session, table: Table) -> tuple[SourceColumn, ..
         places = range(len(names))
         types = [result.pgresult.ftype(place) for place in places]
         modifiers = [result.pgresult.fmod(place) for place in places]
-    return read_result(connection.execute(queries.RESULT_COLUMNS, (names, types, modifiers)))
+    return names, types, modifiers
 
 
 def check_foreign(connection: Session, table: Table) -> list[Refusal]:

@@ -46,11 +46,13 @@ def _never_seen(facts: TraceFacts) -> TraceFinding:
     """Return why no part of the lake has an event of the row."""
     table, source, flow = facts.table, facts.source, facts.flow
     if facts.is_deployed:
+        is_exact = any(column.column_type.base == "citext" for column in table.key_columns)
         return TraceFinding(
             "not_in_lake",
             "the deployment's lake has no event with this key; its source and its Kafka, which are"
             " in its network, are not asked",
-            f"if the source has the row, run `cdclake verify --table {table.name}`",
+            ("write the key with the capitals that the lake has; " if is_exact else "")
+            + f"if the source has the row, run `cdclake verify --table {table.name}`",
         )
     if source.has_row is None:
         return TraceFinding(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cdclake import naming
-from cdclake.debezium.event_parts import json_object, row_image
-from cdclake.debezium.record_key import comparable_key, record_key
+from cdclake.debezium.event_parts import changelog_row, json_object, row_image
+from cdclake.debezium.record_key import record_key
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.erasure.sought_values import CUT_CHARACTERS, SoughtValue
 from cdclake.jobs.reader.duck import Reader
@@ -104,11 +104,9 @@ def _refused_values(
     names = {name: column.name for column in columns for name in (column.name, column.source)}
     query = f'SELECT key, value FROM {naming.QUARANTINE} WHERE "table" = ?'
     for key, value in session.execute(query, [table.name]).fetchall():
-        parsed = json_object(value) or {}
-        image = row_image(parsed) or parsed  # Firehose's redrive quarantines rows as well
-        found = record_key(table, key, value) or comparable_key(
-            table, (image.get(name) for name in table.key)
-        )
+        parsed = json_object(value)
+        image = row_image(parsed) or changelog_row(parsed) or {}
+        found = record_key(table, key, value) or record_key(table, None, value) or ()
         if tuple(found) not in wanted:
             continue
         for name, each in image.items():

@@ -138,7 +138,7 @@ class _RecordSearch:
     ) -> bool:
         """Return whether a record is older than its key's erasure, or has no readable position."""
         if place.partition is None:  # the redrive of Firehose's failed records has put it there
-            event = self.failed.read(value or b"")
+            event = self.failed.read(value or b"", (self.table.name,))
             return event is not None and event.is_erased({self.table.name: erased})
         decoded = self.rows.row(key, value, place)
         position = decoded.values[naming.POSITION] if decoded is not None else None

@@ -77,7 +77,9 @@ def equal_pairs(
 ) -> Iterator[tuple[int, int]]:
     """Yield the places of each given key and of a stored one that the source takes for equal.
 
-    Only the columns of `types` are compared, which are named by their places in the keys.
+    Only the columns of `types` are compared, which are named by their places in the keys. A stored
+    key may be older than the column's type; if it is no value of the type, it is equal to none, and
+    is found by halving.
     """
     names, given = ", ".join(f"c{n}" for n in types), ", ".join("%s::text[]" for _ in types)
     equal = " AND ".join(
@@ -90,8 +92,26 @@ def equal_pairs(
         f" JOIN unnest({given}) WITH ORDINALITY AS s({names}, number) ON {equal}"
     )
     texts = [[key[n] for key in keys] for keys in (words, stored) for n in types]
-    for one, other in connection.execute(query, texts).fetchall():
+    try:
+        pairs = connection.execute(query, texts).fetchall()
+    except psycopg.DataError:
+        if len(stored) > 1:
+            yield from _pairs_of_halves(connection, types, words, stored)
+        return
+    for one, other in pairs:
         yield one - 1, other - 1
+
+
+def _pairs_of_halves(
+    connection: Connection,
+    types: Mapping[int, KeyType],
+    words: Sequence[Sequence[str]],
+    stored: Sequence[Sequence[str]],
+) -> Iterator[tuple[int, int]]:
+    half = len(stored) // 2
+    for start, part in ((0, stored[:half]), (half, stored[half:])):
+        for one, other in equal_pairs(connection, types, words, part):
+            yield one, start + other
 
 
 def _cast(kind: str) -> str:

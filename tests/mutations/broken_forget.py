@@ -72,6 +72,16 @@ FORGET = (
         (("glue_jobs/stream/erased_events.py", "yield record_key(", "yield None and record_key("),),
     ),
     Mutation(
+        "a quarantined row has no key",
+        ("tests/unit/forget/test_key_spellings.py",),
+        (("cdclake/debezium/record_key.py", "row = changelog_row(record)", "row = None"),),
+    ),
+    Mutation(
+        "a quarantined row that lacks a column stays",
+        ("tests/unit/forget/test_quarantined_rows.py",),
+        (("glue_jobs/operations/erased_records.py", ", (self.table.name,))", ")"),),
+    ),
+    Mutation(
         "another spelling of an erased number is taken",
         _REGISTER_TESTS,
         (("glue_jobs/stream/erased_events.py", "yield comparable_key(table, key)", "yield key"),),

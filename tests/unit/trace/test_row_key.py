@@ -37,6 +37,10 @@ KEY = RowKey(TABLE, ("1", "a"), {"id": 1, "code": "a"})
         (None, b'{"after": {"id": 1, "code": "a"}}', True),
         (None, b'{"before": {"id": 1, "code": "a"}, "after": null}', True),
         (None, None, False),
+        (None, b'{"id": 1, "code": "a", "cdc_position": "1"}', True),  # a row that Firehose failed
+        (None, b'{"table": "c", "row": {"id": 1, "code": "a", "cdc_position": "1"}}', True),
+        (None, b'{"id": 2, "code": "a", "cdc_position": "1"}', False),
+        (None, b'{"id": 1, "code": "a", "op": "t"}', False),  # an event without a row
     ],
 )
 def test_a_record_of_the_row_is_found(
