@@ -92,7 +92,7 @@ class LocalSurroundings:
         return run_job(self.lake, job, [*tables])
 
     def restart_stream(self) -> None:
-        """Start the stream again, without the temporary files of ended processes: they have keys."""
+        """Start the stream again without temporary files of ended processes, which have keys."""
         streams = bool(self.lake.plan.tables)
         with (
             step("restart the stream" if streams else "remove temporary files"),
