@@ -29,7 +29,7 @@ in `cdclake.naming`. `cdclake.control_access` lists which deployed job may write
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 Json = dict[str, Any]
@@ -282,8 +282,8 @@ class PollProgress:
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> PollProgress:
-        """Parse the content of the control object."""
-        return PollProgress(**content)
+        """Parse the content of the control object; ignore keys that a newer version has added."""
+        return PollProgress(**known_fields(PollProgress, content))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,6 +303,15 @@ class RefusedTotals:
         return RefusedTotals(
             quarantined=content.get("quarantined", 0), withheld=content.get("withheld", 0)
         )
+
+
+def known_fields(kind: type[Any], content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content's values for fields of the class, without keys of a newer version.
+
+    So a deployment can go back to the version before.
+    """
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in content.items() if name in names}
 
 
 def outcome_content(request: str, result: Mapping[str, Any]) -> Json:

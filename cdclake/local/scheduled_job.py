@@ -102,7 +102,8 @@ def _is_published(lake: LocalLake, name: str) -> bool:
         return False
     loaded = lake_reader(lake).load([table], quarantine=False)
     applied = applied_at(loaded[table.name], NOW)
-    return known.stamp == stamp_of(copy, table, applied, last_erasure(lake.control, table.name))
+    erasure = last_erasure(lake.control, table.name)
+    return known.stamp.of_table(table) == stamp_of(copy, table, applied, erasure)
 
 
 def _behind(lake: LocalLake) -> list[str]:

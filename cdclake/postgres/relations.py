@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from cdclake.control_objects import known_fields
 from cdclake.delivery_remedies import read_again
 from cdclake.plan import Table
 from cdclake.postgres.admission import check_columns
@@ -87,7 +88,10 @@ class RelationRecord:
             key=tuple(content.get("key", ())),
             columns=content.get("columns", {}),
             numbers=content.get("numbers", {}),
-            partitions={name: Partition(**part) for name, part in partitions.items()},
+            partitions={
+                name: Partition(**known_fields(Partition, part))
+                for name, part in partitions.items()
+            },
             settled=content.get("settled", True),
             lake_name=content.get("lake_name", ""),
         )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
+from cdclake.control_objects import known_fields
 from cdclake.hudi_copy import HudiCopy, columns_digest
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.plan import Table
@@ -38,8 +39,12 @@ class CopyStamp:
 
     @staticmethod
     def from_json(text: str) -> CopyStamp:
-        """Parse a stamp that `to_json` wrote."""
-        return CopyStamp(**json.loads(text))
+        """Parse a stamp that `to_json` wrote; ignore keys that a newer version has added."""
+        return CopyStamp(**known_fields(CopyStamp, json.loads(text)))
+
+    def of_table(self, table: Table) -> CopyStamp:
+        """Return the stamp with this table, where an earlier version named none."""
+        return self if self.table else replace(self, table=table.name)
 
 
 def stamp_of(copy: HudiCopy, table: Table, applied: AppliedThrough, erasure: str) -> CopyStamp:

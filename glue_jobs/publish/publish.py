@@ -65,7 +65,7 @@ def _write(writer: HudiWriter, source: StateSnapshot, erasure: str) -> int:
             if count:
                 writer.write(rows, "bulk_insert", stamp)
             return count
-    stored = known.stamp if known.stamp.table else replace(known.stamp, table=stamp.table)
+    stored = known.stamp.of_table(source.table)
     if stored == stamp and not known.failed:
         return 0
     if stored.layout != stamp.layout:

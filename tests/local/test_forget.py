@@ -146,6 +146,7 @@ def test_a_thousand_rows_are_found_nowhere(lake: RunningLake, opened: LocalLake)
         connection.execute("delete from people where id <= %s", (ERASED,))
     lake.run("verify", expect=None)
     (lake.home / "logs" / "connect.log").open("a").write(f"cannot read {values[5].text}\n")
+    _leave(lake.home / "data" / "spark", values[5].text)
     before = left_in(opened, values)
     parts = {place["part"] for place in before}
     assert {"values of column email", "bound of a manifest", "bytes", "JSON"} <= parts
@@ -167,6 +168,14 @@ def test_a_thousand_rows_are_found_nowhere(lake: RunningLake, opened: LocalLake)
     then = lake.run("sql", "select count(*) from people_current where id <= 1000",
                     "--as-of", earlier)  # fmt: skip
     assert then["rows"] == [[0]]
+
+
+def _leave(folder: Path, text: str) -> None:
+    """Leave files as killed workers do: of an earlier version's stream, and of a poll."""
+    for name in ("blockmgr-1", "poll_tables/blockmgr-2"):
+        index = folder / name / "cdclake-key-index"
+        index.mkdir(parents=True)
+        (index / "1.text").write_text(text)
 
 
 def _read(lake: RunningLake) -> None:

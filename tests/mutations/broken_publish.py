@@ -58,7 +58,7 @@ PUBLISHED = (
     Mutation(
         "a copy of another table keeps its rows",
         _UNITS,
-        ((_PUBLISH, "known.stamp if known.stamp.table else replace", "replace"),),
+        ((_STAMP, "self if self.table else replace", "replace"),),
     ),
     Mutation(
         "soft deletes do not change a copy",

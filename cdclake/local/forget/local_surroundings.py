@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +22,8 @@ from cdclake.local.forget.log_redaction import redact_logs
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.source_credentials import keep_salt
-from cdclake.local.lake.spark_jobs import STREAM, run_job, temporary_files
+from cdclake.local.lake.spark_jobs import STREAM, run_job
+from cdclake.local.lake.temporary_files import remove_temporary_files
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.trace.stored_row import search_lake
@@ -92,7 +92,7 @@ class LocalSurroundings:
         return run_job(self.lake, job, [*tables])
 
     def restart_stream(self) -> None:
-        """Start the stream again without its temporary files: indexes and shuffles have keys."""
+        """Start the stream again without temporary files of ended processes, which have keys."""
         streams = bool(self.lake.plan.tables)
         with (
             step("restart the stream" if streams else "remove temporary files"),
@@ -100,7 +100,7 @@ class LocalSurroundings:
         ):
             if streams:
                 stack.stop_component(self.lake.home, STREAM)
-            shutil.rmtree(temporary_files(self.lake.home, STREAM), ignore_errors=True)
+            remove_temporary_files(self.lake.home)
             if streams:
                 run_stream(self.lake, _STREAM_TIMEOUT_S)
 

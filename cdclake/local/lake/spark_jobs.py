@@ -32,7 +32,11 @@ from cdclake.local.components.installed import REGION, environment, jar_folder, 
 from cdclake.local.components.kafka import CLIENT_SETTINGS
 from cdclake.local.lake.lake import LocalLake, aws_environment, without_password
 from cdclake.local.lake.no_answer import known
-from cdclake.local.process.home import Home
+from cdclake.local.lake.temporary_files import (
+    LOCAL_DIRS_KEY,
+    remove_temporary_files,
+    temporary_files,
+)
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import log_tail
@@ -145,6 +149,7 @@ def start_job(lake: LocalLake, job: str, arguments: dict[str, str]) -> RunningJo
     keeper = {KEEPER_KEY: os.environ[KEEPER_KEY]} if KEEPER_KEY in os.environ else {}
     marks = {HOME_KEY: str(lake.home.path), COMPONENT_KEY: job, **keeper}
     s3a = job == naming.PUBLISH_JOB or arguments.get("checkpoint", "").startswith("s3://")
+    remove_temporary_files(lake.home)
     with lake.home.log(job).open("ab") as output:
         process = subprocess.Popen(
             _command(lake, job, {"run": run, **arguments}),
@@ -170,13 +175,6 @@ def _command(lake: LocalLake, job: str, arguments: dict[str, str]) -> list[str]:
     return [sys.executable, "-P", str(script_of(job)), *words]
 
 
-def temporary_files(home: Home, job: str) -> Path:
-    """Create the folder of a job's temporary files, which stay if it is killed, and return it."""
-    folder = home.private_data("spark") / job
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
 def _environment(lake: LocalLake, job: str, *, memory: str, s3a: bool) -> dict[str, str]:
     """Return the environment of a job; with `s3a` Hadoop can use files of the local S3."""
     conf = {**catalog_conf(lake.warehouse_uri), **_local_conf(lake, job, memory, s3a=s3a)}
@@ -190,7 +188,7 @@ def _environment(lake: LocalLake, job: str, *, memory: str, s3a: bool) -> dict[s
         PYSPARK_SUBMIT_ARGS=shlex.join([*words, "pyspark-shell"]),
         PYSPARK_PYTHON=sys.executable,
         SPARK_LOCAL_IP="127.0.0.1",
-        SPARK_LOCAL_DIRS=str(temporary_files(lake.home, job)),
+        **{LOCAL_DIRS_KEY: str(temporary_files(lake.home, job))},
     )
 
 

@@ -28,6 +28,20 @@ def component_in(environ: Mapping[str, str], home: Path) -> str | None:
     return environ.get(COMPONENT_KEY) or None
 
 
+def environments(home: Path) -> list[dict[str, str]]:
+    """Return the environment of each living process of this home."""
+    found: list[dict[str, str]] = []
+
+    def ours(process: psutil.Process) -> bool:
+        environ = process.environ()
+        is_ours = component_in(environ, home) is not None
+        found.extend([environ] * is_ours)
+        return is_ours
+
+    _matching(ours)
+    return found
+
+
 def end_strays(home: Path, component: str | None = None, keeper: str | None = None) -> list[int]:
     """Kill this home's processes, wait until they are gone, and return their pids.
 

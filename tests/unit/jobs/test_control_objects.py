@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from cdclake import control_objects as objects
 from cdclake.control_objects import (
+    DerivedProgress,
+    ForgetRequest,
     Lease,
+    PollProgress,
     RefusedTotals,
     ReplayRequest,
     ResumeRequest,
     ResyncRequest,
     ScanEnd,
+    SourceProgress,
 )
 from tests.source_tree import sources
 
 RESYNC = ResyncRequest(id="i", position="p", notified=4, rejoins=True)
 ENDED = RESYNC.with_end(ScanEnd(status="SUCCEEDED", rows=9, offsets={0: 7}))
+POLLED = PollProgress(read_at=1, epoch=2, lsn=3, definition="d")
 RESYNC_JSON = {"id": "i", "position": "p", "notified": 4, "rejoins": True}
 ENDED_JSON = {"status": "SUCCEEDED", "rows": 9, "offsets": {"0": 7}}
 STORED: list[tuple[Any, dict[str, Any]]] = [
@@ -31,6 +37,12 @@ STORED: list[tuple[Any, dict[str, Any]]] = [
     (ResumeRequest(columns_changed=True), {"mended": "columns"}),
     (RefusedTotals(quarantined=3, withheld=5), {"quarantined": 3, "withheld": 5}),
     (Lease("job-1", 12.5), {"owner": "job-1", "expires_at": 12.5}),
+    (ForgetRequest("i", ("a", "b")), {"id": "i", "hashes": ["a", "b"]}),
+    (POLLED, asdict(POLLED)),
+    (
+        DerivedProgress("d", {"t": SourceProgress(7, "f")}, 8),
+        {"definition": "d", "sources": {"t": [7, "f"]}, "maintained_at": 8},
+    ),
 ]
 
 
@@ -38,6 +50,11 @@ STORED: list[tuple[Any, dict[str, Any]]] = [
 def test_stored_keys_stay(value: Any, stored: dict[str, Any]) -> None:
     assert value.to_json() == stored
     assert type(value).from_json(stored) == value
+
+
+@pytest.mark.parametrize(("value", "stored"), STORED)
+def test_a_key_of_a_newer_version_is_ignored(value: Any, stored: dict[str, Any]) -> None:
+    assert type(value).from_json({**stored, "of_a_newer_version": 1}) == value
 
 
 def test_resync_request_without_rejoins_is_read() -> None:
