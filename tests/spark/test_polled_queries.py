@@ -19,7 +19,7 @@ from cdclake.postgres.poll_queries import relation, search_path
 from cdclake.postgres.polled_sources import check_query
 from cdclake.postgres.source import check_polled_tables
 from cdclake.verify.statements import Comparable
-from tests.local.source_database import running_server
+from tests.local.source_database import run, running_server
 from tests.spark.polled_table import PolledTable
 
 pytestmark = pytest.mark.spark
@@ -150,7 +150,7 @@ def test_a_statement_that_waits_for_a_poll_ends_it_with_a_report(spark, dsn, mon
         sessions.append(connection)
         if len(sessions) == 2:
             truncate.start()
-            while not rows_of(dsn, "SELECT FROM pg_locks WHERE NOT granted"):
+            while not run(dsn, "SELECT FROM pg_locks WHERE NOT granted"):
                 time.sleep(0.05)
         return check_query(connection, table)
 
@@ -169,8 +169,3 @@ def test_an_error_of_the_querys_own_function_is_one_of_its_table(spark, dsn):
     )
     with pytest.raises(InputError, match="the source refused a poll: not today"):
         polled.poll()
-
-
-def rows_of(dsn, query):
-    with psycopg.connect(dsn) as connection:
-        return connection.execute(query).fetchall()
