@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 
 from cdclake import naming
@@ -64,19 +65,27 @@ def check_result(declared: Table, actual: Mapping[str, SourceColumn]) -> list[Re
     """Return the declared columns that differ from those of a query's result.
 
     A computed number has no precision, so that of a numeric is not compared: a value that the
-    declared one cannot hold is quarantined.
+    declared one cannot hold is quarantined. Values of an enum may be texts.
     """
     refusals = []
     for column in declared.columns:
-        found, wanted = actual.get(column.source), column.column_type
+        found = actual.get(column.source)
         if found is None:
             refusals.append(_not_returned(column, declared, actual))
-        elif found.type is None or not (
-            same_in_the_lake(wanted, found.type)
-            or (wanted.base == found.type.base == "numeric" and wanted.array == found.type.array)
-        ):
+        elif found.type is None or not _may_return(column.column_type, found.type):
             refusals.append(_returned_as(column, declared, found))
     return refusals
+
+
+def _may_return(wanted: ColumnType, found: ColumnType) -> bool:
+    if wanted.base == found.base == "numeric":
+        return wanted.array == found.array
+    return same_in_the_lake(wanted, found) or same_in_the_lake(_cast_target(wanted), found)
+
+
+def _cast_target(kind: ColumnType) -> ColumnType:
+    """Return the type to cast to in a query: an enum's name is not in the file."""
+    return replace(kind, base="text") if kind.base == "enum" else kind
 
 
 def _not_returned(column: Column, declared: Table, actual: Mapping[str, SourceColumn]) -> Refusal:
@@ -93,7 +102,8 @@ def _returned_as(column: Column, declared: Table, found: SourceColumn) -> Refusa
     kind, name, also = found.type, identifier(column.source), ""
     if kind is not None:
         also = f", or write `{retyped_line(column, kind)}`{_first(column, kind)}"
-    remedy = f"cast it in the query, as in `(...)::{column.type} AS {name}`"
+    target = _cast_target(column.column_type)
+    remedy = f"cast it in the query, as in `(...)::{target} AS {name}`"
     if kind is not None and {kind.base, column.column_type.base} == _TIMES:
         # A cast would take the time zone of the session, which is not that of the writers.
         remedy = f"convert it in the query: `(...) AT TIME ZONE 'zone of its writers' AS {name}`"

@@ -65,8 +65,9 @@ def search_path(table: Table, *, is_local: bool = True) -> str:
     """Return the statement that sets the search path with which `relation` is read.
 
     A query has the login's path, as in its other sessions, so that the operators are the same: with
-    pg_catalog alone `=` of two citext columns would be that of text. pg_catalog comes first, for
-    our expressions around the query. Functions that a query calls read the path, too.
+    pg_catalog alone `=` of two citext columns would be that of text. The pipeline's role has that
+    of the login that prepared the source (`query_schemas`). pg_catalog comes first, for our
+    expressions around the query. Functions that a query calls read the path, too.
     """
     if not table.is_query:
         return f"SET{' LOCAL' if is_local else ''} search_path = pg_catalog"

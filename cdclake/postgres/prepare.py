@@ -8,7 +8,7 @@ and the later of the two would fail. So the tables are locked against TRUNCATE, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cdclake.naming import HEARTBEAT_TABLE, SIGNAL_TABLE, SOURCE_SCHEMA
@@ -16,6 +16,7 @@ from cdclake.plan import Plan, Table
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.ownership import mark_statement
 from cdclake.postgres.published import polled_columns, published_columns
+from cdclake.postgres.query_schemas import QuerySchema, set_query_schemas
 from cdclake.postgres.quoting import identifier, identifiers, literal, qualified
 from cdclake.postgres.statement import Statement
 
@@ -68,6 +69,7 @@ def prepare(
     publication: PublicationState,
     granted: Collection[TableId] = (),
     replication_grant: str | None = None,
+    query_schemas: Sequence[QuerySchema] | None = None,
 ) -> list[Statement]:
     """Return all statements in order, to be run in one transaction.
 
@@ -75,6 +77,7 @@ def prepare(
     `password_verifier`: from `scram.scram_verifier`.
     `mark`: of the role's owner.
     `granted`: relations on which the role has privileges; undeclared ones are revoked.
+    `query_schemas`: from `read_query_schemas`.
     """
     lists = column_lists(plan, tables)
     return [
@@ -84,6 +87,7 @@ def prepare(
         *_without_truncates(lists),
         *_grants(plan, database, lists | polled_lists(plan, tables), granted),
         *_sight_of_transactions(plan),
+        *set_query_schemas(plan.source_object, database, query_schemas),
         *_publication(plan.source_object, lists, publication),
     ]
 

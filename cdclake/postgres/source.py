@@ -24,6 +24,7 @@ from cdclake.postgres.ownership import Owner
 from cdclake.postgres.polled_sources import check_polled_sources, polled_relations
 from cdclake.postgres.prepare import ColumnList, PublicationState, prepare
 from cdclake.postgres.published import omitted_columns
+from cdclake.postgres.query_schemas import check_query_schemas, read_query_schemas
 from cdclake.postgres.refusal import Refusal, refused
 from cdclake.postgres.role_rights import check_role_rights
 from cdclake.postgres.scram import scram_verifier
@@ -160,6 +161,7 @@ def _statements(
         publication=publication,
         granted=[(schema, table) for schema, table in granted],
         replication_grant=state.replication_grant,
+        query_schemas=read_query_schemas(connection, plan),
     )
 
 
@@ -220,6 +222,7 @@ def _check_tables(
 ) -> list[Refusal]:
     known = read_names(connection)
     refusals = check_polled_sources(connection, plan, actual, known)
+    refusals += check_query_schemas(connection, plan)
     for table in plan.tables:
         found = actual.get((table.schema, table.table))
         broken = check_table(

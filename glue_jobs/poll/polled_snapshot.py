@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pyspark.sql import DataFrame, SparkSession
 
 from cdclake.errors import InputError, TableError
-from cdclake.jobs.poll.row_reader import RowReader
+from cdclake.jobs.poll.row_reader import RowReader, waits_reported
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.jobs.stream.changelog_columns import arrow_type
 from cdclake.plan import Table
@@ -139,13 +139,15 @@ def _idle_session(dsn: str) -> Iterator[Connection]:
 def _is_table(connection: Connection, table: Table) -> bool:
     """Check whether a table is read, not a view or query; refuse what was altered since `up`."""
     name = (table.schema, table.table)
-    refusals, kind = check_foreign(connection, table), ""
-    if table.is_query:
-        refusals += check_query(connection, table)
-    else:
-        actual = {found.id: found for found in read_catalog(connection, tables={name})}.get(name)
-        refusals += check_polled(table, actual, ())
-        kind = "" if actual is None else actual.kind
+    with _errors_reported(connection):
+        refusals, kind = check_foreign(connection, table), ""
+        if table.is_query:
+            refusals += check_query(connection, table)
+        else:
+            found = {each.id: each for each in read_catalog(connection, tables={name})}
+            actual = found.get(name)
+            refusals += check_polled(table, actual, ())
+            kind = "" if actual is None else actual.kind
     if refusals:
         raise TableError(
             table.name,
@@ -187,9 +189,22 @@ def _row(connection: Connection, query: str) -> tuple[Any, ...]:
 
 
 def _execute(connection: Connection, query: str) -> psycopg.Cursor[tuple[Any, ...]]:
-    try:
+    with _errors_reported(connection):
         return connection.execute(query.encode())
+
+
+@contextmanager
+def _errors_reported(connection: Connection) -> Iterator[None]:
+    """Report an error of the source as one of the table that is polled, so that others are read.
+
+    `connect` reports a connection that broke.
+    """
+    try:
+        with waits_reported():
+            yield
     except psycopg.Error as error:
+        if connection.broken:
+            raise
         raise InputError(
             f"the source refused a poll: {error.diag.message_primary or error}",
             "grant what is missing, or see the job's log",

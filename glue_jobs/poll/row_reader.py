@@ -43,7 +43,7 @@ class RowReader:
         names = [value_name(index) for index, _ in enumerate(self.types)]
         query = f"SELECT {', '.join(names)} FROM ({self.query}) AS source_rows WHERE {condition}"
         with (
-            _waits_reported(), self._dsn() as dsn, connect(dsn) as connection,
+            waits_reported(), self._dsn() as dsn, connect(dsn) as connection,
             connection.transaction(),
         ):  # fmt: skip
             first = [*import_snapshot(self.snapshot), self.search_path]
@@ -71,7 +71,8 @@ class RowReader:
 
 
 @contextmanager
-def _waits_reported() -> Iterator[None]:
+def waits_reported() -> Iterator[None]:
+    """Report a lock timeout inside the block as an error of the table that is polled."""
     try:
         yield
     except psycopg.errors.LockNotAvailable:

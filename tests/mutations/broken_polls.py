@@ -12,6 +12,7 @@ _ROWS = "glue_jobs/poll/changed_rows.py"
 _SNAPSHOT = "glue_jobs/poll/polled_snapshot.py"
 _SOURCES = "cdclake/postgres/polled_sources.py"
 _QUERY_TESTS = "tests/spark/test_polled_queries.py"
+_PREPARE_TESTS = "tests/unit/postgres/test_prepare.py"
 
 POLLS = (
     Mutation(
@@ -47,6 +48,19 @@ POLLS = (
         "a query's operators are those of pg_catalog",
         (_QUERY_TESTS, "-k", "operators"),
         ((_QUERIES, "nullif(reset_val, '')", "NULL"),),
+    ),
+    Mutation(
+        "the role that polls has the server's search path",
+        (_PREPARE_TESTS, "-k", "preparing_login"),
+        (("cdclake/postgres/prepare.py",
+          "*set_query_schemas(plan.source_object, database, query_schemas),", ""),),
+    ),
+    Mutation(
+        "a lock timeout of a query's check ends the polls of all tables",
+        (_QUERY_TESTS, "-k", "waits_for_a_poll"),
+        ((_SNAPSHOT, "with waits_reported():", "with nullcontext():"),
+         (_SNAPSHOT, "import contextmanager", "import contextmanager, nullcontext"),
+         (_SNAPSHOT, "if connection.broken:", "if True:"),),
     ),
     Mutation(
         "the server ends the session that keeps a poll's snapshot",

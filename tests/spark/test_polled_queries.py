@@ -1,5 +1,6 @@
 """Polls of a query's result: its types, the operators it uses, and how long it may take."""
 
+import threading
 import time
 from collections.abc import Iterator
 from decimal import Decimal
@@ -8,14 +9,17 @@ import psycopg
 import pytest
 
 from cdclake.errors import InputError, TableError
+from cdclake.jobs.poll import polled_snapshot
 from cdclake.jobs.poll.polled_snapshot import PolledSnapshot
 from cdclake.jobs.runtime.source import connect
 from cdclake.jobs.runtime.source_key import has_row, key_by_source
 from cdclake.jobs.verify import source_rows
+from cdclake.postgres import bulk_read
 from cdclake.postgres.poll_queries import relation, search_path
+from cdclake.postgres.polled_sources import check_query
 from cdclake.postgres.source import check_polled_tables
 from cdclake.verify.statements import Comparable
-from tests.local.source_database import running_server
+from tests.local.source_database import run, running_server
 from tests.spark.polled_table import PolledTable
 
 pytestmark = pytest.mark.spark
@@ -133,3 +137,35 @@ def test_a_poll_may_take_longer_than_the_idle_timeout(spark, dsn, monkeypatch):
     monkeypatch.setattr(PolledSnapshot, "rows", slow)
     timeout = "-c idle_in_transaction_session_timeout=500ms"
     assert polled.poll(psycopg.conninfo.make_conninfo(dsn, options=timeout)) == 1
+
+
+def test_a_statement_that_waits_for_a_poll_ends_it_with_a_report(spark, dsn, monkeypatch):
+    """It waits for the poll's lock, and the poll's second session waits behind it."""
+    polled = PolledTable(spark, dsn, {"query": "SELECT * FROM public.late"}, create=False)
+    polled.run(f"CREATE TABLE late AS {query_of()}")
+    truncate = threading.Thread(target=polled.run, args=("TRUNCATE late",))
+    sessions = []
+
+    def check(connection, table):
+        sessions.append(connection)
+        if len(sessions) == 2:
+            truncate.start()
+            while not run(dsn, "SELECT FROM pg_locks WHERE NOT granted"):
+                time.sleep(0.05)
+        return check_query(connection, table)
+
+    monkeypatch.setattr(polled_snapshot, "check_query", check)
+    monkeypatch.setattr(bulk_read, "LIMIT_WAITS", "SET lock_timeout = '200ms'")
+    with pytest.raises(InputError, match="waits for the poll"):
+        polled.poll()
+    truncate.join()
+
+
+def test_an_error_of_the_querys_own_function_is_one_of_its_table(spark, dsn):
+    polled = PolledTable(spark, dsn, {"query": query_of(v="public.broken()")}, create=False)
+    polled.run(
+        "CREATE FUNCTION broken() RETURNS text LANGUAGE plpgsql IMMUTABLE"
+        " AS $$ BEGIN RAISE 'not today'; END $$"
+    )
+    with pytest.raises(InputError, match="the source refused a poll: not today"):
+        polled.poll()

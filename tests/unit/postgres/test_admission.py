@@ -378,6 +378,12 @@ def test_partitions_that_no_trigger_follows_need_a_primary_key(
     [
         ("numeric(6,2)", "numeric", "", ""),
         ("text", "varchar(5)", "", ""),
+        ("enum", "text", "", ""),
+        ("enum[]", "text[]", "", ""),
+        ("enum[]", "enum[]", "", ""),
+        ("enum", "integer", "returns the type integer", '(...)::text AS "id"'),
+        ("enum", "text[]", "returns the type text[]", '(...)::text AS "id"'),
+        ("uuid", "text", "returns the type text", '(...)::uuid AS "id"'),
         ("bigint", "integer", "returns the type integer", "write `id: integer`"),
         ("numeric", "numeric[]", "returns the type numeric[]", '(...)::numeric AS "id"'),
         ("text", None, "returns the type box", '(...)::text AS "id"'),

@@ -15,6 +15,7 @@ from cdclake.polling import Polling
 from cdclake.postgres import teardown
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.prepare import PublicationState, polled_lists, prepare
+from cdclake.postgres.query_schemas import QuerySchema
 from cdclake.postgres.quoting import identifier, literal, qualified
 from cdclake.postgres.scram import scram_verifier
 from tests.unit.postgres.tables import actual, column, declared, plan
@@ -111,6 +112,18 @@ def test_polls_of_a_query_read_all_columns_of_a_table_that_is_polled_too() -> No
     for polls in ((table, query), (query, table)):
         made = replace(plan(), tables=(), polled=polls)
         assert polled_lists(made, {actual().id: actual()}) == {actual().id: None}
+
+
+def test_the_role_of_polled_queries_gets_the_search_path_of_the_preparing_login() -> None:
+    schemas = [QuerySchema("public", True, True, "me"), QuerySchema("a b", False, True, "me")]
+    made = statements(query_schemas=schemas)
+    assert 'GRANT USAGE ON SCHEMA "a b" TO "cdclake_shop"' in made
+    assert (
+        'ALTER ROLE "cdclake_shop" IN DATABASE "shop"'
+        ' SET search_path = pg_catalog, "public", "a b"' in made
+    )
+    assert any("SET search_path = pg_catalog" in sql for sql in statements(query_schemas=[]))
+    assert not any("search_path" in sql for sql in statements())
 
 
 def test_what_is_no_longer_declared_is_taken_back() -> None:
