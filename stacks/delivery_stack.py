@@ -12,6 +12,7 @@ from cdclake.config.deployment import Deployment
 from cdclake.firehose.log_names import firehose_log, function_log
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.stacks.bundles import FIREHOSE_CHANGES, build_firehose_changes
+from cdclake.stacks.changes_access import ChangesAccess
 from cdclake.stacks.constructs import firehose_grants
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
@@ -28,7 +29,6 @@ from cdclake.stacks.constructs.grant import on_tables
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.rows_function import RowsFunction
 from cdclake.stacks.delivery_redrive import DeliveryRedrive
-from cdclake.stacks.erasure_access import ErasureAccess
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
 from cdclake.stacks.source_stack import SourceOutputs
@@ -68,14 +68,14 @@ class DeliveryStack(PipelineStack):
             _check_connectivity(deployment)
         super().__init__(scope, deployment, "delivery", "Firehose streams from Kafka to changelogs")
         self._streaming, self._lake, self._ground = streaming, lake, ground
-        self._erasures = ErasureAccess.of(lake.state, source, key_arn=ground.key_arn)
+        self._access = ChangesAccess.of(lake.state, source, key_arn=ground.key_arn)
         function = RowsFunction(
             self,
             "Rows",
             module=FIREHOSE_CHANGES,
             code=build_firehose_changes(deployment.plan).path,
-            environment=self._erasures.environment,
-            grants=self._erasures.grants,
+            environment=self._access.environment,
+            grants=self._access.grants,
             log_name=function_log(deployment.prefix),
             ground=ground,
         )
@@ -101,7 +101,7 @@ class DeliveryStack(PipelineStack):
             "Redrive",
             deployment=self.deployment,
             lake=self._lake,
-            erasures=self._erasures,
+            access=self._access,
             log=self._log,
             ground=self._ground,
         )

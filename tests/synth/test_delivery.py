@@ -127,10 +127,13 @@ def allowed(role: Template) -> set[tuple[str, str, str]]:
     }
 
 
-def test_the_function_reads_the_erased_keys_and_the_salt_and_nothing_else(variants) -> None:
+def test_the_function_reads_erased_keys_widened_columns_and_the_salt_only(variants) -> None:
     deployed = variants["delivered"]
     erased = {
         ("s3:ListBucket", STATE, "control/erasures/"),
+        ("s3:ListBucket", STATE, "control/widened"),
+        ("s3:GetObject", f"{STATE}/control/widened.json", ""),
+        ("s3:GetObject", f"{STATE}/control/widened_changelogs.json", ""),
         ("s3:GetObject", f"{STATE}/control/erasures/*", ""),
         ("kms:Decrypt", KEY, "s3.eu-west-1.amazonaws.com"),
         ("secretsmanager:GetSecretValue", SALT, ""),
