@@ -9,7 +9,7 @@
 | `forgets/<id>.json` | `forget --target aws`: keys to erase | `forget_rows`, which removes it |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | source check, `verify`: wider column types | the jobs, over their plan |
-| `widened_changelogs.json` | the stream: types of changelogs it has widened | Firehose's functions |
+| `widened_changelogs.json` | the stream: wider changelogs | two functions of Firehose |
 | `new_columns.json` | source check, `verify`: new columns | the stream, if they stop a table |
 | `published.json` | the stream: how many refused events its metrics have counted | the same |
 | `verified.json` | `verify`: when each table was compared | `status` |

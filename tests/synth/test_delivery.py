@@ -22,13 +22,14 @@ from tests.synth.deployments import (
     Synthesized,
     Template,
 )
-from tests.synth.permissions import own_statements, rendered, role_of
+from tests.synth.permissions import allows, own_statements, rendered, role_of
 from tests.synth.rules.reading import listed
 from tests.synth.test_recorded_requests import roles_of_function
 from tests.synth.upgrades import changes
 
 STREAM, ALARM = "AWS::KinesisFirehose::DeliveryStream", "AWS::CloudWatch::Alarm"
 STATE, KEY = "arn:aws:s3:::state", "arn:aws:kms:eu-west-1:111122223333:key/own"
+SECRET = "secretsmanager:GetSecretValue"
 SALT = "shop-source:ExportsOutputRefSaltSecret872B8D540F340E09"  # as it is rendered here
 INTO = "IcebergDestinationConfiguration"
 ONLY_DELIVERED = PIPELINE.replace(
@@ -141,6 +142,20 @@ def test_the_function_reads_erased_keys_widened_columns_and_the_salt_only(varian
     }
     assert allowed(role_of(deployed, "Rows")) == erased
     assert erased < allowed(role_of(deployed, "RedriveFunction"))
+
+
+def test_verify_reads_records_of_delivered_topics_and_the_salt_of_erased_keys(variants) -> None:
+    topic = "arn:aws:kafka:eu-west-1:111122223333:topic/shop/uuid/shop.trade"
+    for name, may in (("delivered", True), ("governed", False)):
+        role = role_of(variants[name], "VerifyTables")
+        assert allows(role, "kafka-cluster:DescribeTopic", topic)
+        assert allows(role, "kafka-cluster:ReadData", topic) is may
+    assert allows(role_of(variants["delivered"], "VerifyTables"), SECRET, SALT)
+    arguments = {
+        job["Properties"]["Name"]: job["Properties"]["DefaultArguments"]
+        for job in variants["delivered"].resources("AWS::Glue::Job")
+    }
+    assert arguments["shop-verify_tables"]["--mask_salt"] == "shop/mask"
 
 
 def test_only_functions_that_make_changelog_rows_get_the_salt(variants) -> None:

@@ -23,9 +23,9 @@ from cdclake.jobs.runtime.logs import log_to_stdout
 from cdclake.local.aws.http_server import Server
 from cdclake.local.aws.signature import SignedRequests
 from cdclake.local.firehose.backup import Backup
+from cdclake.local.firehose.control_reads import erased_keys, widened_columns
 from cdclake.local.firehose.delivery import Delivery, RecordSource
 from cdclake.local.firehose.direct_put import DirectPut
-from cdclake.local.firehose.control_reads import erased_keys, widened_columns
 from cdclake.local.firehose.failures import ErrorPrefix
 from cdclake.local.firehose.fault_injection import Trouble
 from cdclake.local.firehose.function import LocalFunction
