@@ -234,8 +234,32 @@ def test_without_a_streamed_table_the_stream_runs_by_schedule_and_is_not_kept(
     assert {"shop-apply-failed", "shop-delivery-late", "shop-freshness"} <= names
 
 
+def test_a_deployment_starts_the_scheduled_stream_that_it_waits_for(deploy: Deploy) -> None:
+    scheduled = deploy(ONLY_DELIVERED + PRIVATE)
+    assert awaited(scheduled) == {"Job": "shop-stream_changes"}
+    job = "arn:aws:glue:eu-west-1:111122223333:job/shop"
+    [role] = [role for role in roles_of_function(scheduled, "custom_resources") if starts(role)]
+    assert starts(role) == {f"{job}-stream_changes"}
+    assert role == role_of(scheduled, "LogsDoer")
+    off = deploy(ONLY_DELIVERED + PRIVATE.replace("}", ", stream: off}"))
+    assert awaited(off) == {}
+    assert not any(starts(role) for role in roles_of_function(off, "custom_resources"))
+
+
+def awaited(deployed: Synthesized) -> dict[str, Any]:
+    """The job that the one wait for changelogs may start."""
+    [waiting] = deployed.resources("Custom::CdclakeTables")
+    return {name: value for name, value in waiting["Properties"].items() if name == "Job"}
+
+
+def starts(role: Template) -> set[str]:
+    """The jobs that the role may start."""
+    return {on for action, on, _ in allowed(role) if action == "glue:StartJobRun"}
+
+
 def test_the_file_may_say_that_the_stream_always_runs(deploy: Deploy) -> None:
     deployed = deploy(ONLY_DELIVERED + "stream: {mode: always_on}\n" + PRIVATE)
+    assert awaited(deployed) == {}
     names = {each["Properties"]["AlarmName"] for each in deployed.resources(ALARM)}
     assert "shop-keeper-silent" in names
 
