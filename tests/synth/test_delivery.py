@@ -128,7 +128,7 @@ def allowed(role: Template) -> set[tuple[str, str, str]]:
     }
 
 
-def test_the_function_reads_erased_keys_widened_columns_and_the_salt_only(variants) -> None:
+def test_function_reads_erased_keys_widened_columns_and_salt(variants) -> None:
     deployed = variants["delivered"]
     erased = {
         ("s3:ListBucket", STATE, "control/erasures/"),
@@ -144,7 +144,7 @@ def test_the_function_reads_erased_keys_widened_columns_and_the_salt_only(varian
     assert erased < allowed(role_of(deployed, "RedriveFunction"))
 
 
-def test_verify_reads_records_of_delivered_topics_and_the_salt_of_erased_keys(variants) -> None:
+def test_verify_reads_delivered_topics_and_the_salt(variants) -> None:
     topic = "arn:aws:kafka:eu-west-1:111122223333:topic/shop/uuid/shop.trade"
     for name, may in (("delivered", True), ("governed", False)):
         role = role_of(variants[name], "VerifyTables")

@@ -147,7 +147,7 @@ def test_what_the_function_refuses_or_drops_is_not_awaited() -> None:
     assert arrived(Logs(), topics=topics)["a"] == {0: 1}
 
 
-def test_many_settled_records_are_read_by_pages_and_no_more_than_needed() -> None:
+def test_settled_records_are_read_by_pages_until_one_is_open() -> None:
     records = [None] * (2 * PAGE_RECORDS) + [change("c", 9, 9)] + [None] * PAGE_RECORDS
     topics = Topics(records=records)
     assert arrived(Logs(), topics=topics)["a"] == {0: 2 * PAGE_RECORDS}
