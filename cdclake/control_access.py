@@ -24,6 +24,7 @@ from cdclake.control_objects import (
     RESUMES,
     VERIFIED,
     WIDENED,
+    WIDENED_CHANGELOGS,
 )
 from cdclake.deployed_jobs import TABLE_JOBS
 
@@ -43,7 +44,7 @@ class ControlAccess:
 
 CONTROL_ACCESS: Mapping[str, ControlAccess] = {
     naming.STREAM_JOB: ControlAccess(
-        writes=(PROGRESS, PUBLISHED, _LEASES, _REQUESTS, f"{OUTCOMES}/*"),
+        writes=(PROGRESS, PUBLISHED, WIDENED_CHANGELOGS, _LEASES, _REQUESTS, f"{OUTCOMES}/*"),
         deletes=(_LEASES, _REQUESTS, _RESUMES),
     ),
     **dict.fromkeys(TABLE_JOBS, ControlAccess(writes=(_LEASES, _REPORTS), deletes=(_LEASES,))),

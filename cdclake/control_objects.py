@@ -9,6 +9,7 @@
 | `forgets/<id>.json` | `forget --target aws`: keys to erase | `forget_rows`, which removes it |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | source check, `verify`: wider column types | the jobs, over their plan |
+| `widened_changelogs.json` | the stream: wider changelogs | two functions of Firehose |
 | `new_columns.json` | source check, `verify`: new columns | the stream, if they stop a table |
 | `published.json` | the stream: how many refused events its metrics have counted | the same |
 | `verified.json` | `verify`: when each table was compared | `status` |
@@ -35,6 +36,7 @@ from typing import Any
 Json = dict[str, Any]
 REPLAY, RESYNC, FORGET = "replay", "resync", "forget"
 PROGRESS, WIDENED, NEW_COLUMNS = "progress.json", "widened.json", "new_columns.json"
+WIDENED_CHANGELOGS = "widened_changelogs.json"
 VERIFIED, PAUSE, PUBLISHED = "verified.json", "pause.json", "published.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
 DERIVED, POLLS, PROBES = "derived", "polls", "probes"

@@ -35,13 +35,17 @@ class ControlReader:
 
     def names(self, folder: str) -> Iterator[str]:
         """Yield the names of the objects in a folder, without the folder."""
-        prefix = f"{self._key(folder)}/"
+        for name in self.names_from(f"{folder}/"):
+            yield name.removeprefix(f"{folder}/")
+
+    def names_from(self, start: str) -> Iterator[str]:
+        """Yield the names of the objects that begin with `start`."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(
-            Bucket=self._bucket, Prefix=prefix
+            Bucket=self._bucket, Prefix=self._key(start)
         )
         for page in pages:
             for entry in page.get("Contents", []):
-                yield entry["Key"].removeprefix(prefix)
+                yield entry["Key"].removeprefix(self._key(""))
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}" if self._prefix else name

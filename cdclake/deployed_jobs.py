@@ -114,7 +114,7 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
         arguments["--source"] = places.source
         arguments["--login"] = places.login
         arguments["--authorities"] = places.authorities
-    of_some = {naming.VERIFY_JOB: places.is_masked}
+    of_some = {naming.VERIFY_JOB: places.is_masked or places.is_delivered}
     of_some |= dict.fromkeys(OF_DELIVERED, places.is_delivered)
     if job in ERASING or of_some.get(job):
         arguments["--mask_salt"] = places.salt

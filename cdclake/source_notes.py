@@ -37,6 +37,7 @@ def note_widened(control: ControlStore, plan: Plan, found: WidenedTypes) -> None
 
 def widening_warnings(plan: Plan, found: WidenedTypes) -> Iterator[str]:
     """Yield a warning for each table with widened types, which the plan does not have yet."""
+    delivered = {table.name for table in plan.tables if table.delivery == "firehose"}
     for table, types in found.items():
         changed = ", ".join(f"{column} to {kind}" for column, kind in types.items())
         warning = f"{table}: the source has widened {changed}"
@@ -50,6 +51,11 @@ def widening_warnings(plan: Plan, found: WidenedTypes) -> Iterator[str]:
                 "; write it into the pipeline file and run what `cdclake views FILE --table"
                 f" {table}` prints: until then its views in Trino have NULL for values beyond the"
                 " old type"
+            )
+        if table in delivered:
+            warning += (
+                "; when the stream's next batch has widened its changelog, Firehose's function"
+                " decodes larger values: run `cdclake redrive` then, for those that it refused"
             )
         yield warning
 

@@ -9,6 +9,7 @@ from cdclake.config.deployment import Deployment
 from cdclake.firehose.redrive_stream import FUNCTION, redrive_stream
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.stacks.bundles import build_firehose_redrive, build_firehose_unwrap
+from cdclake.stacks.changes_access import ChangesAccess
 from cdclake.stacks.constructs import firehose_grants
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.firehose_source import DirectPutSource
@@ -21,7 +22,6 @@ from cdclake.stacks.constructs.firehose_stream import (
 from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant, arn, through_s3
 from cdclake.stacks.constructs.log_group import LogGroup
-from cdclake.stacks.erasure_access import ErasureAccess
 from cdclake.stacks.lake_stack import LakeOutputs
 
 _TIMEOUT_S = 900  # Lambda's maximum
@@ -39,7 +39,7 @@ class DeliveryRedrive(Construct):
         *,
         deployment: Deployment,
         lake: LakeOutputs,
-        erasures: ErasureAccess,
+        access: ChangesAccess,
         log: LogGroup,
         ground: DeploymentContext,
     ) -> None:
@@ -48,7 +48,7 @@ class DeliveryRedrive(Construct):
         assert stream is not None
         self._deployment, self._lake, self._ground = deployment, lake, ground
         self._add_stream(stream, self._add_unwrap(), log)
-        self._add_function(stream, erasures)
+        self._add_function(stream, access)
 
     def _add_unwrap(self) -> str:
         """Add the function that unpacks redriven records; return its ARN."""
@@ -92,19 +92,19 @@ class DeliveryRedrive(Construct):
             ground=self._ground,
         )
 
-    def _add_function(self, stream: DeliveryStream, erasures: ErasureAccess) -> None:
+    def _add_function(self, stream: DeliveryStream, access: ChangesAccess) -> None:
         state, prefix = self._lake.state, self._deployment.prefix
         function = LambdaFunction(
             self,
             "Function",
             module="firehose_redrive",
             code=build_firehose_redrive(self._deployment.plan).path,
-            environment={"BUCKET": state.name, "PREFIX": prefix, **erasures.environment},
+            environment={"BUCKET": state.name, "PREFIX": prefix, **access.environment},
             grants=[
                 *firehose_grants.moves_failed(state, stream.error_prefix),
                 firehose_grants.deletes_erased(state, stream.error_prefix),
                 through_s3(self._ground.key_arn),
-                *erasures.grants,
+                *access.grants,
                 Grant(
                     actions=["firehose:PutRecordBatch"],
                     on=[arn("firehose", f"deliverystream/{self._stream_name}")],

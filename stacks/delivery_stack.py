@@ -11,9 +11,10 @@ from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.firehose.log_names import firehose_log, function_log
 from cdclake.firehose.stream import DeliveryStream
+from cdclake.stacks.awaited_tables import await_tables
 from cdclake.stacks.bundles import FIREHOSE_CHANGES, build_firehose_changes
+from cdclake.stacks.changes_access import ChangesAccess
 from cdclake.stacks.constructs import firehose_grants
-from cdclake.stacks.constructs.custom_resource import CdclakeResource
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.firehose_source import KafkaTopicSource
 from cdclake.stacks.constructs.firehose_stream import (
@@ -28,13 +29,11 @@ from cdclake.stacks.constructs.grant import on_tables
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.rows_function import RowsFunction
 from cdclake.stacks.delivery_redrive import DeliveryRedrive
-from cdclake.stacks.erasure_access import ErasureAccess
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
 from cdclake.stacks.source_stack import SourceOutputs
 from cdclake.stacks.streaming_stack import StreamingOutputs
 
-_MAX_TIMEOUT_S = 900
 _CHANGELOGS = naming.changes_name("*")
 
 
@@ -49,9 +48,9 @@ class DeliveryStack(PipelineStack):
     """One Firehose stream per delivery of the plan; one function decodes the rows of all.
 
     The stack waits until the changelogs have the plan's columns, which the stream job adds when
-    events arrive: Firehose would put rows that a changelog rejects into S3. With `delivery: off`
-    the stack remains without streams: a stack that is removed from the app stays deployed, and
-    would continue to deliver.
+    events arrive, and starts a stream that only runs by schedule. Otherwise Firehose would put rows
+    that a changelog rejects into S3. With `delivery: off` the stack remains without streams: a
+    stack that is removed from the app stays deployed, and would continue to deliver.
     """
 
     def __init__(
@@ -68,14 +67,14 @@ class DeliveryStack(PipelineStack):
             _check_connectivity(deployment)
         super().__init__(scope, deployment, "delivery", "Firehose streams from Kafka to changelogs")
         self._streaming, self._lake, self._ground = streaming, lake, ground
-        self._erasures = ErasureAccess.of(lake.state, source, key_arn=ground.key_arn)
+        self._access = ChangesAccess.of(lake.state, source, key_arn=ground.key_arn)
         function = RowsFunction(
             self,
             "Rows",
             module=FIREHOSE_CHANGES,
             code=build_firehose_changes(deployment.plan).path,
-            environment=self._erasures.environment,
-            grants=self._erasures.grants,
+            environment=self._access.environment,
+            grants=self._access.grants,
             log_name=function_log(deployment.prefix),
             ground=ground,
         )
@@ -101,7 +100,7 @@ class DeliveryStack(PipelineStack):
             "Redrive",
             deployment=self.deployment,
             lake=self._lake,
-            erasures=self._erasures,
+            access=self._access,
             log=self._log,
             ground=self._ground,
         )
@@ -111,27 +110,23 @@ class DeliveryStack(PipelineStack):
         plan = self.deployment.plan
         delivered = [plan.table(name) for stream in plan.deliveries for name in stream.tables]
         columns = {table.changes: [each.name for each in table.columns] for table in delivered}
-        there = CdclakeResource(
+        return await_tables(
             self,
             "Logs",
-            what="Tables",
-            properties={
+            self.deployment,
+            wanted={
                 "Database": plan.lake_database,
                 "Tables": list(columns),
                 "Columns": columns,
             },
-            grants=[
-                on_tables(
-                    "glue:GetTable",
-                    database=plan.lake_database,
-                    tables=[_CHANGELOGS],
-                    because="the pipeline's changelogs, which change with the pipeline file",
-                )
-            ],
+            looks_up=on_tables(
+                "glue:GetTable",
+                database=plan.lake_database,
+                tables=[_CHANGELOGS],
+                because="the pipeline's changelogs, which change with the pipeline file",
+            ),
             ground=self._ground,
-            timeout_s=_MAX_TIMEOUT_S,
-        )
-        return there.resource
+        ).resource
 
     def _add_stream(self, stream: DeliveryStream, function_arn: str) -> FirehoseStream:
         plan = self.deployment.plan

@@ -8,14 +8,12 @@ from constructs import Construct
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Table
-from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.awaited_tables import await_tables
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant, on_tables
 from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
-
-_MAX_TIMEOUT_S = 900
 
 
 class OptimizersStack(PipelineStack):
@@ -37,14 +35,13 @@ class OptimizersStack(PipelineStack):
     ) -> None:
         super().__init__(scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}")
         names = [name for table in tables for name in (table.changes, table.name)]
-        there = CdclakeResource(
+        there = await_tables(
             self,
             "Tables",
-            what="Tables",
-            properties={"Database": lake.database, "Tables": names},
-            grants=[_looks_up(lake.database)],
+            deployment,
+            wanted={"Database": lake.database, "Tables": names},
+            looks_up=_looks_up(lake.database),
             ground=ground,
-            timeout_s=_MAX_TIMEOUT_S,
         )
         role = OptimizerRole(
             self,

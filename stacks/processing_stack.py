@@ -51,6 +51,7 @@ from cdclake.stacks.pipeline_stack import PipelineStack
 from cdclake.stacks.source_stack import SourceOutputs
 from cdclake.stacks.streaming_stack import StreamingOutputs
 from cdclake.stacks.table_schedules import schedule_table_jobs
+from cdclake.stacks.verify_grants import verify_grants
 
 # Glue ends a streaming job after at most seven days; the keeper starts the next run.
 _STREAM_TIMEOUT_MINUTES = 7 * 24 * 60 - 60
@@ -262,15 +263,15 @@ class ProcessingStack(PipelineStack):
         ]
 
     def _verify_grants(self) -> list[Grant]:
-        """Allow reading the lake, the topics' offsets and the source, and the salt of hashes."""
         prefix = self.deployment.prefix
-        return [
-            *job_grants.runs_jobs(naming.glue_job_name(prefix, job) for job in self._places.runs),
-            *self._lake.grant_read_tables(),
-            *self._streaming.grant_describe_topics(),
-            *self._source.grant_read_login_and_salt(),
-            *(self._streaming.grant_read_schemas() if self._withholds else []),
-        ]
+        return verify_grants(
+            self.deployment.plan,
+            lake=self._lake,
+            streaming=self._streaming,
+            source=self._source,
+            runs=[naming.glue_job_name(prefix, job) for job in self._places.runs],
+            groups=self._consumer_groups,
+        )
 
     @property
     def _runs_of_verify(self) -> tuple[str, ...]:
@@ -282,11 +283,6 @@ class ProcessingStack(PipelineStack):
             *([naming.POLL_JOB] if plan.polled else []),
             *([naming.STREAM_JOB] if is_scheduled and reads_topics else []),
         )
-
-    @property
-    def _withholds(self) -> bool:
-        """Check whether the quarantine may have events that `verify` has to decode."""
-        return any(table.withholds for table in self.deployment.plan.tables)
 
     def _operate_grants(self) -> list[Grant]:
         """Allow reading the lake, the topics' offsets, the source and the connector's offsets."""

@@ -22,6 +22,7 @@ from cdclake.debezium.refusals import RefusedEvent
 from cdclake.firehose.erased_rows import Erased, ErasedEvent, ReadErased
 from cdclake.firehose.rows import DeliveredRows, encode, otf_metadata
 from cdclake.plan import Plan
+from cdclake.widened_columns import ReadWidened, WidenedColumns
 
 log = logging.getLogger()
 
@@ -35,11 +36,14 @@ Answer = dict[str, Any]
 class RecordTransform:
     """Decoder of record batches for those tables of a plan that Firehose delivers.
 
-    `erased` is called once per batch.
+    `erased` and `widened` are called once per batch.
     """
 
-    def __init__(self, plan: Plan, erased: ReadErased) -> None:
-        self._rows, self._erased = DeliveredRows(plan), erased
+    def __init__(
+        self, plan: Plan, erased: ReadErased, widened: ReadWidened = WidenedColumns
+    ) -> None:
+        self._plan, self._erased, self._widened = plan, erased, widened
+        self._followed, self._rows = WidenedColumns(), DeliveredRows(plan)
         by_query = {t for stream in plan.deliveries if stream.route for t in stream.tables}
         self._metadata = {
             table.changes: {}
@@ -53,9 +57,11 @@ class RecordTransform:
     def answer(self, records: Sequence[Mapping[str, Any]], ingested_at: int) -> list[Answer]:
         """Return one answer for each record, in order; a bad record fails only itself.
 
-        `ingested_at` is in microseconds since 1970. Raise an error if the erased keys are unknown.
+        `ingested_at` is in microseconds since 1970. Raise an error if the erased keys or the
+        widened columns are unknown.
         """
         erased = self._erased()
+        self._follow()
         room = MAX_ANSWER_BYTES - sum(len(r["recordId"]) + self._answer_bytes for r in records)
         answers: list[Answer] = []
         failures: dict[str, list[str]] = {}
@@ -78,6 +84,12 @@ class RecordTransform:
         if dropped:
             log.info("%d of %d dropped: their keys were erased", dropped, len(records))
         return answers
+
+    def _follow(self) -> None:
+        """Decode with the types that the changelogs have from now on."""
+        widened = self._widened()
+        if widened != self._followed:
+            self._followed, self._rows = widened, DeliveredRows(widened.over(self._plan))
 
     def _answer(
         self, record: Mapping[str, Any], ingested_at: int, room: int, erased: Erased

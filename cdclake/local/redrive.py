@@ -7,7 +7,7 @@ from typing import Any
 
 from cdclake.errors import ComponentFailed, InputError, NotRunning
 from cdclake.local.firehose import component
-from cdclake.local.firehose.erased_keys import erased_keys
+from cdclake.local.firehose.control_reads import erased_keys, widened_columns
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake
 from cdclake.redrive.batch_writer import PutRejected
@@ -43,6 +43,7 @@ def _pages(lake: LocalLake) -> Iterator[RedrivePage]:
             s3=s3,
             firehose=firehose,
             erased=erased_keys(lake).read,
+            widened=widened_columns(lake).read,
         ).page
     if lake.plan.put_streams:
         yield PutRedriveService(

@@ -62,6 +62,10 @@ class Redrive:
             naming.delivery_stream_name(prefix, stream.name): stream.tables
             for stream in plan.deliveries
         }
+        self.follow(plan)
+
+    def follow(self, plan: Plan) -> None:
+        """Decode with the types of this plan from now on."""
         self._events = DeliveredRows(plan)
         self._returned = FailedRows(plan)
         self._failed = FailedEvents(plan)

@@ -21,12 +21,14 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.refusals import without_value
+from cdclake.errors import ComponentFailed
 from cdclake.firehose.erased_rows import ErasedEvent, ReadErased
 from cdclake.plan import Plan
 from cdclake.redrive.batch_writer import MAX_RECORD_BYTES, BatchWriter
 from cdclake.redrive.objects import FailedObject, FailedObjects
 from cdclake.redrive.pages import redrive_page
 from cdclake.redrive.routed_rows import Redrive, RoutedRow
+from cdclake.widened_columns import ReadWidened, WidenedColumns
 
 log = logging.getLogger()
 
@@ -61,7 +63,8 @@ class RedriveService:
     """Redrive of one deployment, page by page.
 
     The names of the deployment's streams start with `prefix`; in a local lake that is the
-    pipeline's name. `s3` and `firehose` are boto3 clients, `erased` returns the erased keys.
+    pipeline's name. `s3` and `firehose` are boto3 clients, `erased` returns the erased keys,
+    `widened` the columns that the source has widened.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class RedriveService:
         s3: Any,
         firehose: Any,
         erased: ReadErased,
+        widened: ReadWidened = WidenedColumns,
         now_us: Callable[[], int] = now_us,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -81,6 +85,7 @@ class RedriveService:
         self._objects = FailedObjects(s3, bucket, folders, lambda name: name not in foreign)
         self._firehose = firehose
         self._stream = naming.delivery_stream_name(prefix, naming.REDRIVE)
+        self._plan, self._widened = plan, widened
         self._redrive = Redrive(plan, prefix, erased)
         ours = {naming.delivery_stream_name(prefix, each.name) for each in plan.deliveries}
         self._ours = {*ours, self._stream, ""}  # "": an object that the operator has written
@@ -92,8 +97,10 @@ class RedriveService:
         Request keys, all optional: `dry_run` (put and move nothing), and `before` and `after` of
         the previous answer, which has `more` while objects are left. Raise PutRejected, or an
         error of AWS, if the page cannot be completed, or the erased keys cannot be read: nothing is
-        lost, and a later run puts the rows again.
+        lost, and a later run puts the rows again. Raise ComponentFailed if the stream has yet to
+        widen a changelog: its events would go to quarantine.
         """
+        self._follow()
         dry_run = request.get("dry_run", False)
         writer, result = BatchWriter(self._firehose, self._stream), RedriveResult()
 
@@ -104,6 +111,18 @@ class RedriveService:
         reached = redrive_page(self._objects, request, redrive, self._clock)
         log.info("%s", result)
         return {**vars(result), **reached}
+
+    def _follow(self) -> None:
+        """Decode this page with the types that the changelogs have."""
+        widened = self._widened()
+        if awaited := widened.awaited(self._plan):
+            raise ComponentFailed(
+                f"the source has widened columns of {', '.join(awaited)}, and the stream has not"
+                " widened their changelogs yet",
+                "redrive again when the stream has processed its next batch",
+                naming.STREAM_COMPONENT,
+            )
+        self._redrive.follow(widened.over(self._plan))
 
     def _has_changes(self, failed: FailedObject) -> bool:
         """Return whether the object is of a stream of changes, also of one that was removed.

@@ -26,6 +26,7 @@ from cdclake.jobs.stream.table_schedule import TableSchedule
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Plan
 from cdclake.stream_requests import request_replay
+from cdclake.widened_columns import note_changelogs
 
 
 class StreamTables:
@@ -68,6 +69,8 @@ class StreamTables:
         for removed in set(self._progress.tables) - kept:
             del self._progress.tables[removed]
         self._streams = {name: self._streams[name] for name in kept}
+        created = {name for name, stream in self._streams.items() if stream.is_created}
+        note_changelogs(self._control, plan, created)
         for widened in widened_tables(self._created_for, plan):
             # Events that the previous batch quarantined, with any earlier request to replay them.
             request_replay(self._control, widened)

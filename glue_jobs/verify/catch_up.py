@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cdclake.activity import Advance, Step, step
 from cdclake.errors import CdcError, ComponentFailed
@@ -64,22 +64,27 @@ class CatchUp:
     wait_s: float = 120.0
     obstacle: Callable[[], CdcError | None] = lambda: None  # the reason why nothing arrives
     run_stream: Callable[[], None] | None = None  # run a stream once that only a schedule starts
+    given_up: dict[str, str] = field(
+        default_factory=dict
+    )  # late tables, which no wait awaits again
 
     def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
         """Wait until everything written before the call is in the lake, except stopped tables.
 
         A table that is held back by a failure that may pass is waited for, for two tries, or for
-        the run of a scheduled stream.
+        the run of a scheduled stream. Tables that Firehose delivers do not hold up the others: each
+        has its own stream, or its domain's.
 
         Args:
             tables: the tables to wait for.
             meanwhile: called between two checks.
 
         Returns:
-            The stopped tables with the reason.
+            The tables that cannot be compared, with the reason: they have stopped, or Firehose is
+            behind with them after `wait_s`.
 
         Raises:
-            ComponentFailed: if a table is still behind after `wait_s`.
+            ComponentFailed: if a table of the stream, or every table, is behind after `wait_s`.
             CdcError: earlier, if an obstacle lasts.
         """
         with step("wait until the lake has caught up") as shown:
@@ -96,7 +101,7 @@ class CatchUp:
         deadline += self._run_stream(tables, ends)
         while True:
             progress = self.progress()
-            stopped = _stopped(progress, tables)
+            stopped = _stopped(progress, tables) | self._given_up_of(tables)
             waited = [table for table in tables if table.name not in stopped]
             behind = _behind(self.arrived(progress), waited, ends)
             behind += _replacing(progress, waited, max(self.epoch, progress.epoch))
@@ -109,7 +114,7 @@ class CatchUp:
             if behind:
                 watch.check()
             if is_late:
-                raise self._late([table for table, _ in behind], [text for _, text in behind])
+                return stopped | self._late(behind, waited)
             meanwhile()
             time.sleep(_POLL_INTERVAL_S)
 
@@ -131,7 +136,20 @@ class CatchUp:
         self.run_stream()
         return time.monotonic() - begun
 
-    def _late(self, tables: list[Table], texts: list[str]) -> ComponentFailed:
+    def _late(self, behind: list[tuple[Table, str]], waited: list[Table]) -> dict[str, str]:
+        """Return the tables that Firehose is behind with, and the reason; raise it for others."""
+        error = self._failure([table for table, _ in behind], [text for _, text in behind])
+        late = {table.name: f"{text}; {error.remedy}" for table, text in behind}
+        is_delivered = all(table.delivery == "firehose" for table, _ in behind)
+        if not is_delivered or late.keys() == {table.name for table in waited}:
+            raise error
+        self.given_up.update(late)
+        return late
+
+    def _given_up_of(self, tables: Collection[Table]) -> dict[str, str]:
+        return {t.name: self.given_up[t.name] for t in tables if t.name in self.given_up}
+
+    def _failure(self, tables: list[Table], texts: list[str]) -> ComponentFailed:
         remedy = "see `cdclake status`; wait longer with --wait"
         if any(table.delivery == "firehose" for table in tables):
             remedy = (

@@ -13,7 +13,9 @@ from pyspark.sql import SparkSession
 
 from cdclake import naming
 from cdclake.debezium.worker import SALT_KEY
+from cdclake.erasure_register import ErasureRegister
 from cdclake.errors import CdcError, ComponentFailed
+from cdclake.firehose.erased_rows import ReadErased, RecentRegister
 from cdclake.iceberg.widening import with_widened
 from cdclake.jobs.control.last_verified import note_verified
 from cdclake.jobs.control.plan_watcher import PlanWatcher
@@ -37,6 +39,7 @@ from cdclake.jobs.verify.report import Report
 from cdclake.jobs.verify.rounds import Wait
 from cdclake.jobs.verify.run import verify_tables
 from cdclake.jobs.verify.spark_engine import SparkEngine
+from cdclake.jobs.verify.topic_records import TopicRecords
 from cdclake.metrics import FAILED_TABLES, VERIFIED_TABLES
 from cdclake.plan import Plan, Table
 from cdclake.postgres.catalog import SourceTable, TableId
@@ -69,7 +72,7 @@ def compare(
             ends=lambda topics: offsets(spark, brokers, topics),
             progress=lambda: Progress.load(control),
             arrived=delivered_offsets(
-                reader, plan, lambda topics: offsets(spark, brokers, topics, "earliest")
+                reader, plan, TopicRecords(spark, brokers), _erased(control, arguments)
             ),
             wait_s=float(arguments.get("wait", default_wait_s(plan, tables))),
             obstacle=lambda: find_obstacle(plan, control, datetime.now(UTC)),
@@ -86,6 +89,11 @@ def compare(
             quarantined=lambda: quarantined_events(reader),
             engine=SparkEngine(spark, reader) if arguments.get("reader") == "spark" else None,
         )
+
+
+def _erased(control: ObjectStore, arguments: Mapping[str, str]) -> ReadErased:
+    register = ErasureRegister(control, lambda: secret_value(arguments["mask_salt"], SALT_KEY))
+    return RecentRegister(register).read
 
 
 def wait_with_jobs(arrival: CatchUp, control: ObjectStore, arguments: Mapping[str, str]) -> Wait:

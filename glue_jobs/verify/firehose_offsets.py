@@ -1,48 +1,68 @@
 """Offsets that each table has reached on AWS, from the stream's progress or Firehose's changelogs.
 
 Firehose's read position is unknown, because it chooses its consumer group itself. But each row of a
-changelog contains the Kafka offset of its event.
+changelog contains the Kafka offset of its event, and the records after the newest one are in Kafka.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
 
 from cdclake import naming
 from cdclake.firehose.arrival import DELIVERY_S, NEXT_OFFSET, in_topic_since
+from cdclake.firehose.erased_rows import ReadErased
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.verify.settled_records import SettledRecords
+from cdclake.jobs.verify.topic_records import Offsets, Ranges, Record
 from cdclake.plan import Plan
 
-Offsets = Mapping[str, Mapping[int, int]]  # by partition
+
+class Topics(Protocol):
+    """Topics that Firehose reads."""
+
+    def begins(self, topics: Collection[str]) -> Offsets:
+        """Return the first offsets that Kafka still has."""
+        ...
+
+    def ends(self, topics: Collection[str]) -> Offsets:
+        """Return the current end offsets."""
+        ...
+
+    def read(self, topic: str, ranges: Ranges) -> Sequence[Record]:
+        """Return the records of these ranges, in the order of their offsets."""
+        ...
 
 
 def delivered_offsets(
-    reader: Reader,
-    plan: Plan,
-    begins: Callable[[Sequence[str]], Offsets],
+    reader: Reader, plan: Plan, topics: Topics, erased: ReadErased
 ) -> Callable[[Progress], Offsets]:
     """Return a function that finds, by table, the topic offsets that its changelog has reached.
 
-    For a Firehose stream that is the newest event in any of its changelogs. Older events may still
-    be in flight, and undeliverable ones are in no changelog. `begins` returns by topic the first
-    offsets in Kafka: earlier events are not expected, as a changelog may have dropped them.
+    For a Firehose stream that is the newest event in any of its changelogs, or the last record
+    after it that is settled. Older events may still be in flight, and undeliverable ones are in no
+    changelog. Events before the first offset in Kafka are not expected, as a changelog may have
+    dropped them. `erased` returns the erased keys.
     """
+    settled = SettledRecords(reader, plan, topics.read)
 
     def arrived(progress: Progress) -> Offsets:
         found = dict(progress.offsets())
         if not plan.deliveries:
             return found
-        kept = begins([stream.topic for stream in plan.deliveries])
+        names = [stream.topic for stream in plan.deliveries]
+        kept, ends, gone = topics.begins(names), topics.ends(names), erased()
         for stream in plan.deliveries:
             newest = dict(kept.get(stream.topic, {}))
             reached = _in_logs(reader, plan, stream, progress.first_epoch(stream.topic))
             for partition, offset in [*reached, *_overdue(progress, stream)]:
                 newest[partition] = max(offset, newest.get(partition, 0))
-            found |= dict.fromkeys(stream.tables, newest)
+            through = settled.after(stream.topic, newest, ends.get(stream.topic, {}), gone)
+            found |= dict.fromkeys(stream.tables, through)
         return found
 
     return arrived

@@ -15,9 +15,11 @@ from typing import Any
 
 import boto3
 
+from cdclake.control_reader import ControlReader
 from cdclake.firehose.erased_rows import RecentRegister
 from cdclake.firehose.record_transform import RecordTransform
 from cdclake.plan import Plan
+from cdclake.widened_columns import RecentlyWidened
 
 logging.getLogger().setLevel(logging.INFO)
 
@@ -25,10 +27,10 @@ logging.getLogger().setLevel(logging.INFO)
 @cache
 def _transform() -> RecordTransform:
     plan = Path(__file__).with_name("plan.json").read_text(encoding="utf-8")
-    register = RecentRegister.of(
-        boto3.client, control=os.environ["CONTROL"], salt=os.environ["MASK_SALT"]
-    )
-    return RecordTransform(Plan.from_json(plan), register.read)
+    control = os.environ["CONTROL"]
+    register = RecentRegister.of(boto3.client, control=control, salt=os.environ["MASK_SALT"])
+    widened = RecentlyWidened(ControlReader(boto3.client("s3"), control))
+    return RecordTransform(Plan.from_json(plan), register.read, widened.read)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:

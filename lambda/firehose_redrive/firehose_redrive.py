@@ -16,9 +16,11 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from cdclake.control_reader import ControlReader
 from cdclake.firehose.erased_rows import RecentRegister
 from cdclake.plan import Plan
 from cdclake.redrive.service import RedriveService
+from cdclake.widened_columns import RecentlyWidened
 
 logging.getLogger().setLevel(logging.INFO)
 
@@ -27,17 +29,17 @@ _CALLS = Config(retries={"mode": "standard", "total_max_attempts": 8})
 
 @cache
 def _service() -> RedriveService:
-    client = partial(boto3.client, config=_CALLS)
-    register = RecentRegister.of(
-        client, control=os.environ["CONTROL"], salt=os.environ["MASK_SALT"]
-    )
+    client, control = partial(boto3.client, config=_CALLS), os.environ["CONTROL"]
+    register = RecentRegister.of(client, control=control, salt=os.environ["MASK_SALT"])
+    s3 = client("s3")
     return RedriveService(
         Plan.from_json(Path(__file__).with_name("plan.json").read_text(encoding="utf-8")),
         prefix=os.environ["PREFIX"],
         bucket=os.environ["BUCKET"],
-        s3=client("s3"),
+        s3=s3,
         firehose=client("firehose"),
         erased=register.read,
+        widened=RecentlyWidened(ControlReader(s3, control)).read,
     )
 
 

@@ -18,6 +18,7 @@ from cdclake.local.firehose.rows import read_row
 from cdclake.local.firehose.topic import TopicSource
 from cdclake.local.lake.lake import LocalLake
 from cdclake.redrive.service import now_us
+from tests.local.deployed_runs import local_arguments, started
 from tests.local.erased_lake import erased_of, left_in, opened_lake, with_versions
 from tests.local.running import RunningLake, streamed_lake_in
 
@@ -188,3 +189,17 @@ def test_another_erasure_finds_nothing_of_those_before(
     assert report["stored"] == [] and failed_records is not None and failed_records >= 1
     names = [v.key for v in object_versions(opened.client("s3"), opened.bucket, "firehose/")]
     assert names
+
+
+def test_deployed_comparison_does_not_await_erased_records(
+    lake: RunningLake, opened: LocalLake
+) -> None:
+    """The topic's last event was the deletion of the row that is erased now."""
+    given = {"--run": "erased", "--wait": "60", "--runs": ""}
+    arguments = local_arguments(opened, naming.VERIFY_JOB) | given
+    started(opened, naming.VERIFY_JOB, arguments).process.wait(300)
+    report = opened.control.read(naming.report_name("erased"))
+    assert report is not None
+    assert {each["table"]: each["error"] for each in report.content["tables"]} == {
+        "people": None, "visits": None
+    }  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
+from cdclake.firehose.erased_rows import REGISTER_SECONDS
 from tests.local.running import RunningLake, streamed_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -16,13 +17,16 @@ pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 CREATED = """
 create table counted (id int primary key, n int not null, price numeric(6,2));
 create table renamed (id bigint primary key, mail text);
+create table delivered (id int primary key, n int not null);
 insert into counted select i, i, i from generate_series(1, 50) i;
+insert into delivered select i, i from generate_series(1, 50) i;
 insert into renamed select i, i || '@example.org' from generate_series(1, 50) i;
 """
 PIPELINE = """\
 version: 1
 name: wider
 source: {database: postgres}
+firehose: {buffer: {seconds: 2}, function: {seconds: 1}}
 tables:
   public.counted:
     key: [id]
@@ -30,6 +34,10 @@ tables:
       id: int
       n: int
       price: numeric(6,2)
+  public.delivered:
+    delivery: firehose
+    key: [id]
+    columns: {id: int, n: int}
   public.renamed:
     key: [id]
     columns:
@@ -68,6 +76,28 @@ def test_widened_columns_are_widened_and_reported(lake: RunningLake) -> None:
     lake.eventually(lambda: table_of(lake, "counted")["state"] == "streaming")
     lake.assert_equal()
     assert lake.sql("select count(*) from counted_current where n > 2147483647") == [[6]]
+
+
+def test_running_firehose_follows_a_widened_column(lake: RunningLake) -> None:
+    def update(number: int) -> None:
+        with lake.connect() as connection:
+            connection.execute(f"update delivered set n = {LARGE} where id = {number}".encode())
+
+    with lake.connect() as connection:
+        connection.execute("alter table delivered alter column n type bigint")
+    update(1)
+    time.sleep(5)  # the function meets the value before any check does
+    lake.eventually(lambda: table_of(lake, "delivered")["failed"] == 1, 60)
+    changelog = "select typeof(n) from delivered_changes limit 1"
+    lake.eventually(lambda: lake.sql(changelog) == [["BIGINT"]], 60)
+    time.sleep(REGISTER_SECONDS)
+    update(2)
+    large = f"select id from delivered_current where n = {LARGE} order by id"
+    lake.eventually(lambda: lake.sql(large) == [[2]], 60)
+    answer = lake.run("redrive")
+    assert (answer["redriven"], answer["quarantined"]) == ({"delivered_changes": 1}, {})
+    lake.eventually(lambda: lake.sql(large) == [[1], [2]], 60)
+    lake.assert_equal()
 
 
 def test_a_file_that_has_not_followed_is_applied_again(lake: RunningLake) -> None:

@@ -129,6 +129,12 @@ UPKEEP = (
           "            pass\n"),),
     ),
     Mutation(
+        "Firehose's function follows the source check before the changelog can",
+        ("tests/unit/deployed/test_widened_delivery.py",),
+        (("cdclake/widened_columns.py", "with_widened(plan, self.changelogs)",
+          "with_widened(plan, self.noted)"),),
+    ),
+    Mutation(
         "a type that loses values is a widening", _WIDENING,
         (("cdclake/iceberg/widening.py", "can_become(declared, actual) and ", ""),),
     ),

@@ -32,7 +32,8 @@ CALLS: Mapping[str, frozenset[str]] = {
         | {"kafkaconnect:RestartConnector"}
     ),
     "custom_resources": frozenset(
-        {"s3:CopyObject", "kafka:GetBootstrapBrokers", "ec2:DescribeSubnets", "glue:GetTable"}
+        {"s3:CopyObject", "kafka:GetBootstrapBrokers", "ec2:DescribeSubnets"}
+        | {"glue:GetTable", "glue:StartJobRun"}
     ),
     "firehose_changes": _READS_ERASURES,
     "firehose_redrive": (

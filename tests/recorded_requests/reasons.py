@@ -46,6 +46,7 @@ UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     ((VERIFY,), "glue:*JobRun", "*", "the table is not polled; no Glue here runs jobs"),
     ((STREAM, VERIFY, OPERATE), "s3:*Object", "*:state/control/resume/*", "no table was stopped"),
     ((VERIFY,), "s3:PutObject", "*:state/control/widened.json", "no column was widened"),
+    ((STREAM,), "s3:PutObject", "*:state/control/widened_changelogs.json", "no column was widened"),
     ((VERIFY,), "s3:PutObject", "*:state/control/new_columns.json", "no column was new"),
     ((LOAD,), "s3:PutObject", "*:state/control/progress.json", "no row was refused"),
     ((STREAM,), "s3:PutObject", "*:state/control/published.json", "no event was refused"),

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from cdclake.control_objects import WIDENED, WIDENED_CHANGELOGS
 from cdclake.iceberg.widening import with_widened
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream.batch import MicroBatch
-from cdclake.plan import Column
+from cdclake.plan import Column, Plan
 from cdclake.stream_requests import request_resume
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 from tests.spark.fed_stream import FixedPlan
@@ -74,3 +75,24 @@ def test_undeclared_column_stops_its_table_before_the_batch(spark: SparkSession)
     request_resume(control, name)
     assert not batch(2).is_streaming  # nothing has changed
     assert [row["id"] for row in engine.log()] == [0]
+
+
+def test_types_of_a_delivered_changelog_are_noted_once_it_has_them(spark: SparkSession) -> None:
+    """Also by a stream that starts with the wider types: one before may have died in between."""
+    plan = plan_of(columns=COLUMNS, delivery="firehose", apply="scheduled")
+    engine, control = Engine(spark, plan), MemoryStore()
+    beat = (plan.heartbeat_rows_topic, 0, 0, b"{}", b'{"op": "u", "cdc_epoch": "1"}', None)
+    name, types = engine.table.name, {"v": "bigint"}
+    control.write(WIDENED, {"tables": {name: types}})
+
+    def process(followed: Plan) -> Any:
+        repairs: Any = OperationExecutor(control, {})  # type: ignore[arg-type]
+        start = MicroBatch(FixedPlan(followed), control, {}, repairs)  # type: ignore[arg-type]
+        start(spark.createDataFrame([beat], RECORD), 0)
+        found = control.read(WIDENED_CHANGELOGS)
+        changelog = dict(engine.lake.read(engine.table.changes).dtypes)
+        return found and found.content["tables"], changelog["v"]
+
+    assert process(plan) == ({name: {"v": "integer"}}, "int")
+    wider = with_widened(plan, {name: types})
+    assert process(wider) == ({name: types}, "bigint")

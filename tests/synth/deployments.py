@@ -202,7 +202,7 @@ VARIANTS = {
     "web logs": WEB_LOGS,
     "shards": SHARDS,
     "puts": PUTS,
-    "trial": PIPELINE + TRIAL,
+    "trial": PIPELINE + OPTIMIZED + TRIAL,
     "connectors": PIPELINE + OPTIMIZED + EXISTING + CONNECTED,
     "governed": LOADED + CHECKED + PUBLISHED + POLLED + GOVERNED + DERIVED,
 }

@@ -22,13 +22,14 @@ from tests.synth.deployments import (
     Synthesized,
     Template,
 )
-from tests.synth.permissions import own_statements, rendered, role_of
+from tests.synth.permissions import allows, own_statements, rendered, role_of
 from tests.synth.rules.reading import listed
 from tests.synth.test_recorded_requests import roles_of_function
 from tests.synth.upgrades import changes
 
 STREAM, ALARM = "AWS::KinesisFirehose::DeliveryStream", "AWS::CloudWatch::Alarm"
 STATE, KEY = "arn:aws:s3:::state", "arn:aws:kms:eu-west-1:111122223333:key/own"
+SECRET = "secretsmanager:GetSecretValue"
 SALT = "shop-source:ExportsOutputRefSaltSecret872B8D540F340E09"  # as it is rendered here
 INTO = "IcebergDestinationConfiguration"
 ONLY_DELIVERED = PIPELINE.replace(
@@ -127,10 +128,13 @@ def allowed(role: Template) -> set[tuple[str, str, str]]:
     }
 
 
-def test_the_function_reads_the_erased_keys_and_the_salt_and_nothing_else(variants) -> None:
+def test_function_reads_erased_keys_widened_columns_and_salt(variants) -> None:
     deployed = variants["delivered"]
     erased = {
         ("s3:ListBucket", STATE, "control/erasures/"),
+        ("s3:ListBucket", STATE, "control/widened"),
+        ("s3:GetObject", f"{STATE}/control/widened.json", ""),
+        ("s3:GetObject", f"{STATE}/control/widened_changelogs.json", ""),
         ("s3:GetObject", f"{STATE}/control/erasures/*", ""),
         ("kms:Decrypt", KEY, "s3.eu-west-1.amazonaws.com"),
         ("secretsmanager:GetSecretValue", SALT, ""),
@@ -138,6 +142,20 @@ def test_the_function_reads_the_erased_keys_and_the_salt_and_nothing_else(varian
     }
     assert allowed(role_of(deployed, "Rows")) == erased
     assert erased < allowed(role_of(deployed, "RedriveFunction"))
+
+
+def test_verify_reads_delivered_topics_and_the_salt(variants) -> None:
+    topic = "arn:aws:kafka:eu-west-1:111122223333:topic/shop/uuid/shop.trade"
+    for name, may in (("delivered", True), ("governed", False)):
+        role = role_of(variants[name], "VerifyTables")
+        assert allows(role, "kafka-cluster:DescribeTopic", topic)
+        assert allows(role, "kafka-cluster:ReadData", topic) is may
+    assert allows(role_of(variants["delivered"], "VerifyTables"), SECRET, SALT)
+    arguments = {
+        job["Properties"]["Name"]: job["Properties"]["DefaultArguments"]
+        for job in variants["delivered"].resources("AWS::Glue::Job")
+    }
+    assert arguments["shop-verify_tables"]["--mask_salt"] == "shop/mask"
 
 
 def test_only_functions_that_make_changelog_rows_get_the_salt(variants) -> None:
@@ -216,8 +234,32 @@ def test_without_a_streamed_table_the_stream_runs_by_schedule_and_is_not_kept(
     assert {"shop-apply-failed", "shop-delivery-late", "shop-freshness"} <= names
 
 
+def test_a_deployment_starts_the_scheduled_stream_that_it_waits_for(deploy: Deploy) -> None:
+    scheduled = deploy(ONLY_DELIVERED + PRIVATE)
+    assert awaited(scheduled) == {"Job": "shop-stream_changes"}
+    job = "arn:aws:glue:eu-west-1:111122223333:job/shop"
+    [role] = [role for role in roles_of_function(scheduled, "custom_resources") if starts(role)]
+    assert starts(role) == {f"{job}-stream_changes"}
+    assert role == role_of(scheduled, "LogsDoer")
+    off = deploy(ONLY_DELIVERED + PRIVATE.replace("}", ", stream: off}"))
+    assert awaited(off) == {}
+    assert not any(starts(role) for role in roles_of_function(off, "custom_resources"))
+
+
+def awaited(deployed: Synthesized) -> dict[str, Any]:
+    """The job that the one wait for changelogs may start."""
+    [waiting] = deployed.resources("Custom::CdclakeTables")
+    return {name: value for name, value in waiting["Properties"].items() if name == "Job"}
+
+
+def starts(role: Template) -> set[str]:
+    """The jobs that the role may start."""
+    return {on for action, on, _ in allowed(role) if action == "glue:StartJobRun"}
+
+
 def test_the_file_may_say_that_the_stream_always_runs(deploy: Deploy) -> None:
     deployed = deploy(ONLY_DELIVERED + "stream: {mode: always_on}\n" + PRIVATE)
+    assert awaited(deployed) == {}
     names = {each["Properties"]["AlarmName"] for each in deployed.resources(ALARM)}
     assert "shop-keeper-silent" in names
 

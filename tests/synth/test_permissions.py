@@ -31,6 +31,7 @@ OUTCOME = f"{STATE}/control/repaired/orders.resync.json"
 RESUME = f"{STATE}/control/resume/orders.json"
 REPORT = f"{STATE}/control/reports/maintain_tables-1a.json"
 WIDENED = f"{STATE}/control/widened.json"
+WIDENED_CHANGELOGS = f"{STATE}/control/widened_changelogs.json"
 NEW_COLUMNS = f"{STATE}/control/new_columns.json"
 RELATIONS = f"{STATE}/control/relations.json"
 FILE = f"{WAREHOUSE}/cdc_iceberg.db/orders/data/a.parquet"
@@ -72,6 +73,7 @@ GROUP: Call = (
 STREAM: list[Call] = [
     *HOLDS,
     ("s3:PutObject", PROGRESS),
+    ("s3:PutObject", WIDENED_CHANGELOGS),
     ("s3:PutObject", RESYNC),
     ("s3:DeleteObject", RESYNC),
     ("s3:PutObject", REPLAY),
@@ -205,6 +207,7 @@ DELIVERIES: dict[str, list[Call]] = {
     ],
     "Rows": [
         ("s3:GetObject", ERASURES),
+        ("s3:GetObject", WIDENED_CHANGELOGS),
         ("secretsmanager:GetSecretValue", SALT),
         ("kms:Decrypt", KEY, S3),
         ("kms:Decrypt", KEY, OF_SECRETS),

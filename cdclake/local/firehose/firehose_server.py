@@ -23,9 +23,9 @@ from cdclake.jobs.runtime.logs import log_to_stdout
 from cdclake.local.aws.http_server import Server
 from cdclake.local.aws.signature import SignedRequests
 from cdclake.local.firehose.backup import Backup
+from cdclake.local.firehose.control_reads import erased_keys, widened_columns
 from cdclake.local.firehose.delivery import Delivery, RecordSource
 from cdclake.local.firehose.direct_put import DirectPut
-from cdclake.local.firehose.erased_keys import erased_keys
 from cdclake.local.firehose.failures import ErrorPrefix
 from cdclake.local.firehose.fault_injection import Trouble
 from cdclake.local.firehose.function import LocalFunction
@@ -104,8 +104,10 @@ def _delivery(
     name = naming.delivery_stream_name(plan.name, stream.name)
     read = stream.topic or "direct puts"
     log.info("stream %s reads %s for %s", name, read, ", ".join(stream.tables))
-    erased, folder = erased_keys(lake).read, given.transforms
-    handler = None if stream.function is None else handler_of(stream, plan, folder, erased)
+    handler = None
+    if stream.function is not None:
+        reads = erased_keys(lake).read, widened_columns(lake).read
+        handler = handler_of(stream, plan, given.transforms, *reads)
     return Delivery(
         stream,
         plan.lake_database,

@@ -19,20 +19,27 @@ from cdclake.puts.put_transform import PutTransform, load_handler
 from cdclake.redrive.unwrap import unwrap_records
 from cdclake.web_logs import model as web_logs
 from cdclake.web_logs.request_transform import transform_requests
+from cdclake.widened_columns import ReadWidened, WidenedColumns
 
 _Transform = Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
 
 
-def handler_of(stream: DeliveryStream, plan: Plan, transforms: Path, erased: ReadErased) -> Handler:
+def handler_of(
+    stream: DeliveryStream,
+    plan: Plan,
+    transforms: Path,
+    erased: ReadErased,
+    widened: ReadWidened = WidenedColumns,
+) -> Handler:
     """Return the handler of the stream's function in `lambda/`, with the plan of a deployment.
 
     The folders of the users' transforms are in `transforms`, by stream. `erased` returns the erased
-    keys.
+    keys, `widened` the columns that the source has widened.
     """
     if stream.function == put_table.FUNCTION:
         return _put_handler(stream, plan, transforms)
     transforms_of_plan: dict[str, Callable[[Plan], _Transform]] = {
-        CHANGES_FUNCTION: partial(_changes, erased=erased),
+        CHANGES_FUNCTION: partial(_changes, erased=erased, widened=widened),
         redrive_stream.FUNCTION: lambda plan: partial(unwrap_records, database=plan.lake_database),
         web_logs.FUNCTION: lambda _: transform_requests,
     }
@@ -55,6 +62,6 @@ def _put_handler(stream: DeliveryStream, plan: Plan, transforms: Path) -> Handle
     return lambda event, context: loaded().answer(event, context)
 
 
-def _changes(plan: Plan, erased: ReadErased) -> _Transform:
-    transform = RecordTransform(plan, erased)
+def _changes(plan: Plan, erased: ReadErased, widened: ReadWidened) -> _Transform:
+    transform = RecordTransform(plan, erased, widened)
     return lambda records: transform.answer(records, time.time_ns() // 1000)

@@ -24,6 +24,7 @@ from cdclake.redrive import batch_writer
 from cdclake.redrive.pages import redrive_all
 from cdclake.redrive.service import RedriveService
 from cdclake.redrive.unwrap import unwrapped
+from cdclake.widened_columns import ReadWidened, WidenedColumns
 from tests.recorded.firehose import delivered, made_rows, stream_of
 from tests.recorded.recording import Recording
 
@@ -140,6 +141,7 @@ def service(
     now: int = NOW,
     clock: Callable[[], float] = time.monotonic,
     erased: ReadErased = dict,
+    widened: ReadWidened = WidenedColumns,
 ) -> RedriveService:
     """The service of a deployment of the plan, with this stream in place of Firehose."""
     return RedriveService(
@@ -149,6 +151,7 @@ def service(
         s3=s3 or boto3.client("s3"),
         firehose=stream,
         erased=erased,
+        widened=widened,
         now_us=lambda: now,
         clock=clock,
     )

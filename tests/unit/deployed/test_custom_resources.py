@@ -13,6 +13,8 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.glue.models import glue_backends
+from moto.moto_api import state_manager
 
 from tests.load_function import load
 
@@ -168,6 +170,32 @@ def test_columns_that_a_table_lacks_are_waited_for_and_named(answers, monkeypatc
     monkeypatch.setattr(module.time, "sleep", changed)
     module.handler(asked, CONTEXT)
     assert answers.told[1]["Status"] == "SUCCESS"
+
+
+def test_scheduled_stream_is_started_once_for_what_is_missing(answers, monkeypatch):
+    module, glue, job = load("custom_resources"), boto3.client("glue"), "shop-stream_changes"
+    glue.create_database(DatabaseInput={"Name": "lake"})
+    glue.create_job(Name=job, Role="r", Command={"Name": "gluestreaming", "ScriptLocation": "s"})
+    state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
+    earlier = glue.start_job_run(JobName=job)["JobRunId"]  # with the plan of before
+    runs = glue_backends["123456789012"]["eu-west-1"].jobs[job].job_runs
+    found: list[list[str]] = []
+
+    def pause(_: float) -> None:
+        found.append([run.job_run_id for run in runs])
+        if len(found) == 2:
+            runs.clear()  # it ends, and has created nothing
+        if len(found) == 4:
+            glue.create_table(DatabaseName="lake", TableInput={"Name": "visits"})
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+    asked = event(answers, "Tables", Database="lake", Tables=["visits"], Job=job)
+    for _ in range(2):  # nothing is missing the second time
+        module.handler(asked, CONTEXT)
+    state_manager.unset_transition("glue::job_run")
+    assert [each["Status"] for each in answers.told] == ["SUCCESS", "SUCCESS"]
+    [started] = [run.job_run_id for run in runs]
+    assert found == [[earlier], [earlier], [started], [started]]
 
 
 def test_the_brokers_of_iam_are_handed_on(answers, monkeypatch):

@@ -65,6 +65,7 @@ def test_resync_request_without_rejoins_is_read() -> None:
 def test_stored_names_stay() -> None:
     assert objects.PROGRESS == "progress.json"
     assert objects.WIDENED == "widened.json"
+    assert objects.WIDENED_CHANGELOGS == "widened_changelogs.json"
     assert objects.request_name("t", "replay") == "repairs/t.replay.json"
     assert objects.outcome_name("t", "resync") == "repaired/t.resync.json"
     assert objects.resume_name("t") == "resume/t.json"

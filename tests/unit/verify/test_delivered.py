@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
 import duckdb
 import pytest
 
-from cdclake.debezium.position import snapshot_start
+from cdclake.debezium.position import Position, snapshot_start
 from cdclake.firehose.arrival import DELIVERY_S
+from cdclake.firehose.erased_rows import Erased
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import SnapshotTopic
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
+from cdclake.jobs.verify.settled_records import PAGE_RECORDS
+from cdclake.jobs.verify.topic_records import Ranges, Record
 from cdclake.plan import Plan, Table
+from tests.unit.deployed.erasing import in_memory
 from tests.unit.verify.lakes import create, event, make_table
 
 A, B = (make_table(name=n, table=n, topic="p.trade", delivery="firehose") for n in ("a", "b"))
@@ -54,13 +59,101 @@ def plan() -> Plan:
     )
 
 
-def arrived(logs: Logs, begin: int = 0, progress: Progress | None = None) -> dict[str, Any]:
+class Topics:
+    """A topic of one partition, whose records begin at `begin`."""
+
+    def __init__(self, begin: int = 0, records: Sequence[bytes | None] = ()) -> None:
+        self.begin, self.records = begin, records
+        self.read_ranges: list[tuple[int, int]] = []
+
+    def begins(self, topics: Collection[str]) -> dict[str, dict[int, int]]:
+        return {topic: {0: self.begin} for topic in topics}
+
+    def ends(self, topics: Collection[str]) -> dict[str, dict[int, int]]:
+        return {topic: {0: self.begin + len(self.records)} for topic in topics}
+
+    def read(self, topic: str, ranges: Ranges) -> list[Record]:
+        assert topic == "p.trade"
+        first, following = ranges[0]
+        self.read_ranges.append((first, following))
+        places = range(first, following)
+        return [Record(0, offset, self.records[offset - self.begin]) for offset in places]
+
+
+def arrived(
+    logs: Logs,
+    begin: int = 0,
+    progress: Progress | None = None,
+    *,
+    topics: Topics | None = None,
+    erased: Erased | None = None,
+) -> dict[str, Any]:
     progress = progress or Progress(epoch=1)
     progress.tables["c"] = TableProgress(offsets={0: 5})
-    find = delivered_offsets(
-        cast(Reader, logs), plan(), lambda topics: {t: {0: begin} for t in topics}
-    )
+    reads = topics or Topics(begin)
+    find = delivered_offsets(cast(Reader, logs), plan(), reads, lambda: erased or {})
     return dict(find(progress))
+
+
+def change(op: str, lsn: int, number: int, table: str = "a", **values: Any) -> bytes:
+    """An event as Debezium sends it; its transaction's commit is at `lsn`."""
+    source = {
+        "schema": "public",
+        "table": table,
+        "txId": lsn,
+        "ts_us": lsn,
+        "lsn": lsn,
+        "sequence": json.dumps([str(lsn), str(lsn)]),
+    }
+    row = {"id": number, "v": 1, "big": None, **values}
+    images = {"before": row, "after": None} if op == "d" else {"before": None, "after": row}
+    return json.dumps({"op": op, "source": source, "cdc_epoch": "1", **images}).encode()
+
+
+def redriven(op: str, lsn: int, number: int) -> dict[str, Any]:
+    """The row that a redrive makes of such an event."""
+    row = event(op, lsn, lsn, id=number, v=1, offset=0)
+    return {**row, "cdc_offset": None, "cdc_partition": None}
+
+
+TAIL = [change("d", 20, 7), None]  # the topic's last records: a delete and its tombstone
+
+
+def test_records_of_an_erased_row_are_not_awaited() -> None:
+    logs = Logs(b=[event("c", 1, 1, id=1, offset=0)])
+    topics = Topics(records=[change("c", 1, 1, "b"), change("c", 10, 7), *TAIL])
+    assert arrived(logs, topics=topics)["a"] == {0: 1}
+    before = in_memory(A, {(7,): str(Position(1, 20, 1, 20, 0))})
+    assert arrived(logs, topics=topics, erased=before)["a"] == {0: 2}  # it was created again
+    erased = in_memory(A, {(7,): str(Position(1, 21, 0, 0, 0))})
+    assert arrived(logs, topics=topics, erased=erased)["a"] == {0: 4}
+
+
+def test_redriven_records_have_arrived_without_their_offsets() -> None:
+    first = event("c", 1, 1, id=1, offset=0)
+    topics = Topics(records=[change("c", 1, 1), change("c", 10, 7), *TAIL])
+    assert arrived(Logs(a=[first, redriven("d", 20, 7)]), topics=topics)["a"] == {0: 1}
+    assert arrived(Logs(a=[first, redriven("c", 10, 8)]), topics=topics)["a"] == {0: 1}
+    whole = Logs(a=[first, redriven("c", 10, 7), redriven("d", 20, 7)])
+    assert arrived(whole, topics=topics)["a"] == {0: 4}
+
+
+def test_what_the_function_refuses_or_drops_is_not_awaited() -> None:
+    refused = change("c", 10, 7, v=3_000_000_000)
+    heartbeat = b'{"ts_ms": 1, "cdc_epoch": "1"}'
+    topics = Topics(records=[refused, heartbeat, None, change("c", 11, 8, "unknown")])
+    assert arrived(Logs(), topics=topics)["a"] == {0: 4}
+    topics = Topics(records=[refused, change("c", 20, 8), None])
+    assert arrived(Logs(), topics=topics)["a"] == {0: 1}
+
+
+def test_settled_records_are_read_by_pages_until_one_is_open() -> None:
+    records = [None] * (2 * PAGE_RECORDS) + [change("c", 9, 9)] + [None] * PAGE_RECORDS
+    topics = Topics(records=records)
+    assert arrived(Logs(), topics=topics)["a"] == {0: 2 * PAGE_RECORDS}
+    assert topics.read_ranges == [
+        (page * PAGE_RECORDS, (page + 1) * PAGE_RECORDS) for page in range(3)
+    ]
 
 
 def noted(since: int | None, age_s: float = 0.0) -> Progress:

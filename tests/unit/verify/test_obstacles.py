@@ -117,6 +117,27 @@ def test_failed_delivery_is_named_as_a_cause(arrival: CatchUp) -> None:
     assert "cdclake redrive --dry-run" in late.value.remedy
 
 
+def test_late_delivery_does_not_hold_up_the_other_tables(arrival: CatchUp) -> None:
+    late = make_table(name="late", topic="p.late", delivery="firehose")
+    other = replace(late, name="other", topic="p.other")
+    streamed = make_table()
+    found = {"late": {0: 1}, "other": {0: 3}, "t": {0: 3}}
+    waiting = replace(
+        arrival,
+        ends=lambda topics: {topic: {0: 3} for topic in topics},
+        arrived=lambda _: found,
+    )
+    reasons = waiting.wait([late, other, streamed], lambda: None)
+    assert reasons.keys() == {"late"}
+    assert "2 records of topic p.late have not arrived; a record that" in reasons["late"]
+    begun = time.monotonic()
+    assert replace(waiting, wait_s=60.0).wait([late], lambda: None) == reasons  # in a later round
+    assert time.monotonic() - begun < 10
+    found["t"] = {0: 0}
+    with pytest.raises(ComponentFailed, match=r"public\.t: 3 records"):
+        replace(waiting, given_up={}).wait([late, other, streamed], lambda: None)
+
+
 def test_rows_of_the_epoch_before_are_waited_for(arrival: CatchUp) -> None:
     arrived = replace(arrival, arrived=lambda _: {"t": {0: 3}})
     assert arrived.wait([make_table()], lambda: None) == {}

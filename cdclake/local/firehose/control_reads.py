@@ -1,10 +1,12 @@
-"""Register of a local lake's erased keys, as the functions of its streams read it."""
+"""Control objects of a local lake, as the functions of its streams read them."""
 
 from __future__ import annotations
 
 from cdclake import naming
+from cdclake.control_reader import ControlReader
 from cdclake.firehose.erased_rows import RecentRegister
 from cdclake.local.lake.lake import LocalLake
+from cdclake.widened_columns import RecentlyWidened
 
 
 def erased_keys(lake: LocalLake) -> RecentRegister:
@@ -13,3 +15,8 @@ def erased_keys(lake: LocalLake) -> RecentRegister:
     clients = {service: lake.client(service) for service in ("s3", "secretsmanager")}
     salt = naming.salt_secret(lake.plan.name)
     return RecentRegister.of(clients.__getitem__, control=lake.control_uri, salt=salt)
+
+
+def widened_columns(lake: LocalLake) -> RecentlyWidened:
+    """Return the reader of the columns that the source has widened."""
+    return RecentlyWidened(ControlReader(lake.client("s3"), lake.control_uri))
