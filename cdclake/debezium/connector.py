@@ -27,6 +27,10 @@ _OWN_ARRAYS = frozenset({"numeric", "enum"})
 # Class of PostgreSQL's driver that trusts the authorities of the operating system, or of Java.
 SYSTEM_FACTORY = "org.postgresql.ssl.DefaultJavaSSLFactory"
 _QUEUE_HEAP_SHARE = 8
+# PostgreSQL writes values as the session's settings say, and Debezium reads `bytea` in hex only, no
+# interval of the SQL standard, and money only with a point. Options of the connection override what
+# server, database and role set. The driver itself sets DateStyle, TimeZone and extra_float_digits.
+_SESSION_OPTIONS = "-c bytea_output=hex -c IntervalStyle=postgres -c lc_monetary=C"
 # Names of our transforms and of our processor (java/).
 _OVERSIZED = "oversized"
 _UNCONVERTED = "unconverted"
@@ -109,6 +113,7 @@ def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
         # After a restart in an incremental snapshot Debezium binds the stored end of its chunk
         # itself, as a text; untyped it compares with any column (java/, KeyTextChunks).
         "driver.stringtype": "unspecified",
+        "driver.options": _SESSION_OPTIONS,
         # The default resumes at the slot's position, however far ahead: a silent gap.
         "offset.mismatch.strategy": "trust_offset",
     }

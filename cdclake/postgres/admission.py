@@ -254,8 +254,8 @@ def _check_type(column: Column, found: SourceColumn, actual: SourceTable) -> Ref
     if found.type is None:
         return Refusal(
             actual.source,
-            f"column {column.source!r} is declared {column.type}, but has the type {found.shown},"
-            " which cdclake does not support",
+            f"column {column.source!r} is declared {column.type}, but has the type"
+            f" {found.described}, which cdclake does not support",
             f"write `{column.source}: {{exclude: true}}`",
         )
     if same_in_the_lake(column.column_type, found.type):

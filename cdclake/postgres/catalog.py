@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cdclake.debezium.types import ColumnType, parse_type
@@ -14,6 +14,8 @@ TableId = tuple[str, str]  # schema, table
 
 # Types of extensions that Debezium writes in a specific form (docs/types.md).
 _EXTENSION_TYPES = frozenset({"citext", "hstore", "ltree", "vector"})
+# Of money, in the lake and in the connector's session.
+_MONEY_DIGITS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,15 @@ class SourceColumn:
     numbered: bool = False  # an identity, a sequence or a generated uuid fills it
     number: int = 0  # never used again in its table, even if the column is dropped
     unvalidated: bool = False  # NOT NULL, but NOT VALID (since PostgreSQL 18): rows may have NULL
+    money_digits: int | None = None  # of money: fractional digits, by the source's lc_monetary
+    labels: Mapping[str, str] = field(default_factory=dict)  # of an enum, by oid
+
+    @property
+    def described(self) -> str:
+        """PostgreSQL's spelling of the type, with what makes this money unsupported."""
+        if self.money_digits in (None, _MONEY_DIGITS):
+            return self.shown
+        return f"{self.shown} with {self.money_digits} fractional digits (lc_monetary)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,16 +133,19 @@ def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
     """Return the rows of `queries.COLUMNS`, by relation."""
     found: dict[int, list[SourceColumn]] = defaultdict(list)
     for oid, name, shown, resolved, array, kind, schema, extension, dims, *flags in rows:
-        nullable, generated, numbered, number, unvalidated = flags
+        nullable, generated, numbered, number, unvalidated, money_digits, labels = flags
+        kind_of = column_type(resolved, array, kind, schema, extension, dims)
         column = SourceColumn(
             name=name,
             shown=shown + "[]" * (dims - 1),
-            type=column_type(resolved, array, kind, schema, extension, dims),
+            type=kind_of if money_digits in (None, _MONEY_DIGITS) else None,
             nullable=nullable,
             generated=generated,
             numbered=numbered,
             number=number,
             unvalidated=unvalidated,
+            money_digits=money_digits,
+            labels=labels or {},
         )
         found[oid].append(column)
     return {oid: tuple(columns) for oid, columns in found.items()}

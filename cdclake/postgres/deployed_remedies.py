@@ -30,5 +30,5 @@ def deployed_remedy(table: Table, change: RelationChange) -> str:
             )
         case "key":
             return f"{change.statements}; then {read}"
-        case "attached" | "detached" | "replaced" | "rewritten":
+        case "attached" | "detached" | "replaced" | "relabelled" | "rewritten":
             return read

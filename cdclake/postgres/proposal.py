@@ -44,7 +44,7 @@ def unfit_columns(table: SourceTable) -> dict[str, str]:
             continue
         name = naming.lake_name(column.name)
         if column.type is None:
-            unfit[column.name] = f"cdclake does not support the type {column.shown}"
+            unfit[column.name] = f"cdclake does not support the type {column.described}"
         elif naming.is_reserved_column(name):
             unfit[column.name] = f"the name {name} is reserved in the lake"
         elif name in taken:

@@ -55,7 +55,8 @@ FROM source s JOIN pg_class c ON c.oid = s.oid JOIN pg_namespace n ON n.oid = c.
 WHERE c.relkind = 'f' ORDER BY n.nspname, c.relname
 """
 
-# A domain has its own type modifier, which replaces that of the column: each step uses it.
+# A domain has its own type modifier, which replaces that of the column: each step uses it. The last
+# two: the fractional digits of money by lc_monetary, and the labels of an enum by oid.
 COLUMNS = """
 WITH RECURSIVE step AS (
   SELECT a.attrelid, a.attnum, a.atttypid AS typid, a.atttypmod AS typmod,
@@ -76,7 +77,11 @@ SELECT a.attrelid::bigint, a.attname::text, format_type(a.atttypid, a.atttypmod)
        a.attidentity <> '' OR coalesce(pg_get_expr(b.adbin, b.adrelid) ~ 'nextval|uuid', false),
        a.attnum::int,
        EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'n'
-               AND k.conkey[1] = a.attnum AND NOT k.convalidated)
+               AND k.conkey[1] = a.attnum AND NOT k.convalidated),
+       CASE WHEN e.oid = 'money'::regtype THEN scale(1::numeric::money::numeric) END,
+       CASE WHEN e.typtype = 'e' THEN
+         (SELECT jsonb_object_agg(l.oid::text, l.enumlabel) FROM pg_enum l
+          WHERE l.enumtypid = e.oid) END
 FROM step s
 JOIN pg_type t ON t.oid = s.typid AND t.typtype <> 'd'
 JOIN pg_type e

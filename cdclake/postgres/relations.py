@@ -2,8 +2,8 @@
 
 The stream of changes does not contain that a partition with rows was attached or detached, that a
 table was dropped, renamed, created again or rewritten, that a column was replaced by another of its
-name, or that the key moved to other columns. A record of each table, taken when the lake read it,
-makes these visible (decision 33).
+name, that a label of an enum was renamed, or that the key moved to other columns. A record of each
+table, taken when the lake read it, makes these visible (decision 33).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ Kind = Literal[
     "detached",
     "key",
     "replaced",
+    "relabelled",
     "rewritten",
 ]
 
@@ -53,6 +54,8 @@ class RelationRecord:
     columns: Mapping[str, str] = field(default_factory=dict)  # types by name
     # Numbers by name. Records of earlier versions have none.
     numbers: Mapping[str, int] = field(default_factory=dict)
+    # Of its enums, by oid. Records of earlier versions have none.
+    labels: Mapping[str, str] = field(default_factory=dict)
     partitions: Mapping[str, Partition] = field(default_factory=dict)  # by `schema.table`
     settled: bool = True
     lake_name: str = ""  # of its table in the lake. Records of earlier versions have none.
@@ -66,6 +69,7 @@ class RelationRecord:
             key=_key(actual),
             columns={column.name: column.shown for column in actual.columns},
             numbers={column.name: column.number for column in actual.columns},
+            labels={oid: label for each in actual.columns for oid, label in each.labels.items()},
             partitions={
                 leaf.source: Partition(oid=leaf.oid, file=leaf.file, joined=leaf.joined)
                 for leaf in actual.leaves
@@ -88,6 +92,7 @@ class RelationRecord:
             key=tuple(content.get("key", ())),
             columns=content.get("columns", {}),
             numbers=content.get("numbers", {}),
+            labels=content.get("labels", {}),
             partitions={
                 name: Partition(**known_fields(Partition, part))
                 for name, part in partitions.items()
@@ -159,6 +164,7 @@ class SourceState:
         if record is not None:
             yield from _partitions(record, found, self.loaded)
             yield from _replaced(table, record, found)
+            yield from _relabelled(table, record, found)
             yield from _rewritten(table, record, found)
         if not check_columns(table, found):
             for refusal in check_identity(table, found, False, self.version):
@@ -259,6 +265,27 @@ def _replaced(table: Table, record: RelationRecord, found: SourceTable) -> Itera
             kind="replaced",
             message=f"column {', '.join(replaced)} was dropped and added again: the values that it"
             " then had are in no event, and the lake has the old ones",
+            remedy="run `cdclake up`, which reads the table again",
+            resync=True,
+        )
+
+
+def _relabelled(
+    table: Table, record: RelationRecord, found: SourceTable
+) -> Iterator[RelationChange]:
+    """Yield enums with renamed labels: PostgreSQL stores the label's oid, so no row changes."""
+    renamed = {
+        oid: f"{record.labels[oid]!r} to {label!r}"
+        for column in table.columns
+        if (now := found.by_name.get(column.source)) is not None
+        for oid, label in now.labels.items()
+        if record.labels.get(oid, label) != label
+    }
+    if renamed:
+        yield RelationChange(
+            kind="relabelled",
+            message=f"a label of an enum was renamed ({', '.join(renamed.values())}): the rows that"
+            " have it are in no event, and the lake has the old label",
             remedy="run `cdclake up`, which reads the table again",
             resync=True,
         )

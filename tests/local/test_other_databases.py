@@ -3,6 +3,7 @@
 import os
 import random
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -30,7 +31,7 @@ create table "größe" ("schlüssel" uuid primary key, "naïve" jsonb, "emoji�
 create table "a.b*[c]+(d)|e" ("k.1" text primary key, "v,;:" text);
 create table "select" ("from" date primary key, "where" timestamptz, "group" mood);
 create table "quo""ted" ("ke""y" smallint primary key, v bytea);
-create table "percent%s" (k char(5) primary key, v numeric);
+create table "percent%s" (k char(5) primary key, v numeric, i interval, m money);
 create table unique_only (a int not null, b text not null, c text, constraint u unique (a, b));
 alter table unique_only replica identity using index u;
 create table no_key (a int not null, b text);
@@ -119,9 +120,18 @@ def _change_pagila(connection, pick: random.Random, changes: int) -> None:
                 done += 1
 
 
+# Each changes how PostgreSQL writes values. An lc_monetary with a comma needs its locale.
+OUTPUT_SETTINGS = ("bytea_output = 'escape'", "intervalstyle = 'sql_standard'")
+MONEY_SETTING = "lc_monetary = 'de_DE.UTF-8'"
+
+
 def test_names_and_keys_of_every_kind(lake: RunningLake, tmp_path: Path) -> None:
     with lake.connect() as connection:
         connection.execute(ODD_TABLES)
+        for setting in OUTPUT_SETTINGS:
+            connection.execute(f"alter database postgres set {setting}")
+        with suppress(psycopg.errors.InvalidParameterValue):
+            connection.execute(f"alter database postgres set {MONEY_SETTING}")
         _fill_odd_tables(connection, offset=0)
         dsn = psycopg.conninfo.make_conninfo(**lake.dsn)
         file = tmp_path / "odd.yaml"
@@ -145,7 +155,7 @@ def _fill_odd_tables(connection, offset: int) -> None:
             ("a.b*[c]+(d)|e", (f"k {n}", None)),
             ("select", (f"20{n % 90 + 10}-01-{n % 28 + 1:02}", "2024-01-01 00:00:00+05", "ok")),
             ('quo"ted', (n, b"\x00\xff")),
-            ("percent%s", (f"k{n}", "123456789012345678901234567890.123")),
+            ("percent%s", (f"k{n}", "123456789012345678901234567890.123", "1 mon 3 days", str(n))),
             ("unique_only", (n, "b", "c")),
             ("no_key", (n, "x")),
             ("wide_key", (n, "2024-02-29", "c", n, None)),
@@ -171,7 +181,8 @@ def _change_odd_tables(connection) -> None:
         "delete from no_key where a = 5",
         "update wide_key set b = '2025-01-01', v = 'moved' where a = 7",
         'truncate "percent%s"',
-        "insert into \"percent%s\" values ('after', '1.10')",
+        "insert into \"percent%s\" values ('after', '1.10', '1 year -2 days 4:05:06.7', 1234.56)",
+        "insert into \"percent%s\" values ('less', 'NaN', '-1 mon', -0.5)",
     ):
         connection.execute(statement)
 

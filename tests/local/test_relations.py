@@ -23,24 +23,31 @@ create table parts_2 partition of parts for values from (1001) to (2001);
 create table again (id bigint primary key, n int);
 create table renamed (id bigint primary key, n int);
 create table moved (id bigint primary key, n int not null);
+create type mood as enum ('sad', 'ok');
+create domain humour as mood;
+create table moods (id bigint primary key, m humour, others mood[]);
+create table by_mood (m mood primary key, n int);
 insert into big select i, repeat('long ', 40) from generate_series(1, 400000) i;
 insert into rewritten select i, i from generate_series(1, 500) i;
 insert into parts select i, i from generate_series(901, 1100) i;
 insert into again select i, i from generate_series(1, 10) i;
 insert into renamed select i, i from generate_series(1, 10) i;
 insert into moved select i, i from generate_series(1, 10) i;
+insert into moods select i, 'sad', '{sad,ok}' from generate_series(1, 20) i;
+insert into by_mood values ('sad', 1), ('ok', 2);
 """
 TABLES = {
     "big": "v: text", "rewritten": "n: int", "parts": "n: int", "again": "n: int",
-    "renamed": "n: int", "moved": "n: int",
+    "renamed": "n: int", "moved": "n: int", "moods": "m: enum, others: 'enum[]'",
 }  # fmt: skip
+ENUM_KEY = "  public.by_mood: {key: [m], columns: {m: enum, n: int}}"
 
 
 def pipeline(folder: Path) -> str:
     lines = ["version: 1", "name: relations", "source: {database: postgres}", "tables:"]
-    for table, column in TABLES.items():
-        lines += [f"  public.{table}:", "    key: [id]", "    columns:"]
-        lines += ["      id: bigint", f"      {column}"]
+    for table, columns in TABLES.items():
+        lines += [f"  public.{table}:", f"    columns: {{id: bigint, {columns}}}", "    key: [id]"]
+    lines += ["    replica_identity: full", ENUM_KEY]  # of moods: arrays of an enum need it
     file = folder / "relations.yaml"
     file.write_text("\n".join(lines) + "\n")
     return str(file)
@@ -167,6 +174,35 @@ def test_a_column_added_again_is_reported_and_read(lake: RunningLake) -> None:
     lake.eventually(lambda: lake.sql(old) == [[0]], 90)
     assert found(lake, "rewritten") == {}
     lake.assert_equal("--table", "rewritten")
+
+
+def test_a_renamed_label_is_reported_and_read_again(lake: RunningLake) -> None:
+    """The rows have no event. Of a key, an event has the new label alone."""
+    run(
+        lake,
+        "alter type mood rename value 'sad' to 'blue'",
+        "update moods set id = 100 where id = 1",
+        "update by_mood set n = 10 where m = 'blue'",
+    )
+    keys = "select m, n from by_mood_current order by m, n"
+    lake.eventually(lambda: lake.sql(keys) == [["blue", 10], ["ok", 2], ["sad", 1]], 60)
+    old = "select count(*) from moods_current where m = 'sad' and others = '[\"sad\",\"ok\"]'"
+    lake.eventually(lambda: lake.sql(old) == [[19]], 60)
+    for table in ("moods", "by_mood"):
+        assert "('sad' to 'blue')" in found(lake, table)["relabelled"]["message"]
+    answer = lake.run("up")
+    assert {(c["source"], c["kind"], c["did"]) for c in answer["relation_changes"]} == {
+        ("public.moods", "relabelled", "resync"),
+        ("public.by_mood", "relabelled", "resync"),
+    }
+    lake.eventually(lambda: lake.sql(keys) == [["blue", 10], ["ok", 2]], 90)
+    lake.eventually(lambda: lake.sql(old) == [[0]], 90)
+    assert found(lake, "moods") == found(lake, "by_mood") == {}
+    lake.assert_equal("--table", "moods")
+    lake.assert_equal("--table", "by_mood")
+    run(lake, "alter type mood add value 'new'", "insert into by_mood values ('new', 3)")
+    lake.eventually(lambda: count(lake, "by_mood") == 3)
+    assert found(lake, "by_mood") == {}
 
 
 def test_a_renamed_table_neither_hides_nor_stops_the_others(lake: RunningLake) -> None:

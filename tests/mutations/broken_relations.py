@@ -36,6 +36,10 @@ RELATIONS = (
         ((_RELATIONS, "    if replaced:\n", "    if False:\n"),),
     ),
     Mutation(
+        "a label of an enum keeps its name", _TESTS,
+        ((_RELATIONS, "    if renamed:\n", "    if False:\n"),),
+    ),
+    Mutation(
         "a rewrite during the first snapshot is like any other", _TESTS,
         ((_RELATIONS, "if not record.settled:", "if False:"),),
     ),

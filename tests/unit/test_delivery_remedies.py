@@ -17,6 +17,7 @@ from cdclake.local.health import judged
 from cdclake.local.quarantined_events import quarantined_events
 from cdclake.plan import Delivery, Plan, Table
 from cdclake.polling import Polling
+from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relations import RelationChange, RelationRecord
@@ -129,6 +130,11 @@ def test_remedies_of_quarantined_events_are_accepted(delivery: Delivery) -> None
     assert "cdclake up" not in remedies[2]  # these are remedies of a deployment
 
 
+def labelled(label: str) -> SourceTable:
+    number = replace(RELATION.columns[1], labels={"7": label})
+    return replace(RELATION, columns=(RELATION.columns[0], number))
+
+
 def relation_changes(table: Table) -> Iterator[RelationChange]:
     gone = PublicationState(True, False, True, {})
     for before, now, settled in (
@@ -139,6 +145,7 @@ def relation_changes(table: Table) -> Iterator[RelationChange]:
         (RELATION, source(MOVED), True),
         (RELATION, source(WIDER), True),
         (RELATION, source(replace(RELATION, file=11)), False),
+        (labelled("sad"), source(labelled("blue")), True),
         (ROOT, source(replace(ROOT, leaves=PARTS[:1])), True),
     ):
         yield from now.compare(table, RelationRecord.of(table, before, settled=settled))
@@ -149,7 +156,7 @@ def test_remedies_of_changed_relations_are_accepted(delivery: Delivery) -> None:
     table = of_delivery(declared(), delivery)
     changes = list(relation_changes(table))
     kinds = {"recreated", "unpublished", "renamed", "missing", "key", "rewritten", "detached"}
-    assert {change.kind for change in changes} == kinds | {"replaced"}
+    assert {change.kind for change in changes} == kinds | {"replaced", "relabelled"}
     for change in changes:
         check(change.remedy, table)
         check(deployed_remedy(table, change), table)

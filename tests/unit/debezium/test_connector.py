@@ -15,6 +15,7 @@ from cdclake.masks import REDACTED, MaskKind
 from cdclake.plan import Column, Plan, Table
 from tests.recorded.firehose import stream_of
 from tests.source_tree import PROJECT
+from tests.unit.postgres import tables
 
 ADDRESS = SourceAddress(
     host="h", port=5432, database="d", user="u", password="${p}", sslmode="prefer"
@@ -77,6 +78,12 @@ def test_the_tables_of_a_domain_go_to_its_topic_and_no_other() -> None:
         replace(plan, deliveries=()), ADDRESS, epoch=1, mask_salt="salt", max_queue_bytes=1
     )
     assert alone["transforms"] == "epoch,unconverted,oversized"
+
+
+def test_the_connectors_sessions_write_values_as_debezium_reads_them() -> None:
+    config = connector_config(tables.plan(), ADDRESS, epoch=1, mask_salt="", max_queue_bytes=1)
+    options = config["driver.options"].removeprefix("-c ").split(" -c ")
+    assert options == ["bytea_output=hex", "IntervalStyle=postgres", "lc_monetary=C"]
 
 
 def test_the_queue_is_bounded_by_bytes_and_no_client_setting_is_overridden() -> None:

@@ -150,6 +150,27 @@ def test_a_column_that_was_added_again_is_another_one() -> None:
     assert list(renamed.compare(declared(("id", "integer"), ("n", "integer")), record)) == []
 
 
+def test_a_renamed_label_of_an_enum_is_reported_and_read_again() -> None:
+    def moods(**labels: str) -> SourceTable:
+        by_oid = {oid.removeprefix("oid"): label for oid, label in labels.items()}
+        number = replace(TABLE.columns[1], labels=by_oid)
+        return replace(TABLE, columns=(TABLE.columns[0], number))
+
+    before = moods(oid7="sad", oid8="ok")
+    assert found(before, source(moods(oid7="sad", oid8="ok", oid9="new"))) == {}
+    swapped = source(moods(oid7="ok", oid8="sad"))
+    [(kind, change)] = found(before, swapped).items()
+    assert (kind, change.resync) == ("relabelled", True)
+    assert "('sad' to 'ok', 'ok' to 'sad')" in change.message
+    record = RelationRecord.of(declared(), before, settled=True)
+    assert parse_records(records_content({"public.orders": record}), []) == {
+        "public.orders": record
+    }
+    assert list(swapped.compare(declared(("id", "integer")), record)) == []  # not in the lake
+    older = replace(record, labels={})
+    assert list(swapped.compare(declared(), older)) == []
+
+
 def test_what_firehose_delivers_is_not_read_again() -> None:
     record = RelationRecord.of(declared(), ROOT, settled=True)
     fewer = source(replace(ROOT, leaves=()))
