@@ -20,6 +20,7 @@ from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
 from cdclake.stacks.constructs.firehose_alarms import (
     watches_of_delivery,
+    watches_of_kinesis,
     watches_of_puts,
     watches_of_web_server,
 )
@@ -53,6 +54,7 @@ def watches(
         yield from watches_of_web_server(deployment, logs)
     for put in deployment.plan.puts:
         yield from watches_of_puts(deployment, put)
+    yield from watches_of_kinesis(deployment)
     if failed_queue is not None:
         yield from _of_jobs(deployment, known, failed_queue)
 

@@ -21,6 +21,7 @@ from cdclake.stacks.constructs.firehose_metrics import (
     refused,
     running,
     throttled,
+    unread,
 )
 from cdclake.web_logs.model import WebLogs
 
@@ -40,14 +41,16 @@ def watches_of_delivery(deployment: Deployment, *, functions: Sequence[str]) -> 
         metric=refused(deployment.prefix),
         threshold=limit,
     )
+    # A batch whose calls have all failed is in no metric by itself.
+    retries = min(stream.function_retries for stream in deployment.delivered)
     for part, first in enumerate(range(0, len(functions), _MAX_FUNCTIONS_PER_ALARM), start=1):
         yield AlarmSpec(
             name="delivery-function",
-            description="Calls of a function that decodes rows for Firehose fail or are"
-            " throttled. After several retries their records go to S3.",
-            metric=failed_calls(functions[first : first + _MAX_FUNCTIONS_PER_ALARM]),
-            threshold=0,
-            periods=3,
+            description="Within an hour more calls of a function that decodes rows for Firehose"
+            f" failed or were throttled than the {retries} after which Firehose writes a batch"
+            " to S3.",
+            metric=failed_calls(functions[first : first + _MAX_FUNCTIONS_PER_ALARM], HOUR),
+            threshold=retries,
             part=part,
         )
     redrive = redrive_stream(deployment.plan)
@@ -90,6 +93,22 @@ def watches_of_puts(deployment: Deployment, put: PutStream) -> Iterator[AlarmSpe
         )
         part = deployment.plan.puts.index(put) + 1
         yield _throttling(deployment, put.name, "puts-throttled", description, part)
+
+
+def watches_of_kinesis(deployment: Deployment) -> Iterator[AlarmSpec]:
+    """Yield the alarm of each stream from Kinesis, which deletes records that were not read."""
+    limit = deployment.aws.monitoring.freshness_minutes
+    streams = [each for each in deployment.plan.put_streams if each.source == "kinesis"]
+    for part, stream in enumerate(streams, start=1):
+        beyond = 60 * limit + stream.function_seconds + stream.buffer_seconds
+        yield AlarmSpec(
+            name="kinesis-lag",
+            description=f"For an hour Firehose has been behind the Kinesis stream of {stream.name},"
+            " or has read nothing although records were put.",
+            metric=unread(deployment.prefix, stream.name, beyond),
+            threshold=0,
+            part=part,
+        )
 
 
 def _throttling(

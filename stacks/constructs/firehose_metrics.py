@@ -40,6 +40,37 @@ def throttled(prefix: str, stream: str) -> IMetric:
     )
 
 
+def unread(prefix: str, stream: str, beyond_seconds: int) -> IMetric:
+    """Return 1 for an hour in which a stream fell behind its Kinesis stream or read nothing.
+
+    It is behind if even its newest read record was older than `beyond_seconds` throughout. A
+    stream that cannot read may publish neither metric, so the records of the Kinesis stream count.
+    """
+    firehose = {"DeliveryStreamName": naming.delivery_stream_name(prefix, stream)}
+    kinesis = {"StreamName": naming.kinesis_stream_name(prefix, stream)}
+    used: dict[str, IMetric] = {
+        name: Metric(
+            namespace=namespace,
+            metric_name=metric,
+            dimensions_map=dimensions,
+            statistic=statistic,
+            period=HOUR,
+        )
+        for name, namespace, metric, dimensions, statistic in (
+            ("behind", "AWS/Firehose", "KinesisMillisBehindLatest", firehose, "Minimum"),
+            ("read", "AWS/Firehose", "DataReadFromKinesisStream.Records", firehose, "Sum"),
+            ("put", "AWS/Kinesis", "IncomingRecords", kinesis, "Sum"),
+        )
+    }
+    late = f"FILL(behind, 0) > {1000 * beyond_seconds}"
+    return MathExpression(
+        expression=f"IF({late} OR (FILL(put, 0) > 0 AND FILL(read, 0) == 0), 1, 0)",
+        using_metrics=used,
+        label=f"behind Kinesis: {stream}",
+        period=HOUR,
+    )
+
+
 def running(prefix: str, name: str) -> IMetric:
     """Return the number of CPU samples: each running task of the web server sends one a minute."""
     server = naming.delivery_stream_name(prefix, name)
@@ -139,7 +170,7 @@ def refused(prefix: str) -> IMetric:
     )
 
 
-def failed_calls(functions: Sequence[str]) -> IMetric:
+def failed_calls(functions: Sequence[str], period: Duration = FIVE_MINUTES) -> IMetric:
     """Return the failed and throttled calls of these functions, at most four."""
     used: dict[str, IMetric] = {
         f"{name.lower()}{number}": Metric(
@@ -147,7 +178,7 @@ def failed_calls(functions: Sequence[str]) -> IMetric:
             metric_name=name,
             dimensions_map={"FunctionName": function},
             statistic="Sum",
-            period=FIVE_MINUTES,
+            period=period,
         )
         for number, function in enumerate(functions)
         for name in ("Errors", "Throttles")
@@ -156,5 +187,5 @@ def failed_calls(functions: Sequence[str]) -> IMetric:
         expression=" + ".join(f"FILL({each}, 0)" for each in used),
         using_metrics=used,
         label="failed function calls",
-        period=FIVE_MINUTES,
+        period=period,
     )

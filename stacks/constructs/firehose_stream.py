@@ -100,6 +100,7 @@ class FirehoseStream(Construct):
             ),
         )
         source.suppress(stream)
+        role.users.append(stream)  # Firehose may look at its tables when it creates the stream
 
     def _logged(
         self, name: str, log: LogGroup

@@ -99,7 +99,7 @@ def grant_in_lake_formation(app: App, *, location_arn: str) -> None:
         # the previous one, and both are the same to Lake Formation.
         scope = Construct(role, "LakeFormation0")
         for target, permissions in _merge(role.tables).items():
-            _Permissions(
+            permission = _Permissions(
                 scope,
                 target.construct_id,
                 principal=_Permissions.DataLakePrincipalProperty(
@@ -109,6 +109,8 @@ def grant_in_lake_formation(app: App, *, location_arn: str) -> None:
                 permissions=sorted(permissions),
                 permissions_with_grant_option=[],
             )
+            for user in role.users:
+                user.add_dependency(permission)
 
 
 def _merge(grants: Iterable[TableGrant]) -> dict[_Target, set[str]]:

@@ -38,6 +38,9 @@ class Reader:
             .start()
         )
         query.awaitTermination(120)
+        self.ends_before_a_commit = (
+            '"snapshot_id":-1' in query.lastProgress["sources"][0]["endOffset"]
+        )
 
     def start_after(self, rows: DataFrame, snapshot: Any) -> None:
         """The documented start: a batch's rows of a snapshot, then the stream of those after it."""
@@ -120,6 +123,24 @@ def test_a_compaction_brings_a_stream_no_row_again(
     append(engine, 50)
     reader.run()
     assert reader.received == [10, 20, 30, 40, 50]
+
+
+@pytest.mark.slow  # by default streams from the table's start
+def test_a_stream_that_has_read_no_commit_may_lose_rows_and_says_so(
+    engine: Engine, reader: Reader
+) -> None:
+    """As docs/how-to/stream-a-changelog.md warns."""
+    append(engine, 10)
+    snapshot = snapshot_of(engine)
+    reader.start_after(engine.lake.read(engine.table.changes, snapshot.snapshotId()), snapshot)
+    reader.run()
+    assert reader.ends_before_a_commit
+    append(engine, 20, 30)
+    expire_all_but_newest(engine)
+    append(engine, 40)
+    reader.run()
+    assert reader.received == [10, 30, 40]  # without 20
+    assert not reader.ends_before_a_commit
 
 
 @pytest.mark.slow  # by default streams from the table's start

@@ -25,6 +25,7 @@ from tests.synth.rules import broken_rules
 from tests.synth.rules.reading import listed
 
 GOVERNED = "lake: {lake_formation: true}\n"
+STREAM = "AWS::KinesisFirehose::DeliveryStream"
 GRANT, TABLE = "AWS::LakeFormation::PrincipalPermissions", "AWS::Glue::Table"
 FILES = {
     "all jobs": VARIANTS["governed"],
@@ -72,6 +73,26 @@ def test_a_granted_table_exists_before_the_grant(deploy: Deploy, name: str) -> N
             ]
             assert made, f"no resource is the table {table}"
             assert {*made} <= {*listed(resource.get("DependsOn", []))}, table
+
+
+@pytest.mark.parametrize("name", ["all jobs", "puts"])
+def test_a_stream_is_created_after_the_rights_of_its_role(deploy: Deploy, name: str) -> None:
+    found = 0
+    for template in deploy(FILES[name]).templates.values():
+        resources = template["Resources"]
+        for stream in (each for each in resources.values() if each["Type"] == STREAM):
+            destination = stream["Properties"]["IcebergDestinationConfiguration"]
+            role = destination["RoleARN"]
+            rights = {
+                logical
+                for logical, each in resources.items()
+                if each["Type"] == GRANT
+                and each["Properties"]["Principal"]["DataLakePrincipalIdentifier"] == role
+            }
+            assert rights
+            assert rights <= {*listed(stream.get("DependsOn", []))}
+            found += 1
+    assert found
 
 
 @pytest.mark.parametrize("name", ["connectors", "puts"])

@@ -97,6 +97,13 @@ def test_what_exists_is_left_to_its_owner_who_is_told_so(variants):
     assert "AWS/RDS" not in body(existing) and "AWS/Kafka\\" not in body(existing)
 
 
+def test_one_batch_that_a_function_has_failed_is_an_alarm(variants):
+    """Firehose gives it up after three repeated calls, and counts it nowhere."""
+    alarm = alarms(variants["delivered"])["delivery-function"]
+    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (3, 1)
+    assert {each["Period"] for each in stats(alarm)} == {3600}
+
+
 @pytest.mark.parametrize(
     ("more", "gone"),
     [

@@ -143,7 +143,7 @@ def test_put_tables_have_saved_queries_and_alarms(variants) -> None:
     }
     assert alarms == {
         "delivery-late", "delivery-failed", "delivery-refused", "delivery-function",
-        "puts-throttled", "puts-throttled-3",
+        "puts-throttled", "puts-throttled-3", "kinesis-lag",
     }  # fmt: skip
 
 
@@ -241,3 +241,25 @@ def test_the_longest_list_of_streams_fits_the_role_of_the_redrive(
     assert [line for line in broken if line.startswith("roles_fit_iam")] == []
     other = f"{LONG_PIPELINE}-{LONG_ENVIRONMENT}-other"
     assert puts_into(deployed, other)[0] == (count == 65)
+
+
+def test_a_stream_from_kinesis_that_reads_nothing_is_an_alarm(variants) -> None:
+    """Its own metrics may be silent then: the records that are put count."""
+    [alarm] = [
+        each["Properties"]
+        for each in variants["puts"].resources(ALARM)
+        if each["Properties"]["AlarmName"] == "shop-kinesis-lag"
+    ]
+    stats = {each["Id"]: each["MetricStat"] for each in alarm["Metrics"] if "MetricStat" in each}
+    names = {of: (s["Metric"]["MetricName"], s["Metric"]["Dimensions"]) for of, s in stats.items()}
+    stream = [{"Name": "DeliveryStreamName", "Value": "shop-visits"}]
+    assert names == {
+        "behind": ("KinesisMillisBehindLatest", stream),
+        "read": ("DataReadFromKinesisStream.Records", stream),
+        "put": ("IncomingRecords", [{"Name": "StreamName", "Value": "shop-visits"}]),
+    }
+    [expression] = [each["Expression"] for each in alarm["Metrics"] if "Expression" in each]
+    # Minutes of freshness, and what the stream and its function may buffer.
+    assert expression == (
+        "IF(FILL(behind, 0) > 1260000 OR (FILL(put, 0) > 0 AND FILL(read, 0) == 0), 1, 0)"
+    )

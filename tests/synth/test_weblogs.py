@@ -212,4 +212,4 @@ def test_a_web_server_is_watched(variants) -> None:
 
     of_streams = {"delivery-late", "delivery-failed", "delivery-refused", "delivery-function"}
     assert names("web logs") == of_streams | {"web-server", "web-throttled"}
-    assert names("shards") == of_streams | {"web-server"}
+    assert names("shards") == of_streams | {"web-server", "kinesis-lag"}
