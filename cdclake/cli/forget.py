@@ -139,12 +139,14 @@ def _span(text: str) -> timedelta:
 
 def _listed(file: Path) -> list[list[str]]:
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8-sig")
+        read = sys.stdin.buffer.read if str(file) == "-" else file.read_bytes
+        text = read().decode("utf-8-sig")  # a key may have a carriage return
     except (OSError, UnicodeDecodeError) as error:
         remedy = "name a file that you can read" if isinstance(error, OSError) else "save it so"
         raise InputError(f"cannot read {file}: {reading_failure(error)}", remedy) from None
     # A value may hold characters that Python's splitlines() takes for the end of a line.
-    return [line.split("\t") for line in text.removeprefix("\ufeff").split("\n") if line]
+    end = "\r\n" if text.count("\r\n") == text.count("\n") else "\n"
+    return [line.split("\t") for line in text.split(end) if line]
 
 
 def _confirm(table: str, keys: list[str], *, yes: bool) -> None:

@@ -152,7 +152,7 @@ def _text(query: str | None, file: Path | None, chosen: Format | None) -> str | 
     if query is not None and file is not None:
         raise InputError("a query and --query-file exclude each other", "leave out one of the two")
     if file is not None:
-        text = _read(lambda: file.read_text("utf-8"), str(file))
+        text = _read(file.read_bytes, str(file))
     elif query is not None:
         text = query
     elif sys.stdin.isatty():
@@ -162,15 +162,16 @@ def _text(query: str | None, file: Path | None, chosen: Format | None) -> str | 
             raise InputError("there is no query", "add one, or -f FILE")
         return None
     else:
-        text = _read(sys.stdin.read, "standard input")
+        text = _read(sys.stdin.buffer.read, "standard input")
     if not text.strip():
         raise InputError("there is no query", "add one, -f FILE, or pipe it in")
     return text
 
 
-def _read(read: Callable[[], str], name: str) -> str:
+def _read(read: Callable[[], bytes], name: str) -> str:
+    """Return the text as it is: a literal may have a carriage return."""
     try:
-        return read()
+        return read().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"cannot read {name}: {reading_failure(error)}", "give a file with one query"

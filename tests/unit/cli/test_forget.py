@@ -18,6 +18,8 @@ def test_keys_of_a_file_are_divided_by_tabs(tmp_path: Path) -> None:
     assert forget._listed(file) == [["1", "first key"], ["2", "b"]]
     file.write_text("\ufeffa\u2028b\tc\r\nd\r\n", "utf-8", newline="")
     assert forget._listed(file) == [["a\u2028b", "c"], ["d"]]
+    file.write_bytes(b"a\rb\nc\r\n")
+    assert forget._listed(file) == [["a\rb"], ["c\r"]]  # not the keys a and b
     file.write_bytes(b"\xff")
     with pytest.raises(InputError, match="cannot read"):
         forget._listed(file)

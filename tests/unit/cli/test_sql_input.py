@@ -11,6 +11,7 @@ import pytest
 
 from cdclake import time_spans
 from cdclake.cli import main as command
+from cdclake.cli import sql
 from cdclake.errors import InputError
 from cdclake.jobs.reader.as_of import commit_micros
 from cdclake.jobs.reader.point_in_time import at_time
@@ -57,8 +58,15 @@ def test_statement_from_arguments_and_files(words: tuple[str, ...], expected: in
 def test_statement_from_standard_input(
     text: str, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert code() == expected
+
+
+def test_a_carriage_return_of_a_literal_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "SELECT 'a\r\nb\rc'"
+    Path("query.sql").write_bytes(query.encode())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(query.encode())))
+    assert sql._text(None, Path("query.sql"), None) == sql._text(None, None, None) == query
 
 
 def test_no_shell_starts_if_its_output_is_not_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
