@@ -77,11 +77,11 @@ def test_a_row_is_found_by_every_equal_key(source: str, kind: str) -> None:
             assert found == {(0, 0), (0, 1), (1, 2)}
 
 
-def test_a_word_that_a_domain_would_cut_is_no_key(source: str) -> None:
+def test_a_word_that_is_too_long_for_a_domain_is_no_key(source: str) -> None:
     run(source, "CREATE TABLE people (id of_five PRIMARY KEY, v int)")
     with (
         psycopg.connect(source, autocommit=True) as connection,
-        pytest.raises(InputError, match="does not fit"),
+        pytest.raises(InputError, match="is no key of people"),
     ):
         key_by_source(connection, keyed("varchar(5)"), ("abcdefg",))
 
