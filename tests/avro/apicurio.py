@@ -18,7 +18,7 @@ from tests.source_tree import PROJECT
 _ARTIFACT = "io.apicurio:apicurio-registry-app:2.6.13.Final:zip:all"
 _SHA256 = "d88014c1addff1fc585e1e9510fc41276473726340f4e0997353b46342d3532b"
 _FOLDER = PROJECT / "build" / "apicurio"
-_START_S = 60.0
+_START_S = 180.0
 
 
 @contextmanager
