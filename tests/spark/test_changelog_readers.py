@@ -38,9 +38,9 @@ class Reader:
             .start()
         )
         query.awaitTermination(120)
-        self.ends_before_a_commit = (
-            '"snapshot_id":-1' in query.lastProgress["sources"][0]["endOffset"]
-        )
+        progress = query.lastProgress
+        assert progress is not None
+        self.ends_before_a_commit = '"snapshot_id":-1' in progress["sources"][0]["endOffset"]
 
     def start_after(self, rows: DataFrame, snapshot: Any) -> None:
         """The documented start: a batch's rows of a snapshot, then the stream of those after it."""
