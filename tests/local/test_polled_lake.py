@@ -83,6 +83,28 @@ def test_the_first_stream_of_a_lake_that_only_polled_replaces_its_rows(tmp_path:
         lake.assert_equal("--deep", "--wait", "120")
 
 
+def test_status_shows_other_tables_until_a_new_column_is_polled(tmp_path: Path) -> None:
+    file = tmp_path / "polled.yaml"
+    with lake_in(tmp_path) as lake, lake.connect() as connection:
+        for name in ("city", "town"):
+            connection.execute(
+                f"create table {name} (id int primary key, name text, changed_at timestamptz);"
+                f" insert into {name} values (1, 'a', now())"
+            )
+        text = FILE.replace("database: postgres", f"database: {lake.dsn['dbname']}")
+        file.write_text(text + text.partition("tables:\n")[2].replace("public.city", "public.town"))
+        assert set(lake.run("up", str(file))["polled"]) == {"city", "town"}
+        connection.execute("alter table city add column size int")
+        file.write_text(file.read_text().replace("name: text", "name: text, size: integer", 1))
+        lake.run("up", str(file))
+        shown = {each["table"]: each for each in lake.run("status")["tables"]}
+        assert [shown[name]["live_rows"] for name in ("city", "town")] == [None, 1]
+        assert {each["state"] for each in shown.values()} == {"polling"}
+        lake.run("job", "poll_tables", "--table", "city")
+        shown = {each["table"]: each for each in lake.run("status")["tables"]}
+        assert [shown[name]["live_rows"] for name in ("city", "town")] == [1, 1]
+
+
 def has_rows(dsn: str, count: int) -> bool:
     """Whether the replica has as many rows; at first it lacks the table."""
     with psycopg.connect(dsn) as connection:

@@ -10,6 +10,7 @@ import duckdb
 
 from cdclake import naming
 from cdclake.debezium.position import SNAPSHOT_PHASE
+from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import CatalogTable
@@ -24,6 +25,7 @@ from cdclake.local.reader.freshness_percentiles import freshness_percentiles
 from cdclake.plan import Table
 
 _CACHE = "tables.json"
+_UNREADABLE = (duckdb.Error, InputError)  # of one table; ComponentFailed is of all
 _HELD = {"quarantined": quarantined_events, "withheld": withheld_events}
 _NOTHING = dict.fromkeys(
     (
@@ -66,13 +68,13 @@ def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
 
 
 def _read_each(reader: Reader, tables: Sequence[Table]) -> dict[str, dict[str, Any]]:
-    """Return the figures of the tables; without those that lack a column that the stream adds."""
+    """Return the figures of the tables, except those that lack a declared column."""
     try:
         return _read(reader, tables)
-    except duckdb.Error:
+    except _UNREADABLE:
         figures: dict[str, dict[str, Any]] = {}
         for table in tables:
-            with suppress(duckdb.Error):
+            with suppress(*_UNREADABLE):
                 figures |= _read(reader, [table])
         return figures
 

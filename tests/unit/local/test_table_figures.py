@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from cdclake import naming
+from cdclake.errors import ComponentFailed, InputError
 from cdclake.local.reader import table_figures
 from cdclake.local.reader.figure_cache import FigureCache
 from cdclake.plan import Table
@@ -18,18 +19,23 @@ def table(name: str) -> Table:
     return Table(schema="s", table=name, name=name, topic=name, key=(), columns=())
 
 
+LACKING = InputError("b has no column 'x' yet", "wait for its next poll")
+
+
 @pytest.fixture
 def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     plan = SimpleNamespace(all_tables=(table("a"), table("b"), table("new")), lake_database="l")
     opened: list[tuple[str, ...]] = []
     names = ("a", "a_changes", "b", "b_changes", naming.QUARANTINE)
     made = {name: f"s3://b/{name}/1.json" for name in names}
+    failing: dict[str, Exception] = {"b": LACKING}
 
     @contextmanager
     def session(tables: Any, plain: Any = (), tails: bool = False) -> Any:
         opened.append((*(each.name for each in tables), *plain))
-        if any(each.name == "b" for each in tables):
-            raise duckdb.BinderException("no column x")
+        for each in tables:
+            if each.name in failing:
+                raise failing[each.name]
         row = SimpleNamespace(fetchone=lambda: (3,), fetchall=lambda: [("a", 2), ("b", 1)])
         yield SimpleNamespace(execute=lambda _: row)
 
@@ -39,14 +45,22 @@ def lake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setattr(table_figures, "_freshness", lambda *_: None)
     monkeypatch.setattr(table_figures, "_of_metadata", lambda *_: {"files": 2})
     home = SimpleNamespace(data=lambda name: tmp_path / name)
-    return SimpleNamespace(plan=plan, opened=opened, made=made, home=home)
+    return SimpleNamespace(plan=plan, opened=opened, made=made, home=home, failing=failing)
 
 
-def test_a_table_that_waits_for_a_column_hides_no_other(lake: Any) -> None:
+@pytest.mark.parametrize("error", [LACKING, duckdb.BinderException("no column x")])
+def test_a_table_that_waits_for_a_column_hides_no_other(lake: Any, error: Exception) -> None:
+    lake.failing["b"] = error
     found = table_figures.table_figures(lake)
     assert (found["a"]["live_rows"], found["a"]["quarantined"]) == (3, 2)
     assert found["b"]["live_rows"] is found["b"]["quarantined"] is None
     assert found["new"]["changes_rows"] is None
+
+
+def test_figures_are_unknown_if_s3_does_not_answer(lake: Any) -> None:
+    lake.failing["b"] = ComponentFailed("the lake could not be read", "run it again", "aws")
+    with pytest.raises(ComponentFailed):
+        table_figures.table_figures(lake)
 
 
 def test_the_quarantine_is_read_without_tables_that_are_not_made(lake: Any) -> None:

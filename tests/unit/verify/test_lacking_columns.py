@@ -16,6 +16,7 @@ from cdclake.iceberg.schemas import TableSchema, changes_schema, quarantine_sche
 from cdclake.jobs.reader import as_of
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable, parse_table
 from cdclake.jobs.reader.duck import Reader
+from cdclake.local.reader import table_figures
 from cdclake.local.reader.query import run_query
 from cdclake.plan import Column, Plan, Table
 from cdclake.polling import Polling
@@ -141,6 +142,11 @@ def test_other_readers_name_the_column(lacking: Reader) -> None:
         session.execute("SELECT new_0 FROM film_changes")
     with pytest.raises(duckdb.BinderException), lacking.open([ACTORS]) as session:
         session.execute("SELECT new_0 FROM film_actor_changes")
+
+
+def test_figures_of_other_tables_are_read(lacking: Reader) -> None:
+    read = table_figures._read_each(lacking, lacking.plan.tables)
+    assert {name: figures["live_rows"] for name, figures in read.items()} == {"film_actor": 0}
 
 
 def test_a_name_within_another_names_no_table(tmp_path: Path) -> None:
