@@ -39,8 +39,7 @@ class Leases:
         """Free the leases of earlier runs of this job; only for a job that never runs twice."""
         for name in list(self._control.names(LEASES)):
             table = name.removesuffix(".json")
-            held = self._control.read(lease_name(table))
-            if held is not None and _parse(held).owner.startswith(f"{self._job}-"):
+            if self._is_held_by_job(table):
                 self._control.delete(lease_name(table))
 
     @contextmanager
@@ -53,11 +52,22 @@ class Leases:
             yield True
 
     @contextmanager
-    def hold(self, table: str, wait_seconds: float = LEASE_DURATION_S) -> Iterator[None]:
-        """Hold the table's lease inside the block; TableError if it isn't free in time."""
+    def hold(
+        self,
+        table: str,
+        wait_seconds: float = LEASE_DURATION_S,
+        *,
+        behind_own_runs: bool = False,
+    ) -> Iterator[None]:
+        """Hold the table's lease inside the block; TableError if it isn't free in time.
+
+        With `behind_own_runs`, time while another run of this job holds it does not count.
+        """
         deadline = time.monotonic() + wait_seconds
         while not self._acquire(table):
-            if time.monotonic() > deadline:
+            if behind_own_runs and self._is_held_by_job(table):
+                deadline = time.monotonic() + wait_seconds
+            elif time.monotonic() > deadline:
                 raise TableError(
                     table,
                     f"its lease was not free within {wait_seconds:.0f} s",
@@ -66,6 +76,11 @@ class Leases:
             time.sleep(_POLL_INTERVAL_S)
         with self._kept(table):
             yield
+
+    def _is_held_by_job(self, table: str) -> bool:
+        """Return whether a run of this job holds the lease, or did when it died."""
+        held = self._control.read(lease_name(table))
+        return held is not None and _parse(held).owner.startswith(f"{self._job}-")
 
     def _acquire(self, table: str) -> bool:
         """Acquire the lease if it is free or expired; return True if so."""

@@ -64,11 +64,12 @@ def poll_table(job: TableJob, table: Table) -> int:
     """Poll the table under its lease, after an erasure if one is requested.
 
     Returns the number of rows appended. The reason of a failed poll is kept for `status` until a
-    poll succeeds.
+    poll succeeds. Polls of a table wait for each other: a comparison, an erasure and an operator
+    poll next to the schedule, and a sweep may take long.
     """
-    failed = poll_error_name(table.name)
+    failed, leases = poll_error_name(table.name), job.leases
     try:
-        with deployed_dsn(job.arguments) as dsn, job.leases.hold(table.name):
+        with deployed_dsn(job.arguments) as dsn, leases.hold(table.name, behind_own_runs=True):
             salt = job.arguments.get("mask_salt")
             login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
             erased = partial(at_every_position, table=table, salt=login.salt)

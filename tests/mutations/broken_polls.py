@@ -125,4 +125,9 @@ POLLS = (
         (_TESTS, "-k", "soft"),
         ((_POLL, ".where(~F.col(naming.DELETED))", ""),),
     ),
+    Mutation(
+        "a poll fails while another one of its table takes long",
+        ("tests/unit/jobs/test_poll_leases.py",),
+        ((_POLL, ", behind_own_runs=True", ""),),
+    ),
 )  # fmt: skip

@@ -2,11 +2,13 @@
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from cdclake.control_objects import Lease, lease_name
 from cdclake.errors import TableError
 from cdclake.jobs.control import leases
 from cdclake.jobs.control.leases import Leases
@@ -90,3 +92,59 @@ def test_a_lease_is_acquired_although_the_answer_was_lost():
         with run.try_hold("t") as held_twice:
             assert not held_twice
     assert store.stored == {}
+
+
+class Clock:
+    """Time that only passes while a lease is waited for."""
+
+    def __init__(self, after_step: Callable[[float], None]) -> None:
+        self.seconds, self.after_step = 0.0, after_step
+
+    def time(self) -> float:
+        return self.seconds
+
+    monotonic = time
+
+    def sleep(self, _: float) -> None:
+        self.seconds += 60.0
+        self.after_step(self.seconds)
+
+
+def held_by(store: MemoryStore, job: str, until_s: float) -> Clock:
+    """A clock during which a run of the job renews its lease on `t` until it releases it."""
+
+    def hold(now: float) -> None:
+        if now < until_s:
+            store.write(lease_name("t"), Lease(f"{job}-1", now + 600.0).to_json())
+        else:
+            store.delete(lease_name("t"))
+
+    hold(0.0)
+    return Clock(hold)
+
+
+def test_a_run_waits_for_other_runs_of_its_job(store, monkeypatch):
+    clock = held_by(store, "poll_tables", until_s=7200.0)
+    monkeypatch.setattr(leases, "time", clock)
+    with Leases(store, "poll_tables").hold("t", behind_own_runs=True):
+        assert clock.seconds == 7200.0
+
+
+@pytest.mark.parametrize(
+    ("holder", "behind_own_runs"), [("maintain_tables", True), ("poll_tables", False)]
+)
+def test_a_run_gives_up_behind_another_job(store, monkeypatch, holder, behind_own_runs):
+    clock = held_by(store, holder, until_s=7200.0)
+    monkeypatch.setattr(leases, "time", clock)
+    held = Leases(store, "poll_tables").hold("t", behind_own_runs=behind_own_runs)
+    with pytest.raises(TableError, match="its lease was not free within 600 s"), held:
+        pass
+    assert clock.seconds == 660.0
+
+
+def test_a_run_takes_over_the_lease_of_a_dead_run_of_its_job(store, monkeypatch):
+    store.write(lease_name("t"), Lease("poll_tables-1", 600.0).to_json())
+    clock = Clock(lambda _: None)
+    monkeypatch.setattr(leases, "time", clock)
+    with Leases(store, "poll_tables").hold("t", behind_own_runs=True):
+        assert clock.seconds == 600.0

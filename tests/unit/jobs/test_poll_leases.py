@@ -1,0 +1,71 @@
+"""Polls of one table next to each other: by a schedule, a comparison, an erasure, an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cdclake.control_objects import Lease, lease_name, poll_error_name
+from cdclake.errors import TableError
+from cdclake.jobs.control import leases
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.poll import table_poll
+from cdclake.jobs.poll.table_poll import poll_table
+from cdclake.jobs.table_jobs.table_job import TableJob
+from cdclake.polling import Polling
+from tests.spark.events import MemoryStore
+from tests.unit.verify.lakes import make_plan, make_table
+
+CITY = make_table(name="city", delivery="poll", polling=Polling(by="v", every="rate(1 day)"))
+SWEEP_S = 1800.0  # three times as long as a run waits for another job
+
+
+@pytest.fixture
+def poll(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """A poll of three rows that begins while a run of the given job holds the table's lease."""
+    store: Any = MemoryStore()
+    passed = [0.0]
+
+    def hold(holder: str) -> None:
+        if passed[0] < SWEEP_S:
+            lease = Lease(f"{holder}-1", passed[0] + 600.0)
+            store.write(lease_name("city"), lease.to_json())
+        else:
+            store.delete(lease_name("city"))
+
+    def run(holder: str) -> int:
+        def sleep(_: float) -> None:
+            passed[0] += 60.0
+            hold(holder)
+
+        clock = SimpleNamespace(time=lambda: passed[0], monotonic=lambda: passed[0], sleep=sleep)
+        monkeypatch.setattr(leases, "time", clock)
+        hold(holder)
+        lake: Any = SimpleNamespace()
+        own = Leases(store, "poll_tables")
+        job = TableJob(make_plan(CITY), lake, own, store, named=True)
+        try:
+            return poll_table(job, CITY)
+        except TableError as error:
+            assert store.read(poll_error_name("city")).content == {"error": str(error)}
+            raise
+        finally:
+            assert own._held("city") is None
+
+    monkeypatch.setattr(table_poll, "deployed_dsn", lambda _: nullcontext(""))
+    monkeypatch.setattr(table_poll, "answer_request", lambda *_: None)
+    monkeypatch.setattr(table_poll, "TablePoll", lambda *_: SimpleNamespace(run=lambda _: 3))
+    return run
+
+
+def test_a_poll_waits_for_a_longer_poll_of_its_table(poll: Callable[[str], int]) -> None:
+    assert poll("poll_tables") == 3
+
+
+def test_a_poll_fails_behind_another_job(poll: Callable[[str], int]) -> None:
+    with pytest.raises(TableError, match="its lease was not free within 600 s"):
+        poll("maintain_tables")
