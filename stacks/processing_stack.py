@@ -358,17 +358,19 @@ class ProcessingStack(PipelineStack):
         schedules = JobSchedules(self, "Schedules", ground=self._ground)
         schedule_table_jobs(plan, schedules, {job: made.name for job, made in jobs.items()})
         wanted = self.deployment.aws.stream == "on"
+        is_scheduled = wanted and not self._is_kept
         # Deployed in the scheduled mode too: it ends the run that an always-on deployment left.
         StreamKeeper(
             self,
             "StreamKeeper",
             job=stream,
             deployment_id=self._deployment_id() if wanted and self._is_kept else None,
+            is_scheduled=is_scheduled,
             state=self._lake.state,
             schedules=schedules,
             ground=self._ground,
         )
-        if wanted and not self._is_kept:
+        if is_scheduled:
             schedules.start_job("Stream", schedule=plan.schedules["apply"], job=stream.name)
         self._check_source(schedules)
         if self.deployment.aws.connector == "on":

@@ -5,8 +5,8 @@ runs, and a control object in S3 stores the wanted deployment and, by its modifi
 when it is wanted. Concurrent calls are harmless, since Glue rejects a second run.
 
 Environment: JOB, BUCKET and KEY of the control object, PAUSE (key of the object that an operator
-writes to pause the stream), DEPLOYMENT (empty: keep none running, as in the scheduled mode),
-DIMENSION of the metrics.
+writes to pause the stream), DEPLOYMENT (empty: keep none running), SCHEDULED ("true" if a schedule
+starts the stream; then DEPLOYMENT is empty), DIMENSION of the metrics.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ ALIVE = {"STARTING", "RUNNING", "STOPPING", "WAITING"}
 FAILED = {"FAILED", "ERROR", "TIMEOUT", "EXPIRED", "SUCCEEDED"}  # a stream must not end
 HEALTHY_AFTER = timedelta(minutes=stream_keeping.HEALTHY_AFTER_MINUTES)
 GRACE = timedelta(minutes=15)  # for the current batch to end before the run is stopped
+DEPLOYMENT = "--deployment"  # argument of the runs that a keeper has started
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +55,14 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 def keep(now: datetime) -> StreamStatus:
     """Start the stream, or stop an overdue run of an older deployment, or do nothing."""
-    wanted = None if is_paused() else os.environ["DEPLOYMENT"] or None
+    paused = is_paused()
+    wanted = None if paused else os.environ["DEPLOYMENT"] or None
     since = order(wanted)
     runs = recent_runs()
     alive = [run for run in runs if run["JobRunState"] in ALIVE]
     if alive:
-        overdue = [run["Id"] for run in alive if run["StartedOn"] < since and now - since > GRACE]
+        ending = [run for run in alive if paused or not ends_by_itself(run)]
+        overdue = [run["Id"] for run in ending if run["StartedOn"] < since and now - since > GRACE]
         if overdue:
             glue().batch_stop_job_run(JobName=os.environ["JOB"], JobRunIds=overdue)
             return StreamStatus(True, 0, False, "stopped a run that did not end by itself")
@@ -67,6 +70,15 @@ def keep(now: datetime) -> StreamStatus:
     if wanted is None:
         return StreamStatus(False, 0, False, "nothing: no stream is wanted")
     return start_unless_it_fails([run for run in runs if run["StartedOn"] >= since], now)
+
+
+def ends_by_itself(run: dict[str, Any]) -> bool:
+    """Return whether the run is one of the scheduled mode, which reads no order.
+
+    The order may be younger than such a run: the keeper writes its first one in any minute after a
+    deployment, and `cdclake pause` writes another.
+    """
+    return bool(os.environ["SCHEDULED"]) and DEPLOYMENT not in run.get("Arguments", {})
 
 
 def is_paused() -> bool:
@@ -114,8 +126,9 @@ def start_unless_it_fails(runs: list[dict[str, Any]], now: datetime) -> StreamSt
     late = failures >= stream_keeping.FAILURES_TO_ALARM
     if failures and now < ended(runs[0]) + pause(failures, runs[0]["Id"]):
         return StreamStatus(False, failures, late, "waits")
+    arguments = {DEPLOYMENT: os.environ["DEPLOYMENT"]}
     try:
-        run = glue().start_job_run(JobName=os.environ["JOB"])["JobRunId"]
+        run = glue().start_job_run(JobName=os.environ["JOB"], Arguments=arguments)["JobRunId"]
     except ClientError as error:
         if error.response["Error"]["Code"] != "ConcurrentRunsExceededException":
             raise

@@ -35,11 +35,16 @@ class StreamKeeper(Construct):
         *,
         job: GlueJob,
         deployment_id: str | None,
+        is_scheduled: bool,
         state: BucketReference,
         schedules: JobSchedules,
         ground: DeploymentContext,
     ) -> None:
-        """Add the keeper; `deployment_id` is the deployment to keep running, None to keep none."""
+        """Add the keeper.
+
+        `deployment_id` is the deployment to keep running, None to keep none. If the stream
+        `is_scheduled`, the keeper only ends what another keeper has started, or a paused run.
+        """
         super().__init__(scope, construct_id)
         function = LambdaFunction(
             self,
@@ -52,6 +57,7 @@ class StreamKeeper(Construct):
                 "KEY": _ORDER,
                 "PAUSE": _PAUSE,
                 "DEPLOYMENT": deployment_id or "",
+                "SCHEDULED": "true" if is_scheduled else "",
                 "DIMENSION": ground.prefix,
             },
             grants=[

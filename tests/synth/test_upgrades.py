@@ -162,7 +162,8 @@ def test_a_switch_to_scheduled_runs_ends_the_always_on_run(deploy):
     assert found.kinds(found.removed) == {ALARM} and not found.replaced
     before, after = keeper_of(always), keeper_of(scheduled)
     # The running job ends when the stored order names another deployment than its own.
-    assert before["DEPLOYMENT"] and after == {**before, "DEPLOYMENT": ""}
+    assert before["DEPLOYMENT"] and after == {**before, "DEPLOYMENT": "", "SCHEDULED": "true"}
+    assert keeper_of(deploy(f"{PIPELINE}aws: {{stream: off}}\n")) == {**before, "DEPLOYMENT": ""}
     role = role_of(scheduled, "StreamKeeper")
     assert allows(role, "s3:PutObject", "arn:aws:s3:::state/control/stream.json")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -17,6 +18,7 @@ from cdclake import metrics, stream_keeping
 from tests.load_function import load
 
 BUCKET, KEY, JOB = "state", "control/stream.json", "shop-stream_changes"
+PAUSE = "control/pause.json"
 ACCOUNT, REGION = "123456789012", "eu-west-1"
 MINUTE = timedelta(minutes=1)
 
@@ -48,7 +50,7 @@ class Stream:
 @pytest.fixture
 def stream(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stream]:
     values = {"JOB": JOB, "BUCKET": BUCKET, "KEY": KEY, "DEPLOYMENT": "d1", "DIMENSION": "shop"}
-    values["PAUSE"] = "control/pause.json"
+    values |= {"PAUSE": PAUSE, "SCHEDULED": ""}
     for name, value in values.items():
         monkeypatch.setenv(name, value)
     where = {"CreateBucketConfiguration": {"LocationConstraint": REGION}}
@@ -63,6 +65,40 @@ def stream(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stream]:
     state_manager.unset_transition("glue::job_run")
 
 
+@pytest.fixture
+def stopped(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The runs that the keeper stops; moto has no BatchStopJobRun."""
+    ids: list[str] = []
+    real = boto3.client("glue")
+
+    def stop(*, JobName: str, JobRunIds: list[str]) -> None:
+        assert JobName == JOB
+        ids.extend(JobRunIds)
+
+    glue = SimpleNamespace(
+        get_job_runs=real.get_job_runs, start_job_run=real.start_job_run, batch_stop_job_run=stop
+    )
+    monkeypatch.setattr(stream.keeper, "glue", lambda: glue)
+    return ids
+
+
+@pytest.fixture
+def scheduled(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> Stream:
+    """A deployment in the scheduled mode, with a run that began an hour ago."""
+    monkeypatch.setenv("DEPLOYMENT", "")
+    monkeypatch.setenv("SCHEDULED", "true")
+    stream.glue.start_job_run(JobName=JOB)
+    stream.runs[-1].started_on -= timedelta(hours=1)
+    return stream
+
+
+def pause() -> None:
+    """Write what `cdclake pause --target aws` writes."""
+    s3 = boto3.client("s3")
+    s3.put_object(Bucket=BUCKET, Key=PAUSE, Body=b"{}")
+    s3.put_object(Bucket=BUCKET, Key=KEY, Body=b'{"deployment": null}')
+
+
 def ordered() -> Any:
     return json.loads(boto3.client("s3").get_object(Bucket=BUCKET, Key=KEY)["Body"].read())
 
@@ -70,7 +106,7 @@ def ordered() -> Any:
 def test_a_stream_that_never_ran_is_started_once(stream):
     assert stream.call().did.startswith("started ")
     assert stream.call().did == "nothing: it runs"
-    assert len(stream.runs) == 1
+    assert [run.arguments for run in stream.runs] == [{"--deployment": "d1"}]
     assert ordered() == {"deployment": "d1"}
 
 
@@ -166,24 +202,16 @@ def test_a_new_deployment_is_ordered_and_waited_for_before_anything_is_stopped(s
     assert len(stream.runs) == 1
 
 
-def test_a_stream_that_does_not_end_for_the_next_deployment_is_stopped(stream, monkeypatch):
+def test_a_stream_that_does_not_end_for_the_next_deployment_is_stopped(
+    stream, stopped, monkeypatch
+):
     stream.call()
     stream.runs[-1].started_on -= timedelta(hours=2)
-    stopped: list[Any] = []
-    real = boto3.client("glue")
-
-    class Glue:  # moto has no BatchStopJobRun
-        def get_job_runs(self, **arguments: Any) -> Any:
-            return real.get_job_runs(**arguments)
-
-        def batch_stop_job_run(self, **arguments: Any) -> None:
-            stopped.append(arguments)
-
-    monkeypatch.setattr(stream.keeper, "glue", Glue)
     monkeypatch.setenv("DEPLOYMENT", "d2")
     stream.call()
+    assert stopped == []
     assert stream.call(16 * MINUTE).did == "stopped a run that did not end by itself"
-    assert stopped == [{"JobName": JOB, "JobRunIds": [stream.runs[-1].job_run_id]}]
+    assert stopped == [stream.runs[-1].job_run_id]
 
 
 def test_a_stream_that_is_switched_off_is_told_so_and_not_started_again(stream, monkeypatch):
@@ -197,7 +225,8 @@ def test_a_stream_that_is_switched_off_is_told_so_and_not_started_again(stream, 
 
 def test_a_scheduled_run_after_an_always_on_deployment_is_left_alone(stream, monkeypatch):
     stream.call()
-    monkeypatch.setenv("DEPLOYMENT", "")  # the scheduled mode
+    monkeypatch.setenv("DEPLOYMENT", "")
+    monkeypatch.setenv("SCHEDULED", "true")
     stream.call()
     stream.end("SUCCEEDED")  # the order names no deployment, so the always-on run ends
     stream.glue.start_job_run(JobName=JOB)
@@ -205,6 +234,45 @@ def test_a_scheduled_run_after_an_always_on_deployment_is_left_alone(stream, mon
     stream.end("SUCCEEDED")
     seen = stream.call(timedelta(hours=6))
     assert (seen.running, seen.failures, len(stream.runs)) == (False, 0, 2)
+
+
+def test_a_scheduled_run_before_the_first_order_is_left_alone(scheduled, stopped):
+    scheduled.call()
+    assert ordered() == {"deployment": None}
+    assert scheduled.call(timedelta(hours=5)).did == "nothing: it runs"
+    assert stopped == []
+
+
+def test_a_scheduled_run_before_a_pause_is_left_alone_once_resumed(scheduled, stopped):
+    pause()
+    assert scheduled.call(MINUTE).did == "nothing: it runs"
+    boto3.client("s3").delete_object(Bucket=BUCKET, Key=PAUSE)
+    assert scheduled.call(timedelta(hours=5)).did == "nothing: it runs"
+    assert stopped == []
+
+
+def test_a_scheduled_run_is_stopped_a_quarter_of_an_hour_after_a_pause(scheduled, stopped):
+    pause()
+    assert scheduled.call(14 * MINUTE).did == "nothing: it runs"
+    assert scheduled.call(16 * MINUTE).did == "stopped a run that did not end by itself"
+    assert stopped == [scheduled.runs[-1].job_run_id]
+
+
+def test_an_always_on_run_that_hangs_is_stopped_in_the_scheduled_mode(stream, stopped, monkeypatch):
+    stream.call()
+    stream.runs[-1].started_on -= timedelta(hours=1)
+    monkeypatch.setenv("DEPLOYMENT", "")
+    monkeypatch.setenv("SCHEDULED", "true")
+    assert stream.call().did == "nothing: it runs"
+    assert stream.call(16 * MINUTE).did == "stopped a run that did not end by itself"
+    assert stopped == [stream.runs[-1].job_run_id]
+
+
+def test_every_run_is_stopped_when_the_stream_is_switched_off(scheduled, stopped, monkeypatch):
+    monkeypatch.setenv("SCHEDULED", "")
+    scheduled.call()
+    assert scheduled.call(16 * MINUTE).did == "stopped a run that did not end by itself"
+    assert stopped == [scheduled.runs[-1].job_run_id]
 
 
 def test_every_call_says_how_it_stands(stream):
