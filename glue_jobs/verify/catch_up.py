@@ -15,6 +15,7 @@ from cdclake.activity import Advance, Step, step
 from cdclake.errors import CdcError, ComponentFailed
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Held
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.runtime.source import confirmed_lsn, write_marker
 from cdclake.plan import Plan, Table
 
@@ -25,7 +26,7 @@ _MAX_NAMED = 2
 _MARKER_INTERVAL_S = 1.0
 _OBSTACLE_INTERVAL_S = 2.0
 _MAX_OBSTACLE_S = 10.0  # the keeper restarts a dead component sooner
-_MAX_FAILURES = 2  # of a table whose next try is waited for: half a minute
+_MAX_FAILURES = 2  # of a table whose next try is waited for: half a minute, less than a job's start
 
 
 class _ObstacleWatch:
@@ -67,7 +68,8 @@ class CatchUp:
     def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
         """Wait until everything written before the call is in the lake, except stopped tables.
 
-        A table that is held back by a failure that may pass is waited for, for two tries.
+        A table that is held back by a failure that may pass is waited for, for two tries, or for
+        the run of a scheduled stream.
 
         Args:
             tables: the tables to wait for.
@@ -98,7 +100,7 @@ class CatchUp:
             waited = [table for table in tables if table.name not in stopped]
             behind = _behind(self.arrived(progress), waited, ends)
             behind += _replacing(progress, waited, max(self.epoch, progress.epoch))
-            held = _held(progress, tables)
+            held = [] if self.run_stream else _held(progress, tables)
             is_late = time.monotonic() > deadline
             if not behind and (is_late or not held):
                 return stopped
@@ -112,13 +114,18 @@ class CatchUp:
             time.sleep(_POLL_INTERVAL_S)
 
     def _run_stream(self, tables: Collection[Table], ends: Offsets) -> float:
-        """Run a scheduled stream if records wait for it; return the seconds that it took."""
+        """Run a scheduled stream if records or held tables wait; return the seconds that it took.
+
+        Only the next run tries a table again that the last one has held back.
+        """
         if self.run_stream is None or self.obstacle() is not None:
             return 0.0
         progress = self.progress()
-        stopped = _stopped(progress, tables)
-        streamed = [t for t in tables if t.delivery == "stream" and t.name not in stopped]
-        if not _behind(self.arrived(progress), streamed, ends):
+        streamed = [table for table in tables if table.delivery == "stream"]
+        stopped = _stopped(progress, streamed)
+        flowing = [table for table in streamed if table.name not in stopped]
+        is_due = any(_is_tried(progress.tables[name]) for name in stopped)
+        if not is_due and not _behind(self.arrived(progress), flowing, ends):
             return 0.0
         begun = time.monotonic()
         self.run_stream()
@@ -181,8 +188,17 @@ def _held(progress: Progress, tables: Collection[Table]) -> list[str]:
     return [
         f"{source} is held back, and tried again"
         for source, place in found.items()
-        if place is not None and isinstance(place.life, Held) and place.failures <= _MAX_FAILURES
+        if place is not None and _is_retried_soon(place)
     ]
+
+
+def _is_retried_soon(place: TableProgress) -> bool:
+    return isinstance(place.life, Held) and place.failures <= _MAX_FAILURES
+
+
+def _is_tried(place: TableProgress) -> bool:
+    """Return whether a run that starts now tries the table again, which does not stream."""
+    return place.is_due(time.time()) or _is_retried_soon(place)
 
 
 def _replacing(

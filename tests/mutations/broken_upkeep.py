@@ -64,6 +64,10 @@ UPKEEP = (
           'if failures and now < ended(runs[0])', 'if late or failures and now < ended(runs[0])'),),
     ),
     Mutation(
+        "the keeper ends scheduled runs", _KEEPER,
+        (("lambda/stream_keeper/stream_keeper.py", "paused or not ends_by_itself(run)", "True"),),
+    ),
+    Mutation(
         "purge by commit time", _UPKEEP,
         (("glue_jobs/maintenance/actions.py", " AND NOT EXISTS ({young})", ""),),
     ),

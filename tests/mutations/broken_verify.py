@@ -72,6 +72,12 @@ VERIFY = (
         (("glue_jobs/verify/catch_up.py", "            raise found\n", "            return\n"),),
     ),
     Mutation(
+        "run no scheduled stream for a table that its last run has held back",
+        ("tests/unit/deployed/test_verify_runs.py",),
+        (("glue_jobs/verify/catch_up.py",
+          "any(_is_tried(progress.tables[name]) for name in stopped)", "False"),),
+    ),
+    Mutation(
         "accept a key that cannot be read in chunks",
         ("tests/unit/postgres/test_admission.py", "-k", "chunks"),
         (("cdclake/postgres/key_identity.py", "*_check_chunks(declared),", ""),),

@@ -13,7 +13,7 @@ from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
 from cdclake import naming
-from cdclake.control_objects import PollProgress, poll_error_name, poll_name
+from cdclake.control_objects import PollProgress, ResumeRequest, poll_error_name, poll_name
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.jobs.control.progress import Progress
@@ -127,6 +127,47 @@ def test_stopped_table_starts_no_stream(control: ObjectStore) -> None:
     stopped.table("t").stop("columns differ")
     wait = wait_with_jobs(arrival(progress=lambda: stopped), control, RUNS)
     assert "columns differ" in wait([STREAMED], lambda: None)["t"]
+    assert started(STREAM) == []
+
+
+def held(failures: int = 1, since_s: float = 0.0) -> Progress:
+    """A progress in which the stream has held `t` back after so many failures, so long ago."""
+    progress = Progress()
+    for _ in range(failures):
+        progress.table("t").hold("S3 does not answer", time.time() - since_s)
+    return progress
+
+
+ALL_ARRIVED = {"arrived": lambda _: {"t": {0: 3}}}
+
+
+@pytest.mark.parametrize("waiting", ["held", "held for long", "resumed"])
+def test_run_of_the_stream_tries_held_tables_again(control: ObjectStore, waiting: str) -> None:
+    before = held() if waiting == "held" else held(failures=9, since_s=3600.0)
+    if waiting == "resumed":
+        before.table("t").ask_to_resume(ResumeRequest())
+
+    def progress() -> Progress:
+        return Progress() if started(STREAM) else before
+
+    wait = wait_with_jobs(arrival(progress=progress, **ALL_ARRIVED), control, RUNS)
+    assert wait([STREAMED], lambda: None) == {}
+    assert len(started(STREAM)) == 1
+
+
+def test_table_that_a_run_holds_back_again_is_not_waited_for(control: ObjectStore) -> None:
+    fails = arrival(progress=held, wait_s=60.0, **ALL_ARRIVED)
+    begun = time.monotonic()
+    found = wait_with_jobs(fails, control, RUNS)([STREAMED], lambda: None)
+    assert "S3 does not answer" in found["t"]
+    assert len(started(STREAM)) == 1
+    assert time.monotonic() - begun < 10
+
+
+def test_table_whose_pause_a_run_would_not_see_end_starts_no_stream(control: ObjectStore) -> None:
+    fails = arrival(progress=lambda: held(failures=9), wait_s=60.0, **ALL_ARRIVED)
+    found = wait_with_jobs(fails, control, RUNS)([STREAMED], lambda: None)
+    assert "9 times" in found["t"]
     assert started(STREAM) == []
 
 
