@@ -60,12 +60,7 @@ class StreamKeeper(Construct):
                 "SCHEDULED": "true" if is_scheduled else "",
                 "DIMENSION": ground.prefix,
             },
-            grants=[
-                _runs(job.name),
-                *_orders(state),
-                through_s3(ground.key_arn),
-                publishes_metrics(NAMESPACE),
-            ],
+            grants=_grants(job.name, state, ground.key_arn),
             timeout_s=_TIMEOUT_S,
             ground=ground,
         )
@@ -99,6 +94,10 @@ class StreamKeeper(Construct):
             source_account=Aws.ACCOUNT_ID,
             source_arn=rule.attr_arn,
         )
+
+
+def _grants(job: str, state: BucketReference, key_arn: str) -> list[Grant]:
+    return [_runs(job), *_orders(state), through_s3(key_arn), publishes_metrics(NAMESPACE)]
 
 
 def _orders(state: BucketReference) -> list[Grant]:

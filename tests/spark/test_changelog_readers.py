@@ -40,7 +40,7 @@ class Reader:
         query.awaitTermination(120)
         progress = query.lastProgress
         assert progress is not None
-        self.ends_before_a_commit = '"snapshot_id":-1' in progress["sources"][0]["endOffset"]
+        self.ends_before_a_commit = progress["sources"][0]["endOffset"]["snapshot_id"] == -1
 
     def start_after(self, rows: DataFrame, snapshot: Any) -> None:
         """The documented start: a batch's rows of a snapshot, then the stream of those after it."""
