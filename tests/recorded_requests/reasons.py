@@ -88,5 +88,4 @@ UNRECORDED_CALLS: dict[tuple[str, str], str] = {
     ("custom_resources", "kafka:GetBootstrapBrokers"): "moto lacks it: the test has a stand-in",
     ("firehose_redrive", "firehose:PutRecordBatch"): "the tests have a stand-in for the stream",
     ("prepare_source", "secretsmanager:GetSecretValue"): "needs PostgreSQL: test_prepare_source.py",
-    ("prepare_source", "cloudwatch:PutMetricData"): "needs PostgreSQL: test_prepare_source.py",
 }
