@@ -34,7 +34,7 @@ NOW_AND_THEN = {
 
 POLICY = "policies: {new_columns: stop}\nschedules: {verify: rate(1 day)}\n"
 SINK = "connectors: {lake: {plugin: iceberg-sink, tables: [public.orders]}}\n"
-SHARDS = "  visits: {source: kinesis, columns: {id: bigint}}\n"
+SHARDS = "  arrivals: {source: kinesis, columns: {id: bigint}}\n"
 PUT = PUTS.partition("name: shop\n")[2].partition("  visits:")[0] + SHARDS
 TABLES = PIPELINE + CHECKED + PUBLISHED + POLLED + OPTIMIZED + DELIVERED
 ALL_ALARMS = TABLES + ALONGSIDE + PUT + PRIVATE + POLICY + DERIVED + SINK
