@@ -18,11 +18,11 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.verify.settled_records import SettledRecords
-from cdclake.jobs.verify.topic_records import Offsets, Ranges, Record
+from cdclake.jobs.verify.topic_records import Offsets, Ranges, ReadRecord
 from cdclake.plan import Plan
 
 
-class Topics(Protocol):
+class DeliveredTopics(Protocol):
     """Topics that Firehose reads."""
 
     def begins(self, topics: Collection[str]) -> Offsets:
@@ -33,13 +33,13 @@ class Topics(Protocol):
         """Return the current end offsets."""
         ...
 
-    def read(self, topic: str, ranges: Ranges) -> Sequence[Record]:
+    def read(self, topic: str, ranges: Ranges) -> Sequence[ReadRecord]:
         """Return the records of these ranges, in the order of their offsets."""
         ...
 
 
 def delivered_offsets(
-    reader: Reader, plan: Plan, topics: Topics, erased: ReadErased
+    reader: Reader, plan: Plan, topics: DeliveredTopics, erased: ReadErased
 ) -> Callable[[Progress], Offsets]:
     """Return a function that finds, by table, the topic offsets that its changelog has reached.
 

@@ -18,14 +18,14 @@ from cdclake.firehose.erased_rows import Erased, ErasedEvent
 from cdclake.firehose.rows import DeliveredRows
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.reader.duck import Reader
-from cdclake.jobs.verify.topic_records import Ranges, Record
+from cdclake.jobs.verify.topic_records import Ranges, ReadRecord
 from cdclake.plan import Plan, Table
 
 PAGE_RECORDS = 500  # of a partition at a time: while much is in flight, no more is read
 
 _NOWHERE = Place(partition=None, offset=None)  # as a redrive decodes it
 Identity = tuple[str, tuple[Any, ...]]  # position without an offset, and key
-ReadRecords = Callable[[str, Ranges], Sequence[Record]]
+ReadRecords = Callable[[str, Ranges], Sequence[ReadRecord]]
 
 
 class SettledRecords:
@@ -50,7 +50,7 @@ class SettledRecords:
                 break
         return found
 
-    def _first_open(self, records: Iterable[Record], erased: Erased) -> dict[int, int]:
+    def _first_open(self, records: Iterable[ReadRecord], erased: Erased) -> dict[int, int]:
         """Return by partition the offset of the first of these records that is not settled."""
         candidates = [
             (record, *expected)
@@ -69,7 +69,7 @@ class SettledRecords:
                 found.setdefault(record.partition, record.offset)
         return found
 
-    def _expected(self, record: Record, erased: Erased) -> tuple[Table, Identity] | None:
+    def _expected(self, record: ReadRecord, erased: Erased) -> tuple[Table, Identity] | None:
         """Return the table and identity of the record's row; None if Firehose makes no row of it.
 
         That includes what its function refuses, whether or not Firehose has come that far.

@@ -15,7 +15,7 @@ Offsets = Mapping[str, Mapping[int, int]]  # by topic and partition
 Ranges = Mapping[int, tuple[int, int]]  # by partition: the first offset, and the one that follows
 
 
-class Record(NamedTuple):
+class ReadRecord(NamedTuple):
     """Record of a topic."""
 
     partition: int
@@ -38,11 +38,11 @@ class TopicRecords:
         """Return the current end offsets."""
         return offsets(self.spark, self.brokers, topics)
 
-    def read(self, topic: str, ranges: Ranges) -> Sequence[Record]:
+    def read(self, topic: str, ranges: Ranges) -> Sequence[ReadRecord]:
         """Return the records of these ranges, in the order of their offsets."""
         found = read_ranges(self.spark, self.brokers, {topic: dict(ranges)})
         rows = found.select("partition", "offset", "value").orderBy("partition", "offset").collect()
         return [
-            Record(row["partition"], row["offset"], row["value"] and bytes(row["value"]))
+            ReadRecord(row["partition"], row["offset"], row["value"] and bytes(row["value"]))
             for row in rows
         ]

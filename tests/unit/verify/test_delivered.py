@@ -21,7 +21,7 @@ from cdclake.jobs.control.topic_state import SnapshotTopic
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
 from cdclake.jobs.verify.settled_records import PAGE_RECORDS
-from cdclake.jobs.verify.topic_records import Ranges, Record
+from cdclake.jobs.verify.topic_records import Ranges, ReadRecord
 from cdclake.plan import Plan, Table
 from tests.unit.deployed.erasing import in_memory
 from tests.unit.verify.lakes import create, event, make_table
@@ -72,12 +72,12 @@ class Topics:
     def ends(self, topics: Collection[str]) -> dict[str, dict[int, int]]:
         return {topic: {0: self.begin + len(self.records)} for topic in topics}
 
-    def read(self, topic: str, ranges: Ranges) -> list[Record]:
+    def read(self, topic: str, ranges: Ranges) -> list[ReadRecord]:
         assert topic == "p.trade"
         first, following = ranges[0]
         self.read_ranges.append((first, following))
         places = range(first, following)
-        return [Record(0, offset, self.records[offset - self.begin]) for offset in places]
+        return [ReadRecord(0, offset, self.records[offset - self.begin]) for offset in places]
 
 
 def arrived(
