@@ -89,7 +89,8 @@ def test_rows_are_exact_over_changed_tables_and_a_restart(tmp_path: Path) -> Non
             assert event["operation"] == "update" and event["refused"] is None
             row = event["value"]["after"]
             assert (event["key"], row["added"]) == ({"id": row["id"]}, row["id"])
-            assert lake.run("trace", "sizes", str(row["id"]))["situation"] == "applied"
+            key = str(row["id"])  # `_current` has the event before the state has it
+            lake.eventually(lambda: lake.run("trace", "sizes", key)["situation"] == "applied", 60)
             lake.run("down")
         file = pipeline(tmp_path, more=ADDED, state="{type: text, exclude: true}")
         lake.run("up", file)
