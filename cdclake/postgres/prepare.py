@@ -16,7 +16,7 @@ from cdclake.plan import Plan, Table
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.ownership import mark_statement
 from cdclake.postgres.published import polled_columns, published_columns
-from cdclake.postgres.query_schemas import QuerySchema, set_query_schemas
+from cdclake.postgres.query_schemas import set_search_path
 from cdclake.postgres.quoting import identifier, identifiers, literal, qualified
 from cdclake.postgres.statement import Statement
 
@@ -69,7 +69,7 @@ def prepare(
     publication: PublicationState,
     granted: Collection[TableId] = (),
     replication_grant: str | None = None,
-    query_schemas: Sequence[QuerySchema] | None = None,
+    query_schemas: Sequence[str] | None = None,
 ) -> list[Statement]:
     """Return all statements in order, to be run in one transaction.
 
@@ -85,9 +85,13 @@ def prepare(
         *_role(plan.source_object, password_verifier, replication_grant),
         Statement("the mark of its owner", mark_statement(plan.source_object, mark)),
         *_without_truncates(lists),
-        *_grants(plan, database, lists | polled_lists(plan, tables), granted),
+        *_grants(plan, database, lists | polled_lists(plan, tables), granted, query_schemas or ()),
         *_sight_of_transactions(plan),
-        *set_query_schemas(plan.source_object, database, query_schemas),
+        *(
+            []
+            if query_schemas is None
+            else [set_search_path(plan.source_object, database, query_schemas)]
+        ),
         *_publication(plan.source_object, lists, publication),
     ]
 
@@ -178,10 +182,11 @@ def _grants(
     database: str,
     lists: Mapping[TableId, ColumnList],
     granted: Collection[TableId],
+    query_schemas: Collection[str],
 ) -> list[Statement]:
     """Grant the role exactly: read the declared columns, write our own tables."""
     role = identifier(plan.source_object)
-    schemas = sorted({schema for schema, _ in lists})
+    schemas = sorted({*query_schemas, *(schema for schema, _ in lists)})
     revoked = sorted({*granted, *lists} - set(OWN_TABLES))
     statements = [
         Statement("connecting", f"GRANT CONNECT ON DATABASE {identifier(database)} TO {role}"),

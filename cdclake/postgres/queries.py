@@ -106,18 +106,10 @@ JOIN pg_namespace n ON n.oid = e.typnamespace
 ORDER BY c.number
 """
 
-# Schemas of the search path, without those of the system: whether the pipeline's role may use each
-# (PUBLIC, while there is no role), whether we may grant that, and who we are.
+# Schemas of the search path, without those of the system.
 QUERY_SCHEMAS = """
-SELECT n.nspname::text, has_schema_privilege(role.name, n.oid, 'USAGE'),
-       has_schema_privilege(n.oid, 'USAGE WITH GRANT OPTION'), current_user::text
-FROM unnest(current_schemas(false)) WITH ORDINALITY AS path (name, number)
-JOIN pg_namespace n ON n.nspname = path.name
-CROSS JOIN (
-  SELECT coalesce((SELECT rolname FROM pg_roles WHERE rolname = %s), 'public') AS name
-) AS role
-WHERE n.nspname !~ '^pg_'
-ORDER BY path.number
+SELECT name::text FROM unnest(current_schemas(false)) WITH ORDINALITY AS path (name, number)
+WHERE name !~ '^pg_' ORDER BY number
 """
 
 # `identifies`: PostgreSQL's requirements for an index that serves as replica identity.

@@ -15,6 +15,7 @@ from cdclake.plan import Plan
 from cdclake.postgres import queries
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.prepare import SYSTEM_COLUMNS, ColumnList, polled_lists
+from cdclake.postgres.query_schemas import read_query_schemas
 from cdclake.postgres.quoting import identifier, qualified
 from cdclake.postgres.refusal import Refusal
 from cdclake.postgres.session import Session
@@ -40,6 +41,7 @@ def check_role_rights(
     """
     polled = _polled_lists(plan, tables)
     schemas = {SOURCE_SCHEMA, *(t.schema for t in plan.tables), *(schema for schema, _ in polled)}
+    schemas |= {*(read_query_schemas(connection, plan) or ())}
     fields = [(*table, field) for table, names in polled.items() for field in _fields(names)]
     rows = connection.execute(
         queries.ROLE_RIGHTS,

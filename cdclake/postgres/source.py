@@ -24,7 +24,7 @@ from cdclake.postgres.ownership import Owner
 from cdclake.postgres.polled_sources import check_polled_sources, polled_relations
 from cdclake.postgres.prepare import ColumnList, PublicationState, prepare
 from cdclake.postgres.published import omitted_columns
-from cdclake.postgres.query_schemas import check_query_schemas, read_query_schemas
+from cdclake.postgres.query_schemas import read_query_schemas
 from cdclake.postgres.refusal import Refusal, refused
 from cdclake.postgres.role_rights import check_role_rights
 from cdclake.postgres.scram import scram_verifier
@@ -222,7 +222,6 @@ def _check_tables(
 ) -> list[Refusal]:
     known = read_names(connection)
     refusals = check_polled_sources(connection, plan, actual, known)
-    refusals += check_query_schemas(connection, plan)
     for table in plan.tables:
         found = actual.get((table.schema, table.table))
         broken = check_table(

@@ -53,7 +53,7 @@ POLLS = (
         "the role that polls has the server's search path",
         (_PREPARE_TESTS, "-k", "preparing_login"),
         (("cdclake/postgres/prepare.py",
-          "*set_query_schemas(plan.source_object, database, query_schemas),", ""),),
+          "[set_search_path(plan.source_object, database, query_schemas)]", "[]"),),
     ),
     Mutation(
         "a lock timeout of a query's check ends the polls of all tables",
