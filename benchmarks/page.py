@@ -188,7 +188,7 @@ def _who_spent(measure: Mapping[str, Any]) -> Iterator[str]:
     batches = [batch for of_run in spent.values() for batch in of_run]
     kinds = [kind for kind in KINDS if any(batch.get(kind) for batch in batches)]
     if kinds:
-        yield "CPU seconds of a batch, in the race of the common rate's stretch, by thread:\n"
+        yield "CPU seconds by thread, of a batch or of the race at the common rate:\n"
         heads = ("contender", "of", *(KINDS[kind] for kind in kinds))
         yield _table(heads, ((*names, *_medians(run, kinds)) for names, run in spent.items()))
     for (_, subject), [stretch] in _spent(measure, "cpu_by_part").items():

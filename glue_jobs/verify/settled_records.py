@@ -1,6 +1,6 @@
-"""Records behind the newest event of Firehose's changelogs that no new row will come from.
+"""Records after the newest event of Firehose's changelogs that will become no new row.
 
-AWS does not show how far Firehose has read. A record behind the newest event may be in flight, but
+AWS does not show how far Firehose has read. A record after the newest event may be in flight, but
 it may also be a tombstone, one of an erased row, one that was redriven, whose row has no offset, or
 one that the function refuses. Without these, a topic's last records would be waited for in vain.
 """
@@ -21,7 +21,7 @@ from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.verify.topic_records import Ranges, ReadRecord
 from cdclake.plan import Plan, Table
 
-PAGE_RECORDS = 500  # of a partition at a time: while much is in flight, no more is read
+PAGE_RECORDS = 500  # of each partition; reading stops at a record that may be in flight
 
 _NOWHERE = Place(partition=None, offset=None)  # as a redrive decodes it
 Identity = tuple[str, tuple[Any, ...]]  # position without an offset, and key
@@ -40,7 +40,7 @@ class SettledRecords:
     ) -> dict[int, int]:
         """Return by partition the offset of the first record that is not settled, or its end.
 
-        The records before the offsets `reached` are.
+        The records before the offsets `reached` are settled.
         """
         found = dict(reached)
         while ranges := dict(_pages(found, ends)):

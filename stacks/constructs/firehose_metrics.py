@@ -41,7 +41,7 @@ def throttled(prefix: str, stream: str) -> IMetric:
 
 
 def unread(prefix: str, stream: str, beyond_seconds: int) -> IMetric:
-    """Return 1 for an hour in which a stream fell behind its Kinesis stream or read nothing.
+    """Return 1 for each hour when a stream was behind its Kinesis stream, or read nothing.
 
     It is behind if even its newest read record was older than `beyond_seconds` throughout. A
     stream that cannot read may publish neither metric, so the records of the Kinesis stream count.

@@ -19,7 +19,7 @@ RETRIED = "org.apache.kafka.connect.errors.RetriableException: the schema regist
 
 
 def failure_with(url: str) -> str:
-    """How the converter fails with the registry at this address."""
+    """Return how the converter fails with the registry at this address."""
     plan = Plan(
         name="shop", source_database="shop", lake_database="lake", tables=(), format="avro",
         registry=url,

@@ -131,7 +131,7 @@ def test_stopped_table_starts_no_stream(control: ObjectStore) -> None:
 
 
 def held(failures: int = 1, since_s: float = 0.0) -> Progress:
-    """A progress in which the stream has held `t` back after so many failures, so long ago."""
+    """Return a progress with `t` held back, after this many failures and this long ago."""
     progress = Progress()
     for _ in range(failures):
         progress.table("t").hold("S3 does not answer", time.time() - since_s)

@@ -24,7 +24,7 @@ from tests.unit.postgres.tables import plan
 
 
 class OldServer:
-    """Session in which every query on the catalog fails."""
+    """Session that fails every query on the catalog."""
 
     def __init__(self, version: int) -> None:
         self._version = version
