@@ -64,9 +64,8 @@ class CatchUp:
     wait_s: float = 120.0
     obstacle: Callable[[], CdcError | None] = lambda: None  # the reason why nothing arrives
     run_stream: Callable[[], None] | None = None  # run a stream once that only a schedule starts
-    given_up: dict[str, str] = field(
-        default_factory=dict
-    )  # late tables, which no wait awaits again
+    # Reasons by late table: a further wait does not await these tables again.
+    given_up: dict[str, str] = field(default_factory=dict)
 
     def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
         """Wait until everything written before the call is in the lake, except stopped tables.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -30,15 +31,10 @@ def component_in(environ: Mapping[str, str], home: Path) -> str | None:
 
 def environments(home: Path) -> list[dict[str, str]]:
     """Return the environment of each living process of this home."""
-    found: list[dict[str, str]] = []
-
-    def ours(process: psutil.Process) -> bool:
-        environ = process.environ()
-        is_ours = component_in(environ, home) is not None
-        found.extend([environ] * is_ours)
-        return is_ours
-
-    _matching(ours)
+    found = []
+    for process in _matching(lambda each: component_in(each.environ(), home) is not None):
+        with suppress(psutil.NoSuchProcess):  # it has ended since
+            found.append(process.environ())
     return found
 
 
