@@ -60,15 +60,18 @@ class FileTarget:
         All rows must belong to one partition of the table. Columns that they lack become NULL. The
         name is unique, so a task that is repeated leaves an orphan and replaces nothing.
         """
-        return self._write(rows, partition_of(rows, self.partition_by))
+        stored = self._completed(rows)
+        return self._write(stored, partition_of(stored, self.partition_by))
 
     def write_partitions(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         """Write one file for each partition of the rows; yield descriptions and their rows.
 
-        Only one partition's rows are copied at a time. A column of texts has at most 2 GiB.
+        Columns that the rows lack become NULL, also those by which the table is partitioned. Only
+        one partition's rows are copied at a time. A column of texts has at most 2 GiB.
         """
-        for partition, numbers in partitions(rows, self.partition_by):
-            part = RowNumbers(numbers, rows.num_rows).take(rows)
+        stored = self._completed(rows)
+        for partition, numbers in partitions(stored, self.partition_by):
+            part = RowNumbers(numbers, stored.num_rows).take(stored)
             yield self._write(part, partition), part
 
     def write_deletes(self, places: Mapping[str, Rows], like: LiveFile) -> str:
@@ -102,12 +105,14 @@ class FileTarget:
         partition = of_values(self.partition_by, values)
         return self._write(arrow_schema(self.schema).empty_table(), partition)
 
-    def _write(self, rows: pa.Table, partition: Mapping[int, Any]) -> str:
+    def _completed(self, rows: pa.Table) -> pa.Table:
+        return completed(rows, arrow_schema(self.schema))
+
+    def _write(self, stored: pa.Table, partition: Mapping[int, Any]) -> str:
         names = (
             f"{each.name}={_path_part(partition[each.field_id])}" for each in self.partition_by
         )
         path = "/".join((self.folder, *names, f"{_attempt()}-{uuid.uuid4().hex}.parquet"))
-        stored = completed(rows, arrow_schema(self.schema))
         content, footer = encode(stored)
         fields = json.loads(self.schema)["fields"]
         metrics = measure(stored, footer, measured_columns(fields, self.full_metrics))
@@ -115,7 +120,7 @@ class FileTarget:
         return describe_data_file(
             path,
             size=content.size,
-            rows=rows.num_rows,
+            rows=stored.num_rows,
             metrics=metrics,
             spec_id=self.spec_id,
             partition={str(number): value for number, value in partition.items()},

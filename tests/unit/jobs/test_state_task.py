@@ -204,3 +204,19 @@ def test_update_state_finds_rows_by_the_columns_of_the_present_key(tmp_path: Pat
     [first] = updated("id", 10).data_files
     [deletes] = updated("n", 20, path_of(first)).delete_files
     assert json.loads(deletes)["record-count"] == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "transform"),
+    [("timestamptz", "month"), ("long", "bucket[4]"), ("string", "identity")],
+)
+def test_update_state_partitions_new_rows_by_a_column_that_was_dropped(
+    tmp_path: Path, kind: str, transform: str
+) -> None:
+    """The table keeps its partitions; the column that the plan no longer has is NULL."""
+    by = (PartitionField(1000, "x_part", "cdc_dropped_x", transform),)
+    target = target_of(tmp_path, by=by, columns={"cdc_dropped_x": kind})
+    [stored] = update_state(target, changes_of("c", 10, ["a", "b"])).delta.data_files
+    assert json.loads(stored)["partition"] == {"1000": None}
+    rows = pq.read_table(path_of(stored), columns=["id", "cdc_dropped_x"]).to_pylist()
+    assert rows == [{"id": 0, "cdc_dropped_x": None}, {"id": 1, "cdc_dropped_x": None}]
