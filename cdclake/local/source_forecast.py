@@ -124,4 +124,4 @@ def adapted(
 def _epoch_reason(server: ServerState) -> str:
     if not server.slot_exists:
         return "the slot does not exist in the source"
-    return "the slot has lost its WAL" if server.slot_lost else ""
+    return f"the slot {server.slot_loss}" if server.slot_loss else ""

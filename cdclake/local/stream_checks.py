@@ -30,8 +30,8 @@ def check_slot(server: ServerState, name: str) -> Check:
     """Check that the slot exists, has its WAL, and is read."""
     if not server.slot_exists:
         return failed("slot", f"the slot {name} does not exist", _AGAIN)
-    if server.slot_lost:
-        told = f"the slot {name} has lost its WAL"
+    if server.slot_loss:
+        told = f"the slot {name} {server.slot_loss}"
         return failed("slot", told, f"{_AGAIN}, which reads every table again")
     if not server.slot_active:
         told = f"nothing reads the slot {name}, which retains WAL"

@@ -81,7 +81,7 @@ def start_streaming(
     lake = replace(lake, state=state)
     change = change.found(prepared.renamed, prepared.unpublished | checked.to_resync)
     connector = ConnectorClient(lake.endpoints.connect, plan)
-    is_lost = prepared.slot_lost or state.loading or lost_offsets
+    is_lost = bool(prepared.slot_loss) or state.loading or lost_offsets
     if is_lost or not prepared.slot_exists:
         state = _begin_epoch(lake, connector, is_lost=is_lost)
         change = change.all_snapshotted()

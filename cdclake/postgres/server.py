@@ -15,6 +15,7 @@ OLDEST, NEWEST = 15, 18
 # Since then a user with CREATEROLE and REPLICATION may grant both.
 _GIVES_REPLICATION = 160000
 HAS_FAILOVER_SLOTS = 170000
+_SKIPS_MISSING_PUBLICATIONS = 180000
 _UNLIMITED = -1
 
 
@@ -61,9 +62,18 @@ class ServerState:
         return "rds_replication" if self.rds else None
 
     @property
-    def slot_lost(self) -> bool:
-        """Check whether the slot's WAL is lost, which requires a new epoch."""
-        return self.slot_wal_status == "lost"
+    def slot_loss(self) -> str:
+        """Return why the slot cannot be read further, which requires a new epoch; "" if it can.
+
+        Before 18, PostgreSQL ends the decoding at the first change that was made while the
+        publication did not exist: at the same place after every restart.
+        """
+        if self.slot_wal_status == "lost":
+            return "has lost its WAL"
+        is_fatal = self.version < _SKIPS_MISSING_PUBLICATIONS
+        if self.slot_exists and not self.publication_exists and is_fatal:
+            return "cannot be decoded past the time without a publication"
+        return ""
 
 
 def failover_problem(failover: bool | None, standbys: int, synchronized: str | None) -> str | None:

@@ -55,7 +55,7 @@ class Prepared:
     database: str
     version: int
     slot_exists: bool  # False: the connector will create it, and a new history starts
-    slot_lost: bool  # its WAL is gone: drop it and start a new epoch
+    slot_loss: str  # why it cannot be read further: drop it and start a new epoch; "": it can
     altered: tuple[str, ...]  # statements run on the user's tables (embedded only)
     omitted: dict[str, tuple[str, ...]]  # `schema.table` -> columns that do not reach the lake
     renamed: frozenset[str]  # tables with a column that already has its new name
@@ -200,7 +200,7 @@ def _prepared(
         database=state.database,
         version=state.version,
         slot_exists=state.slot_exists,
-        slot_lost=state.slot_lost,
+        slot_loss=state.slot_loss,
         altered=tuple(statement.sql for statement in altered),
         omitted={table.source: omitted_columns(table, found) for table, found in pairs},
         renamed=frozenset(table.source for table, found in pairs if is_renamed(table, found)),

@@ -105,8 +105,8 @@ def do(request: str, prepared: str, stack: str) -> None:
         done = prepare_session(session, plan, embedded=False, owner=owner, role_password=password)
         warnings = source_warnings(session, plan, embedded=False)
     log.info("prepared %s of PostgreSQL %s", done.database, done.version)
-    if done.slot_lost:
-        log.error("the slot has lost its WAL: drop it and increase `aws: connect: epoch:`")
+    if done.slot_loss:
+        log.error("the slot %s; follow the runbook lost-slot", done.slot_loss)
     for warning in warnings:
         log.warning("%s; %s", warning, warning.remedy)
 

@@ -187,3 +187,15 @@ def test_a_snapshot_that_is_taken_again_leaves_no_row_of_its_first_try(
     lake.assert_equal("--deep")
     [[left]] = lake.sql("select count(*) from big_current where id % 10 = 7")
     assert left == 0
+
+
+def test_a_dropped_publication_begins_an_epoch(lake: RunningLake, file: str) -> None:
+    """PostgreSQL 17 fails at each change of the time without one, also once it exists again."""
+    epoch = lake.run("status")["epoch"]
+    with lake.connect() as connection:
+        connection.execute("DROP PUBLICATION cdclake_epochs")
+        connection.execute("INSERT INTO emptied VALUES (2, 'unpublished', NULL)")
+        connection.execute("DELETE FROM big WHERE id % 10 = 1")
+    lake.run("up", file, "--wait", "rows")
+    assert lake.run("status")["epoch"] == epoch + 1
+    lake.assert_equal()

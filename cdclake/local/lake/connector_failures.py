@@ -9,13 +9,20 @@ from cdclake.postgres.quoting import literal
 # ends the decoding at the table's next change: at the same place after every restart.
 _UNKNOWN_FILE = "could not map filenumber"
 
+# PostgreSQL looks the publication up as of the change that it decodes, and before 18 fails for one
+# that was made between DROP PUBLICATION and CREATE PUBLICATION (bug 18683 of its list).
+
 
 def remedy_for(failure: str, slot: str) -> str | None:
     """Return how to repair the failure with this root cause; None if no remedy is known."""
     if _UNKNOWN_FILE in failure:
-        return (
-            "a table was truncated or rewritten while the slot was being created, and PostgreSQL"
-            f" cannot decode its changes: run `SELECT pg_drop_replication_slot({literal(slot)})`"
-            " in the source, then `cdclake up`, which takes a new snapshot"
-        )
-    return None
+        reason = "a table was truncated or rewritten while the slot was being created"
+    elif f'publication "{slot}" does not exist' in failure:
+        reason = "the publication did not exist for a while"
+    else:
+        return None
+    return (
+        f"{reason}, and PostgreSQL cannot decode the changes of that time: run `SELECT"
+        f" pg_drop_replication_slot({literal(slot)})` in the source, then `cdclake up`, which takes"
+        " a new snapshot"
+    )

@@ -21,7 +21,7 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     function = load("prepare_source")
     file = tmp_path / "plan.json"
     file.write_text(plan().to_json())
-    done = SimpleNamespace(database="shop", version=170011, slot_lost=False)
+    done = SimpleNamespace(database="shop", version=170011, slot_loss="")
     monkeypatch.setenv("LOGIN_SECRET", "shop/source")
     monkeypatch.setattr(function, "PLAN", file)
     monkeypatch.setattr(function, "secret", lambda _: {"password": "p"})

@@ -14,5 +14,13 @@ def test_a_slot_that_cannot_be_decoded_is_dropped() -> None:
     assert "`SELECT pg_drop_replication_slot('cdclake_it''s')`" in remedy
 
 
+def test_a_slot_with_changes_of_a_time_without_publication_is_dropped() -> None:
+    # As Connect reported it (tests/local/test_epochs.py makes it fail).
+    failure = 'org.postgresql.util.PSQLException: ERROR: publication "cdclake_shop" does not exist'
+    remedy = remedy_for(failure, "cdclake_shop")
+    assert remedy is not None
+    assert "`SELECT pg_drop_replication_slot('cdclake_shop')`" in remedy
+
+
 def test_of_other_failures_no_remedy_is_known() -> None:
     assert remedy_for("java.lang.OutOfMemoryError: Java heap space", "cdclake_shop") is None

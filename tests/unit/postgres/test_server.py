@@ -117,3 +117,17 @@ def test_a_bulk_load_needs_a_wal_sender_of_its_own() -> None:
         )
         == []
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({**OWN, "publication_exists": True}, ""),
+        ({**OWN, "publication_exists": True, "slot_wal_status": "lost"}, "has lost its WAL"),
+        (OWN, "cannot be decoded past the time without a publication"),
+        ({**OWN, "version": 180001}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_slot_that_cannot_be_read_further_is_lost(changes: Any, reason: str) -> None:
+    assert server(**changes).slot_loss == reason
