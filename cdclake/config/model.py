@@ -97,7 +97,8 @@ class Lake(Section):
         default=90,
         ge=1,
         le=36500,
-        description="Days of full history; older changes are collapsed to the newest of each key.",
+        description="Days of full history; older changes are collapsed to the newest of each key,"
+        " after 14 days at the earliest.",
     )
     lake_formation: bool = Field(
         default=False,

@@ -37,7 +37,7 @@ TOO_LARGE = "TOO_LARGE: the response would exceed the limit of a function"
 # Only for redriven records that Firehose had returned.
 UNREADABLE_LINE = "UNREADABLE_LINE: the line under the error prefix is not as Firehose writes it"
 NO_TABLE = "NO_TABLE: no changelog that Firehose writes has exactly these columns"
-TOO_OLD = "TOO_OLD: a later delete of the row may already be purged"
+TOO_OLD = "TOO_OLD: later events of the row may already be purged or collapsed"
 
 
 class RefusedEvent(ValueError):

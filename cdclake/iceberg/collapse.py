@@ -22,6 +22,26 @@ TOMBSTONE_HORIZON = timedelta(days=14)
 YOUNG = TOMBSTONE_HORIZON - timedelta(days=1)
 
 
+def collapse_age(history_days: int) -> timedelta:
+    """Return the age from which events collapse, which no event that is read again has.
+
+    >>> collapse_age(3).days, collapse_age(90).days
+    (14, 90)
+    """
+    return max(timedelta(days=history_days), TOMBSTONE_HORIZON)
+
+
+def replay_age(table: Table, history_days: int) -> timedelta | None:
+    """Return the maximum age of an event of a row that is read again; None for any age.
+
+    With soft deletes no delete is purged, but a collapse gives old values to newer events of the
+    row, and a value that is read again would then be older than these.
+    """
+    if table.deletes != "soft":
+        return YOUNG
+    return collapse_age(history_days) - timedelta(days=1) if table.toastable else None
+
+
 def held_flag(dropped: Sequence[str], column: str) -> str:
     """Return the name of the flag that `<t>` has a value for the key in this dropped column."""
     return f"cdc__held_{dropped.index(column)}"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import logging
 from collections.abc import Collection, Mapping
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from cdclake import naming
@@ -21,7 +22,7 @@ from cdclake.debezium.changelog_rows import Place, read_event, source_of
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.firehose.erased_rows import Erased, ErasedEvent, ReadErased
 from cdclake.firehose.rows import DeliveredRows, encode
-from cdclake.iceberg.collapse import YOUNG
+from cdclake.iceberg.collapse import replay_age
 from cdclake.plan import Plan, Table
 from cdclake.redrive.failed_events import FailedEvents
 from cdclake.redrive.failed_rows import FailedRows
@@ -30,7 +31,6 @@ from cdclake.redrive.unwrap import unwrapped
 
 log = logging.getLogger()
 
-_MAX_AGE_US = int(YOUNG.total_seconds() * 1e6)
 _NOWHERE = Place(partition=None, offset=None)
 
 Row = Mapping[str, Any]
@@ -131,7 +131,7 @@ class Redrive:
             decoded = self._events.decode(raw, _NOWHERE, now, {})
             if decoded is None:
                 return None
-            return _young(*decoded, now)
+            return self._young(*decoded, now)
         if line.stream == self._own and line.kind == "processing-failed":
             relation, row = _unwrapped(raw)
         else:
@@ -140,7 +140,16 @@ class Redrive:
         if relation == naming.QUARANTINE:
             return RoutedRow(relation, row, row.get("reason"))
         table, row = self._returned.fitted(relation, row)
-        return _young(table, {**row, naming.INGESTED_AT: now}, now)
+        return self._young(table, {**row, naming.INGESTED_AT: now}, now)
+
+    def _young(self, table: Table, row: Row, now: int) -> RoutedRow:
+        """Route the row; raise RefusedEvent if later events of it may be purged or collapsed."""
+        committed, age = row[naming.COMMITTED_AT], replay_age(table, self._plan.history_days)
+        is_row = row[naming.OP] not in ("d", "t")
+        if is_row and age is not None and committed is not None:
+            if now - committed > age // timedelta(microseconds=1):
+                raise RefusedEvent(refusals.TOO_OLD)
+        return RoutedRow(table.changes, row)
 
     def _quarantined(self, line: Line, value: bytes, reason: str, now: int) -> RoutedRow:
         row = {
@@ -174,12 +183,3 @@ def _unwrapped(raw: bytes) -> tuple[str, Row]:
         return unwrapped(raw)
     except ValueError:
         raise RefusedEvent(refusals.UNREADABLE_VALUE) from None
-
-
-def _young(table: Table, row: Row, now: int) -> RoutedRow:
-    """Route the row; raise RefusedEvent if its deletion may be too old to be known."""
-    committed = row[naming.COMMITTED_AT]
-    revives = row[naming.OP] not in ("d", "t") and table.deletes != "soft"
-    if revives and committed is not None and now - committed > _MAX_AGE_US:
-        raise RefusedEvent(refusals.TOO_OLD)
-    return RoutedRow(table.changes, row)

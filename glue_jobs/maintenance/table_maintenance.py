@@ -8,6 +8,7 @@ from functools import partial
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
 from cdclake.firehose.redrive_stream import lateness_seconds
+from cdclake.iceberg.collapse import collapse_age
 from cdclake.iceberg.schemas import key_text
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.maintenance.actions import ACTIONS, MaintainedTable
@@ -31,7 +32,7 @@ def maintain_table(job: TableJob, table: Table) -> int:
             )
         return 0
     job.lake.check_key(table.name, key_text(table))  # a changelog collapses by the key
-    now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
+    now, history = datetime.now(UTC), collapse_age(job.plan.history_days)
     readers = timedelta(hours=job.plan.stream_readers_hours)
     lateness = timedelta(seconds=lateness_seconds(job.plan, table))
     for name in (table.changes, table.name):

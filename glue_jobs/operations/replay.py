@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium import refusals
-from cdclake.iceberg.collapse import YOUNG
+from cdclake.iceberg.collapse import replay_age
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
@@ -55,7 +55,7 @@ def replay_quarantine(stream: TableStream, *, epoch: int) -> Replayed:
     no stamp yet. Idempotent.
     """
     table, plan = stream.table, stream.plan
-    with decoded_again(_held(stream), table, plan, _too_old(table)) as decoded:
+    with decoded_again(_held(stream), table, plan, _too_old(table, plan.history_days)) as decoded:
         accepted = sum(part.accepted for part in decoded.parts)
         replayed = _append(stream, decoded, epoch) if accepted else 0
         withheld = _release(stream, decoded.rows) if accepted else 0
@@ -77,11 +77,13 @@ def _quarantine(stream: TableStream) -> DataFrame:
     return held.where(mine)
 
 
-def _too_old(table: Table) -> Reason:
-    """Refuse events whose row may have been deleted, and its tombstone already purged."""
-    may_revive = ~F.col(naming.OP).isin("d", "t") & F.lit(table.deletes == "hard")
-    since = F.lit(datetime.now(UTC) - YOUNG)
-    return may_revive & (F.col(naming.COMMITTED_AT) < since), refusals.TOO_OLD
+def _too_old(table: Table, history_days: int) -> Reason:
+    """Refuse events of rows whose later events may be purged or collapsed."""
+    age = replay_age(table, history_days)
+    if age is None:
+        return F.lit(False), refusals.TOO_OLD
+    is_old = F.col(naming.COMMITTED_AT) < F.lit(datetime.now(UTC) - age)
+    return ~F.col(naming.OP).isin("d", "t") & is_old, refusals.TOO_OLD
 
 
 def _append(stream: TableStream, decoded: DecodedRows, epoch: int) -> int:

@@ -12,7 +12,7 @@ from cdclake.control_objects import ScanEnd, outcome_name, request_name
 from cdclake.debezium.position import just_after
 from cdclake.debezium.refusals import TOO_OLD
 from cdclake.errors import Fenced
-from cdclake.iceberg.collapse import YOUNG
+from cdclake.iceberg.collapse import replay_age
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
 from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
@@ -37,7 +37,7 @@ NUMBERS = (
 @pytest.fixture(autouse=True)
 def young(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events here are of 2023; none is too old but where a test says so."""
-    monkeypatch.setattr(replay, "YOUNG", datetime.now(UTC) - datetime(2023, 1, 1, tzinfo=UTC))
+    monkeypatch.setattr(replay, "replay_age", lambda *_: None)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_replay_keeps_a_refused_record_that_has_an_accepted_ones_place(numbers
 def test_a_replayed_event_brings_no_row_back_whose_tombstone_is_purged(
     numbers: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay, "YOUNG", YOUNG)
+    monkeypatch.setattr(replay, "replay_age", replay_age)
     e, now = numbers.event, time.time_ns() // 1000
     numbers.run(
         e("c", 10, 10, id=1, v="NaN"), e("d", 20, 20, id=1),

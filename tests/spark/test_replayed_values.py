@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from cdclake.debezium.refusals import TOO_OLD
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, state_schema
 from cdclake.iceberg.views import current_view
@@ -94,3 +95,17 @@ def test_late_event_fills_moved_row_in_derived_tables_and_copies(spark: SparkSes
     assert changed is not None
     rows = {(row["id"], row["cdc_op"], row["big"]) for row in changed.collect()}
     assert rows == {(1, "d", None), (2, "c", "A")}
+
+
+def test_replayed_event_is_not_older_than_a_collapse(spark: SparkSession) -> None:
+    """A collapse gives the older value to the newest event: a rebuild would lose the replayed."""
+    engine = Engine(spark, plan_of(columns=COLUMNS, deletes="soft"))
+    old = NOW_US - 100 * 86_400 * 1_000_000
+    for op, lsn, v, big in (("c", 10, 1, "v0"), ("u", 20, LARGE, "v1"), ("u", 30, 3, ...)):
+        engine.run(engine.event(op, lsn, lsn, id=1, v=v, big=big, ts=old))
+    widened(engine)
+    done = replay_quarantine(engine.stream(), epoch=1)
+    assert (done.replayed, done.refused) == (0, {TOO_OLD: 1})
+    engine.declare(replace(engine.plan, history_days=200))
+    assert replay_quarantine(engine.stream(), epoch=1).replayed == 1
+    assert current(engine) == {1: (3, "v1")}

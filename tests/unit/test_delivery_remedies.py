@@ -105,7 +105,7 @@ def quarantine_remedies(delivery: Delivery) -> Iterator[str]:
     record = redriven(1, incomplete(1)) if delivery == "firehose" else from_kafka("plain", 1)
     reasons = (
         record["reason"],
-        "TOO_OLD: a later delete of the row may already be purged",
+        "TOO_OLD: later events of the row may already be purged or collapsed",
         UNCONVERTED,
     )
     for reason in reasons:

@@ -215,8 +215,20 @@ def test_a_row_whose_deletion_may_be_forgotten_does_not_come_back(
 def test_soft_deletes_are_never_forgotten(stream: Stream) -> None:
     soft = tuple(replace(table, deletes="soft") for table in plan().tables)
     fail("processing-failed", "plain", events("plain"))
-    late = redrive(stream, of=replace(plan(), tables=soft), now=NOW + 100 * DAY)
+    late = redrive(stream, of=replace(plan(), tables=soft), now=NOW + 80 * DAY)
     assert late["quarantined"] == {}
+
+
+def test_rows_with_collapsed_values_do_not_come_back(stream: Stream) -> None:
+    """A collapse has given a large value to a newer event, below which this one would be."""
+    soft = replace(plan(), tables=tuple(replace(t, deletes="soft") for t in plan().tables))
+    fail("processing-failed", "plain", events("plain"))
+    assert any(table.toastable for table in soft.tables if table.name == "plain")
+    rows_of = [row for row in rows("plain") if row[naming.OP] not in "dt"]
+    late = redrive(stream, of=soft, now=NOW + 100 * DAY, dry_run=True)
+    assert late["quarantined"] == {refusals.TOO_OLD: len(rows_of)}
+    kept = redrive(stream, of=replace(soft, history_days=200), now=NOW + 100 * DAY, dry_run=True)
+    assert kept["quarantined"] == {}
 
 
 def test_a_fault_of_ours_holds_up_nobody(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
