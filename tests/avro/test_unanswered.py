@@ -54,6 +54,7 @@ def server() -> Iterator[str]:
         running.shutdown()
 
 
+@pytest.mark.slow
 def test_a_registry_that_is_gone_is_tried_again() -> None:
     assert failure_with(f"http://127.0.0.1:{free_port()}") == RETRIED
 
@@ -65,6 +66,7 @@ def test_a_registry_that_fails_is_tried_again(server: str, answer: str) -> None:
     assert failure_with(f"{server}/{answer}") == RETRIED
 
 
+@pytest.mark.slow
 def test_a_refused_request_fails_the_task(server: str) -> None:
     found = failure_with(f"{server}/400/BadRequestException")
     assert found.startswith("org.apache.kafka.connect.errors.DataException: topic ")

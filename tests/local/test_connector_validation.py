@@ -98,6 +98,7 @@ def eventually(condition: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_the_derived_settings_of_the_sink_are_valid(home: Home, plan: Plan) -> None:
     config = config_of(home, plan, "lake")
     assert validated(home, config) == []

@@ -205,6 +205,7 @@ def test_time_travel_shows_the_lake_as_it_was(lake: RunningLake) -> None:
     assert {s["operation"] for s in early} >= {"append"}
 
 
+@pytest.mark.slow
 def test_query_is_written_as_parquet_and_refused_with_a_suggestion(
     lake: RunningLake, tmp_path: Path
 ) -> None:
@@ -244,6 +245,7 @@ def test_rows_are_those_of_any_commit_time(lake: RunningLake) -> None:
     assert "complete since" in early["error"]["message"]
 
 
+@pytest.mark.slow
 def test_the_queries_for_those_who_come_from_an_article_run(lake: RunningLake) -> None:
     page = (PROJECT / "docs" / "coming-from.md").read_text(encoding="utf-8")
     queries = [

@@ -157,6 +157,7 @@ def test_a_field_of_a_record_selects_its_table(puts: Puts) -> None:
     assert "kind: its value selects no table" in json.dumps(logs)
 
 
+@pytest.mark.slow
 def test_a_record_that_the_transform_drops_is_not_missing(puts: Puts) -> None:
     puts.put(b"1,/a", b"2,/health", b"x,/c", stream="site-orders")
     found = puts.verified()["orders"]

@@ -218,6 +218,7 @@ def test_up_again_changes_nothing(home: Home, written: Endpoints) -> None:
     "name",  # Kafka, which takes longest, is left to `make prove`
     ["postgres", "aws", pytest.param("kafka", marks=pytest.mark.slow), "connect"],
 )
+@pytest.mark.slow
 def test_a_killed_part_is_seen_and_healed(home: Home, written: Endpoints, name: str) -> None:
     before = parts(home)
     os.kill(before[name]["pid"], signal.SIGKILL)

@@ -179,6 +179,7 @@ def test_tables_are_parted_by_day_in_format_version_2(site: Site) -> None:
         assert (field["name"], field["transform"]) == ("time_local_day", "day")
 
 
+@pytest.mark.slow
 def test_what_is_no_line_of_the_format_is_kept_under_the_error_prefix(site: Site) -> None:
     odd = site.nginx.log.with_name("odd.log")
     odd.write_text("2026/11/22 19:00:00 [error] no line of the access log\n")

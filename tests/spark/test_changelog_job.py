@@ -72,6 +72,7 @@ def test_a_commit_of_events_is_an_append(engine: Engine) -> None:
     assert [row["cdc_lsn"] for row in engine.log() if row["cdc_op"] != "t"] == [10, 20, 30, 40, 50]
 
 
+@pytest.mark.slow
 def test_large_values_are_decoded_by_a_job_of_their_own(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def test_a_stream_from_the_tables_start_has_every_row(engine: Engine, reader: Re
     assert reader.received == [10, 20, 30, 40, 50]
 
 
+@pytest.mark.slow
 def test_a_commit_that_only_has_a_stamp_ends_no_stream(engine: Engine, reader: Reader) -> None:
     append(engine, 10)
     reader.run()
@@ -108,6 +109,7 @@ def test_a_commit_that_only_has_a_stamp_ends_no_stream(engine: Engine, reader: R
     assert reader.received == [10, 20]
 
 
+@pytest.mark.slow
 def test_a_compaction_brings_a_stream_no_row_again(
     engine: Engine, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:

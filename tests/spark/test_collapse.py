@@ -127,6 +127,7 @@ def test_soft_deletes_keep_their_values(spark, ingest_at) -> None:
     assert state(engine) == before
 
 
+@pytest.mark.slow
 def test_what_is_not_applied_stays_and_little_new_waits(spark, ingest_at) -> None:
     engine = Engine(spark)
     e = engine.event
@@ -146,6 +147,7 @@ def test_what_is_not_applied_stays_and_little_new_waits(spark, ingest_at) -> Non
     assert len(events(engine)) == 9  # two have come since: too few
 
 
+@pytest.mark.slow
 def test_what_a_dropped_column_held_last_stays(spark, ingest_at) -> None:
     engine = Engine(spark)
     e = engine.event
@@ -212,6 +214,7 @@ def test_killed_around_its_commit_the_collapse_is_refused_to_as_of_and_done_agai
     assert collapsed_before(engine) == refused
 
 
+@pytest.mark.slow
 def test_a_stream_reads_on_over_a_collapse_only_if_it_skips_overwrites(
     spark, ingest_at, tmp_path
 ) -> None:
@@ -234,6 +237,7 @@ def test_a_stream_reads_on_over_a_collapse_only_if_it_skips_overwrites(
     assert sorted(reader.received) == [10, 11, 12, 13, 30, 40]
 
 
+@pytest.mark.slow
 def test_a_collapse_that_leaves_no_old_row_is_a_delete(spark, ingest_at, tmp_path) -> None:
     """A queue's rows are all deleted: docs/how-to/stream-a-changelog.md names both options."""
     engine = Engine(spark)

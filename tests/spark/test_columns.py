@@ -112,6 +112,7 @@ def test_a_value_that_is_null_is_not_gone(spark) -> None:
     assert (stopped_at(gone), gone.drift.gone) == (3, tuple(names))
 
 
+@pytest.mark.slow
 def test_events_of_before_a_column_was_added_flow_also_when_they_are_sent_again(spark) -> None:
     engine = table_of(spark)
     engine.run(event(engine, "c", 10, {}))
@@ -125,6 +126,7 @@ def test_events_of_before_a_column_was_added_flow_also_when_they_are_sent_again(
     assert stopped_at(engine.run(event(engine, "u", 60, {}))) == 6
 
 
+@pytest.mark.slow
 def test_events_sent_before_the_connector_knew_the_column_flow_beside_later_copies(spark) -> None:
     engine = table_of(spark)
     engine.run(event(engine, "c", 10, {}))
@@ -136,6 +138,7 @@ def test_events_sent_before_the_connector_knew_the_column_flow_beside_later_copi
     assert stopped_at(engine.run(event(engine, "u", 40, {}))) == 5
 
 
+@pytest.mark.slow
 def test_a_delete_of_a_whole_row_tells_of_its_columns_too(spark) -> None:
     engine = table_of(spark, MAIL, replica_identity="full")
     engine.run(event(engine, "c", 10, {"mail": "a"}), event(engine, "c", 11, {"mail": "b"}, id=2))
@@ -158,6 +161,7 @@ def test_a_key_that_is_gone_stops_its_table(spark) -> None:
 # --- another name --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_column_is_one_under_all_its_names(spark) -> None:
     engine = table_of(spark, MAIL)
     engine.run(event(engine, "c", 10, {"mail": "a"}), event(engine, "c", 11, {"mail": "b"}, id=2))
@@ -326,6 +330,7 @@ def test_one_misfit_is_quarantined_and_the_next_one_stops_the_table(spark) -> No
     assert len(engine.quarantined()) == 1
 
 
+@pytest.mark.slow
 def test_a_misfit_between_values_that_fit_is_only_quarantined(spark) -> None:
     engine = table_of(spark, MAIL)
     for lsn in (10, 40):
@@ -343,6 +348,7 @@ def test_a_number_too_large_for_its_column_is_quarantined_alone(spark) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text", pytest.param("integer", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_column_that_comes_again_begins_anew(spark, kind: str) -> None:
     engine = table_of(spark, MAIL)
     engine.run(event(engine, "c", 10, {"mail": "a"}), event(engine, "c", 11, {"mail": "b"}, id=2))
@@ -359,6 +365,7 @@ def test_a_column_that_comes_again_begins_anew(spark, kind: str) -> None:
     assert rows(engine, "mail", "cdc_dropped_mail") == kept
 
 
+@pytest.mark.slow
 def test_a_rebuilt_state_keeps_what_a_dropped_column_held_last(spark) -> None:
     engine = table_of(spark, MAIL, Column(source="seen", name="seen", type="timestamptz"))
     seen = {"seen": "2026-01-01T00:00:00Z"}

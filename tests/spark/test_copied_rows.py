@@ -17,6 +17,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("kind", ["double precision", "real"])
+@pytest.mark.slow
 def test_a_key_of_minus_zero_is_one_key_in_every_publication(
     spark: SparkSession, kind: str
 ) -> None:

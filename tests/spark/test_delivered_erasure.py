@@ -116,6 +116,7 @@ class Catalog:
 
 
 @pytest.mark.parametrize("form", ["iceberg", pytest.param("parquet", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_late_event_leaves_no_file_of_a_derived_table(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, form: Any
 ) -> None:
@@ -151,6 +152,7 @@ def stored_numbers(home: Path, derived: str) -> set[int]:
     return {number for rows in found for number in rows.column("n").to_pylist()}
 
 
+@pytest.mark.slow
 def test_an_event_that_arrives_while_the_job_begins_is_not_applied(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ def test_changes_that_are_not_applied_are_in_the_result(spark: SparkSession) -> 
     assert {row[3] for row in lake.rows() if row[2] == 1} == {"Cusco"}
 
 
+@pytest.mark.slow
 def test_a_session_in_another_time_zone_is_refused(spark: SparkSession) -> None:
     """Its views would show the times of changes that are not applied an hour or two late."""
     lake = filled(DerivedLake(spark))
@@ -199,6 +200,7 @@ def test_a_changed_query_has_the_table_written_as_a_whole(spark: SparkSession) -
     assert {row[6] for row in lake.rows()} == {"A", "B", "C", "D"}
 
 
+@pytest.mark.slow
 def test_aggregates_are_written_as_a_whole(spark: SparkSession) -> None:
     lake = filled(DerivedLake(spark))
     lake.sql = "SELECT big AS city_id, count(*) AS addresses FROM {address}_current GROUP BY big"
@@ -231,6 +233,7 @@ def test_killed_between_commit_and_progress_the_refresh_is_done_again(
     assert lake.rows() == expected(lake)
 
 
+@pytest.mark.slow
 def test_rows_of_one_key_stop_the_table_and_leave_it_as_it_was(spark: SparkSession) -> None:
     lake = filled(DerivedLake(spark))
     lake.refresh()
@@ -240,6 +243,7 @@ def test_rows_of_one_key_stop_the_table_and_leave_it_as_it_was(spark: SparkSessi
     assert lake.rows() == expected(lake)
 
 
+@pytest.mark.slow
 def test_a_changed_row_with_the_key_of_another_stops_the_table(spark: SparkSession) -> None:
     lake = filled(DerivedLake(spark, STREETS, ("street",)))
     lake.refresh()

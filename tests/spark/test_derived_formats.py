@@ -53,6 +53,7 @@ def erasable(lake: DerivedLake) -> list[str]:
 
 
 @pytest.mark.parametrize(("before", "after"), [("parquet", "iceberg"), ("iceberg", "parquet")])
+@pytest.mark.slow
 def test_another_format_is_refused_before_rows_are_written(
     lake: DerivedLake, before: FileFormat, after: FileFormat
 ) -> None:

@@ -37,6 +37,7 @@ def unmarked(lake: DerivedLake) -> None:
     lake.spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('{DERIVED_PROPERTY}')")
 
 
+@pytest.mark.slow
 def test_a_refresh_keeps_the_tables_of_a_removed_source(spark: SparkSession) -> None:
     lake = filled(spark)
     removed = lake.country.table
@@ -49,6 +50,7 @@ def test_a_refresh_keeps_the_tables_of_a_removed_source(spark: SparkSession) -> 
     assert (lake.country.state(), len(lake.country.log())) == ({7: ("Peru", None)}, 1)
 
 
+@pytest.mark.slow
 def test_the_progress_of_a_dropped_table_permits_no_state(spark: SparkSession) -> None:
     """The name went from a derived table to a source table, and back."""
     lake = filled(spark)
@@ -62,6 +64,7 @@ def test_the_progress_of_a_dropped_table_permits_no_state(spark: SparkSession) -
     assert lake.country.state() == {7: ("Peru", None)}
 
 
+@pytest.mark.slow
 def test_a_table_of_an_earlier_version_is_known_by_its_progress(spark: SparkSession) -> None:
     lake = filled(spark)
     lake.refresh()

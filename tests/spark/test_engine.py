@@ -36,6 +36,7 @@ def test_a_number_that_its_type_cannot_hold_is_refused_not_rounded(spark) -> Non
     assert str(engine.state()[1][0]) == "123.45"
 
 
+@pytest.mark.slow
 def test_soft_deletes_keep_the_last_values(spark) -> None:
     engine = Engine(spark, plan_of(deletes="soft"))
     e = engine.event
@@ -57,6 +58,7 @@ def test_soft_deletes_keep_the_last_values(spark) -> None:
         pytest.param((1, 2, 3, 4, 5, 6), marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_a_truncate_under_soft_deletes_marks_the_same_rows_however_batches_are_cut(
     spark: SparkSession, cuts: tuple[int, ...]
 ) -> None:
@@ -81,6 +83,7 @@ def test_a_truncate_under_soft_deletes_marks_the_same_rows_however_batches_are_c
     assert whole() == kept
 
 
+@pytest.mark.slow
 def test_a_state_that_was_left_behind_catches_up_from_the_log(engine: Engine) -> None:
     e = engine.event
     engine.run(e("c", 10, 10, v="a"))
@@ -145,6 +148,7 @@ def test_a_delete_whose_last_values_the_state_cannot_hold(
             made.row(delete, Place(0, 0), 0)
 
 
+@pytest.mark.slow
 def test_what_is_sent_again_around_a_new_epoch_stands_in_the_log_once(engine: Engine) -> None:
     """The log's marks are of one epoch, and a partition may lag behind the others."""
     e = engine.event

@@ -182,6 +182,7 @@ def test_a_late_state_never_lacks_the_rows_of_both_sides(engine: Engine) -> None
     assert current(engine) == {1: "new", 2: "new"}
 
 
+@pytest.mark.slow
 def test_a_value_of_the_epoch_before_does_not_pass_for_a_new_one(engine: Engine) -> None:
     """The snapshot's row was refused, and a change of it did not send the large value."""
     e = engine.event
@@ -196,6 +197,7 @@ def test_a_value_of_the_epoch_before_does_not_pass_for_a_new_one(engine: Engine)
     assert engine.state() == {1: ("new", "NEW")}
 
 
+@pytest.mark.slow
 def test_a_crash_before_the_rebuild_does_not_keep_such_a_value(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

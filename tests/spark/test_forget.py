@@ -198,6 +198,7 @@ def test_a_key_that_the_state_spells_otherwise_and_format_3(spark: SparkSession)
     assert [str(row["id"]) for row in engine.lake.read(engine.table.name).collect()] == ["2.50"]
 
 
+@pytest.mark.slow
 def test_an_erasure_waits_for_a_batch_that_knows_the_key_and_for_the_leases(
     engine: Engine,
 ) -> None:
@@ -221,6 +222,7 @@ def test_an_erasure_waits_for_a_batch_that_knows_the_key_and_for_the_leases(
     assert isinstance(engine.place, TableProgress) and erase(engine, digest) is not None
 
 
+@pytest.mark.slow
 def test_a_record_that_has_an_erased_ones_place_stays(engine: Engine) -> None:
     """The topic was created again, so another record has the offset."""
     erased = (b'{"id": 1}', b'{"op": "u", "v": "%s"}' % ERASED.encode())

@@ -106,6 +106,7 @@ def test_states_are_packed_while_they_stream_one_in_a_batch(
     assert [len(e.log()) for e in both] == [6, 6]
 
 
+@pytest.mark.slow
 def test_snapshots_are_thinned_while_they_stream_of_one_table_in_a_batch(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +229,7 @@ def test_a_table_that_refuses_too_much_stops_alone_and_catches_up(
 
 
 @pytest.mark.parametrize("lost", ["lost_checkpoint", "lost_progress"])
+@pytest.mark.slow
 def test_a_table_whose_next_records_kafka_has_deleted_stops_before_the_hole(
     stream: Stream, lost: str
 ) -> None:
@@ -245,6 +247,7 @@ def test_a_table_whose_next_records_kafka_has_deleted_stops_before_the_hole(
     assert (one.state(), two.state()) == ({1: ("a", None)}, {})
 
 
+@pytest.mark.slow
 def test_rows_before_the_first_heartbeat_are_swept_with_the_next_epoch(stream: Stream) -> None:
     """The first snapshot reads an empty table of heartbeats."""
     one = stream.one

@@ -80,6 +80,7 @@ def test_the_owner_that_wakes_up_after_a_takeover_is_refused(
     assert engine.state()[1] == ("c", None)
 
 
+@pytest.mark.slow
 def test_another_writers_later_offsets_refuse_the_owner_too(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_repair_that_wakes_up_after_a_takeover_is_refused(
     assert engine.state() == {1: ("ghost", None), 2: ("b", None)}
 
 
+@pytest.mark.slow
 def test_an_owner_is_refused_when_another_one_repaired(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +180,7 @@ def test_a_merge_that_lost_to_a_compaction_is_done_again(
     assert engine.state() == rows
 
 
+@pytest.mark.slow
 def test_two_owners_of_a_state_do_not_bring_a_row_in_twice(
     engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -93,6 +93,7 @@ def killed(*_: object) -> NoReturn:
     raise MemoryError("killed")
 
 
+@pytest.mark.slow
 def test_a_resync_that_meets_the_large_row_again_deletes_nothing(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

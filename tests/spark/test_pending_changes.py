@@ -22,6 +22,7 @@ def engine(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Engine:
     return Engine(spark)
 
 
+@pytest.mark.slow
 def test_each_commit_is_stamped_with_what_it_has(engine: Engine) -> None:
     e = engine.event
     for batch in range(4):
@@ -52,6 +53,7 @@ def test_changes_of_one_ingestion_are_divided_by_their_keys(engine: Engine) -> N
 
 
 @pytest.mark.parametrize("deletes", ["hard", "soft"])
+@pytest.mark.slow
 def test_events_of_one_key_are_reduced_to_those_with_its_values(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, deletes: str
 ) -> None:

@@ -80,6 +80,7 @@ def test_a_query_that_cannot_be_read_is_refused(spark, dsn, query, message, reme
     assert remedy in refused.value.remedy
 
 
+@pytest.mark.slow
 def test_equal_types_of_another_spelling_are_polled(spark, dsn):
     polled = PolledTable(
         spark,
@@ -97,6 +98,7 @@ def test_a_number_beyond_the_declared_precision_is_quarantined(spark, dsn):
     assert polled.progress().refused == 1
 
 
+@pytest.mark.slow
 def test_a_query_has_the_operators_of_its_login(spark, dsn):
     """The columns are of a type of an extension that only the login's search path has."""
     joined = (

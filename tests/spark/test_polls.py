@@ -56,6 +56,7 @@ def test_a_poll_reads_what_has_changed_and_a_sweep_what_is_gone(spark, dsn):
     assert polled.rows() == polled.source_rows()
 
 
+@pytest.mark.slow
 def test_a_copy_of_a_polled_table_is_given_the_keys_of_each_later_poll(spark, dsn):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a'), (2, 'b'), (3, 'c')")
@@ -87,6 +88,7 @@ def stamped(polled: PolledTable) -> tuple[CopyStamp, StateSnapshot]:
     return stamp_of(copy, polled.table, opened.applied, erasure=""), opened
 
 
+@pytest.mark.slow
 def test_a_reload_during_a_sweep_deletes_no_row(spark, dsn):
     """A snapshot from before the reload sees neither the old rows nor the new ones."""
     polled = PolledTable(spark, dsn)
@@ -140,6 +142,7 @@ def test_a_poll_gives_way_to_a_truncate_that_waits_for_it(spark, dsn, monkeypatc
     assert polled.rows() == []
 
 
+@pytest.mark.slow
 def test_a_poll_that_loses_its_lock_stores_nothing(spark, dsn, monkeypatch):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
@@ -174,6 +177,7 @@ def test_without_sweeps_a_deleted_row_stays_and_only_changed_rows_are_read(spark
     assert [row[:2] for row in polled.rows()] == [(1, "old"), (2, "b"), (3, "c")]
 
 
+@pytest.mark.slow
 def test_a_transaction_that_was_open_over_two_polls_is_read_when_it_has_committed(spark, dsn):
     polled = PolledTable(spark, dsn, {"deletes": "none"})
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
@@ -332,6 +336,7 @@ def put_ahead(polled: PolledTable) -> int:
     return ahead.lsn
 
 
+@pytest.mark.slow
 def test_a_poll_of_a_restored_source_wins_over_one_that_died(spark, dsn, monkeypatch):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a'), (2, 'a')")
@@ -347,6 +352,7 @@ def test_a_poll_of_a_restored_source_wins_over_one_that_died(spark, dsn, monkeyp
     assert polled.rows() == polled.source_rows()
 
 
+@pytest.mark.slow
 def test_a_poll_in_a_new_epoch_is_below_the_later_changes_of_a_restored_source(spark, dsn):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")

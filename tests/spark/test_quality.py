@@ -74,6 +74,7 @@ def test_rules_that_hold_report_nothing(spark: SparkSession) -> None:
     assert check_table(job, table) == 0
 
 
+@pytest.mark.slow
 def test_a_value_without_its_row_breaks_a_reference(spark: SparkSession) -> None:
     engine, other = filled(spark), Engine(spark, plan_of(replica_identity="full"))
     other.run(other.event("c", 10, 10, id=1, v="x"), other.event("c", 10, 11, id=2, v="y"))

@@ -54,6 +54,7 @@ def test_refused_events_count_once_though_a_process_is_killed(
 
 
 @pytest.mark.parametrize("failing", ["quarantine", "changelog"])
+@pytest.mark.slow
 def test_refused_events_of_a_held_table_count_once(
     stream: Stream, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:

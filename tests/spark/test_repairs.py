@@ -85,6 +85,7 @@ def test_replayed_events_take_their_place_in_the_order(numbers: Engine) -> None:
     assert numbers.state() == state
 
 
+@pytest.mark.slow
 def test_what_is_still_refused_stays_as_it_was(numbers: Engine) -> None:
     e = numbers.event
     numbers.run((b'{"id": 7}', b"{rubbish"), e("c", 10, 10, id=1, v="NaN"))
@@ -98,6 +99,7 @@ def test_what_is_still_refused_stays_as_it_was(numbers: Engine) -> None:
     assert numbers.quarantined() == [before]
 
 
+@pytest.mark.slow
 def test_a_replay_keeps_a_refused_record_that_has_an_accepted_ones_place(numbers: Engine) -> None:
     """A topic that was created again has its offsets once more."""
     accepted = numbers.event("c", 10, 10, id=1, v="NaN")
@@ -149,6 +151,7 @@ def test_a_crash_before_the_quarantine_is_emptied_changes_nothing(
     assert (log_of(numbers), numbers.state(), numbers.quarantined()) == (log, state, [])
 
 
+@pytest.mark.slow
 def test_an_event_that_was_sent_and_refused_twice_is_applied_once(numbers: Engine) -> None:
     e = numbers.event
     refused = e("c", 10, 10, id=1, v="NaN")
@@ -195,6 +198,7 @@ def test_what_a_new_reading_did_not_find_is_swept(engine: Engine) -> None:
     assert engine.state() == {1: ("read", None), 3: ("changed", None), 4: ("new", None)}
 
 
+@pytest.mark.slow
 def test_a_large_value_unchanged_while_its_row_was_read_stays(engine: Engine) -> None:
     """Debezium leaves out a row that changes in its window; the change does not bring the value."""
     e = engine.event
@@ -232,6 +236,7 @@ def test_a_change_that_comes_after_the_sweep_brings_its_row_back_whole(engine: E
     assert engine.state() == {1: ("2", "LARGE")}
 
 
+@pytest.mark.slow
 def test_values_that_are_older_than_a_gap_are_counted(engine: Engine) -> None:
     e = engine.event
     engine.run(*(e("c", 10, 10 + n, id=n, v="1", big="LARGE") for n in range(1, 6)))
@@ -248,6 +253,7 @@ def test_values_that_are_older_than_a_gap_are_counted(engine: Engine) -> None:
     assert count_older_values(engine.stream(), position) == 0
 
 
+@pytest.mark.slow
 def test_a_swept_row_can_come_back_and_soft_deletes_keep_its_values(spark: SparkSession) -> None:
     engine = Engine(spark, plan_of(deletes="soft", replica_identity="full"))
     e = engine.event
@@ -259,6 +265,7 @@ def test_a_swept_row_can_come_back_and_soft_deletes_keep_its_values(spark: Spark
     assert engine.state() == {1: ("here", "C")}
 
 
+@pytest.mark.slow
 def test_keys_that_are_gone_already_are_no_ghosts(engine: Engine) -> None:
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="truncated"), e("t", 20, 20, id=None))
@@ -286,6 +293,7 @@ def asked(engine: Engine, store: MemoryStore, progress: Progress, *said: object)
     repairs_of.run(engine.plan, frame, ranges, progress, lambda _: engine.stream())
 
 
+@pytest.mark.slow
 def test_a_resync_is_swept_when_all_that_was_read_is_in_the_log(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +318,7 @@ def test_a_resync_is_swept_when_all_that_was_read_is_in_the_log(
     assert engine.state() == {1: ("read", None)}
 
 
+@pytest.mark.slow
 def test_a_table_that_joins_again_keeps_what_a_change_meanwhile_does_not_bring(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,6 +384,7 @@ def test_a_table_that_the_connector_did_not_read_is_not_swept(
     assert engine.state() == {1: ("a", None)}
 
 
+@pytest.mark.slow
 def test_a_stopped_tables_replay_waits_and_lowers_its_count(numbers: Engine) -> None:
     numbers.run(numbers.event("c", 10, 10, id=1, v="NaN"), (b"{}", b"{rubbish"))
     mend(numbers)

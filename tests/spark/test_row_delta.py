@@ -54,6 +54,7 @@ def test_changes_that_alter_nothing_leave_the_rows_where_they_are(spark: SparkSe
 @pytest.mark.parametrize(
     ("table", "version"), [({"partition_by": ("bucket(2, id)",)}, 2), ({}, 3)], ids=["parts", "v3"]
 )
+@pytest.mark.slow
 def test_partitions_and_other_formats_have_the_same_rows(
     spark: SparkSession, table: dict[str, Any], version: int
 ) -> None:
@@ -144,6 +145,7 @@ def test_a_row_that_is_inserted_again_is_the_stored_one(spark: SparkSession) -> 
     assert engine.lake.read(engine.table.name).count() == 2
 
 
+@pytest.mark.slow
 def test_rows_and_tombstones_move_between_partitions(spark: SparkSession) -> None:
     engine = Engine(spark, plan_of(partition_by=("v",)))
     e = engine.event
@@ -156,6 +158,7 @@ def test_rows_and_tombstones_move_between_partitions(spark: SparkSession) -> Non
     assert engine.lake.read(engine.table.name).count() == 3
 
 
+@pytest.mark.slow
 def test_files_are_planned_again_after_a_commit_between(spark: SparkSession) -> None:
     """A compaction between the look-up and the commit of new keys does not conflict with it."""
     engine = Engine(spark)

@@ -84,6 +84,7 @@ def test_of_old_snapshots_the_last_of_each_hour_stays(spark: SparkSession) -> No
     assert engine.state() == {1: ("50", None)}
 
 
+@pytest.mark.slow
 def test_who_comes_again_finds_nothing_to_do(spark: SparkSession) -> None:
     """Also where the newest is old: what is current needs no tag."""
     engine = Engine(spark)
@@ -100,6 +101,7 @@ def test_who_comes_again_finds_nothing_to_do(spark: SparkSession) -> None:
     assert metadata_of(engine.lake.load(name)) == kept
 
 
+@pytest.mark.slow
 def test_the_newest_stamp_and_what_follows_it_stay(spark: SparkSession) -> None:
     engine = Engine(spark)
     name = engine.table.name

@@ -117,6 +117,7 @@ def test_checkpoint_ends_where_the_progress_does(stored: StoredLake, spark: Spar
         assert partitions == {int(p): end for p, end in offsets[topic].items() if end}, topic
 
 
+@pytest.mark.slow
 def test_stored_json_survives_a_rewrite(stored: StoredLake) -> None:
     assert lost_by_rewriting(stored) == []
     progress = Progress.load(stored.lake.control)
@@ -125,6 +126,7 @@ def test_stored_json_survives_a_rewrite(stored: StoredLake) -> None:
     assert (orders.is_streaming, orders.quarantined) == (True, 1)
 
 
+@pytest.mark.slow
 def test_planted_stamp_property_is_noticed(
     stored: StoredLake, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

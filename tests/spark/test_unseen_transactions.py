@@ -55,6 +55,7 @@ def remote(dsn) -> str:
 
 
 @pytest.mark.parametrize("kind", ["table", "view", "query", "partition"])
+@pytest.mark.slow
 def test_polls_of_foreign_tables_need_an_overlap(spark, dsn, remote, kind):
     far = PolledTable(spark, remote)
     settings: dict[str, Any] = {"sweep_every": "rate(1 day)"}

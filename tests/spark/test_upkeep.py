@@ -58,6 +58,7 @@ def test_tombstones_are_purged_when_nothing_can_revive_their_rows(
     assert engine.state() == {3: ("a", None)}
 
 
+@pytest.mark.slow
 def test_a_tombstone_stays_while_a_view_may_overlay_an_older_event(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,6 +99,7 @@ def files_of(engine: Engine, name: str) -> set[str]:
     return {row["file_path"] for row in engine.spark.sql(f"SELECT * FROM {files}").collect()}
 
 
+@pytest.mark.slow
 def test_small_files_are_packed_and_large_ones_left_alone(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +166,7 @@ def test_packing_leaves_one_file_that_no_deletes_concern(spark: SparkSession) ->
     assert engine.state() == before == {1: ("5", None), **dict.fromkeys(range(2, 8), (None, None))}
 
 
+@pytest.mark.slow
 def test_compaction_sorts_the_state(spark: SparkSession) -> None:
     engine = Engine(spark, plan_of(sort_by=("v",)))
     for key, value in enumerate("fcbead"):
@@ -179,6 +182,7 @@ def test_compaction_sorts_the_state(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("left", [pytest.param(0, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
 def test_deletes_never_outnumber_the_rows_when_packed(spark: SparkSession, left: int) -> None:
     """DuckDB 1.5.5 fails in a union over such a table: "Information loss on integer cast"."""
     engine = Engine(spark)

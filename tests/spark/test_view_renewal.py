@@ -122,6 +122,7 @@ def test_bound_follows_a_state_that_was_set_back(viewed: ViewedTable) -> None:
     assert viewed.renew() == viewed.stamps[2], "which is no stamp of an abandoned snapshot"
 
 
+@pytest.mark.slow
 def test_expired_commits_count_as_growth(viewed: ViewedTable) -> None:
     viewed.create_view(-1)
     assert viewed.renew(min_growth=MUCH) == -1
@@ -132,6 +133,7 @@ def test_expired_commits_count_as_growth(viewed: ViewedTable) -> None:
     assert viewed.renew(min_growth=MUCH) == viewed.stamps[1]
 
 
+@pytest.mark.slow
 def test_a_stamp_that_cannot_be_read_is_logged(
     viewed: ViewedTable, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -146,6 +148,7 @@ def test_a_stamp_that_cannot_be_read_is_logged(
     assert f"table {viewed.table.name}: cannot renew its view" in caplog.text
 
 
+@pytest.mark.slow
 def test_settled_bound_is_never_newer_than_what_queries_look_up(viewed: ViewedTable) -> None:
     (_, first), (_, second) = viewed.commits
     instant = timedelta(milliseconds=1)
@@ -164,6 +167,7 @@ def test_settled_bound_is_never_newer_than_what_queries_look_up(viewed: ViewedTa
     assert viewed.settled(second + SETTLED_AFTER - instant) is None, "the others have expired"
 
 
+@pytest.mark.slow
 def test_settled_bound_leaves_firehose_its_time(viewed: ViewedTable) -> None:
     stream = DeliveryStream(
         name="t", topic=viewed.table.topic, tables=(viewed.table.name,), routed=False,

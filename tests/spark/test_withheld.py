@@ -88,6 +88,7 @@ def test_withheld_events_leave_the_row_of_the_others(engine: Engine) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_withheld_events_never_stop_the_table(engine: Engine) -> None:
     e, stream = engine.event, engine.stream()
     engine.plan = replace(engine.plan, stop_table_after=2)
@@ -112,6 +113,7 @@ def test_a_dropped_column_stops_the_table_though_a_rule_withholds_its_rows(engin
     assert (done.drift.gone, engine.quarantined()) == (("big",), [])
 
 
+@pytest.mark.slow
 def test_a_resync_keeps_the_rows_that_it_reads_and_a_rule_withholds(engine: Engine) -> None:
     e = engine.event
     engine.run(

@@ -69,6 +69,7 @@ def test_the_connector_writes_to_the_registry_of_the_deployment(
     ("url", "port"),
     [("http://registry.example.org:8080", 8080), ("http://10.0.0.7", 80), ("https://r:8443", 8443)],
 )
+@pytest.mark.synth
 def test_connector_and_jobs_may_reach_the_port_of_apicurio(
     deploy: Deploy, url: str, port: int
 ) -> None:
@@ -88,6 +89,7 @@ def test_connector_and_jobs_may_reach_the_port_of_apicurio(
     assert described == ["shop-network: Glue jobs", "shop-network: MSK Connect"]
 
 
+@pytest.mark.synth
 def test_apicurio_with_https_needs_no_rule(deploy: Deploy) -> None:
     registry = "registry: {apicurio: 'https://registry.example.org'}"
     deployed = deploy(AVRO.replace("registry: glue", registry) + EXISTING)

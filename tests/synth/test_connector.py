@@ -132,6 +132,7 @@ def test_the_connector_overrides_no_client_settings(created):
     assert [key for key in settings if key.startswith(("producer.", "consumer.", "admin."))] == []
 
 
+@pytest.mark.synth
 def test_the_workers_own_topics_fit_a_cluster_of_two_brokers(variants):
     lines = worker_text(variants["small"]).splitlines()
     assert [line for line in lines if ".replication.factor=" in line] == [
@@ -140,6 +141,7 @@ def test_the_workers_own_topics_fit_a_cluster_of_two_brokers(variants):
     ]
 
 
+@pytest.mark.synth
 def test_another_size_changes_no_setting(deploy):
     # MSK Connect's UpdateConnector takes a capacity or a configuration, not both.
     small, large = (
@@ -194,6 +196,7 @@ def test_the_plugin_is_named_by_its_content(created):
 
 
 @pytest.mark.parametrize("text", [LARGER, WIDER], ids=["sizes", "column"])
+@pytest.mark.synth
 def test_what_changes_in_place_makes_it_of_the_same(deploy, text):
     assert made_of(deploy(text)) == made_of(deploy(PIPELINE))
 
@@ -219,6 +222,7 @@ def test_off_takes_the_connector_away_and_nothing_that_it_needs_to_go_on(created
     assert not (found.added or found.replaced)
 
 
+@pytest.mark.synth
 def test_environments_have_connectors_of_their_own(tmp_path):
     text = PIPELINE + "environments: {dev: {aws: {protect: false}}}\n"
     deployed = synthesize(text, tmp_path, "dev")
@@ -255,6 +259,7 @@ def test_its_role_may_do_what_it_does_and_no_more(variants):
     assert len(allowed[READS_SECRET]) == len(allowed["kms:Decrypt"]) == 1
 
 
+@pytest.mark.synth
 def test_a_salt_is_a_secret_that_stays_and_stands_in_no_template(deploy):
     hashed = deploy(PIPELINE.replace("mask: truncate(4)", "mask: hash"))
     settings = hashed.only(CONNECTOR)["ConnectorConfiguration"]

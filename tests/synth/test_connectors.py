@@ -47,6 +47,7 @@ def allowed(deployed: Synthesized, name: str) -> dict[str, set[str]]:
     return allowances(deployed, "kafkaconnect.amazonaws.com", named=name)
 
 
+@pytest.mark.synth
 def test_an_own_stack_lets_connectors_reach_a_target(tmp_path: Path) -> None:
     """Run the code that docs/connectors.md shows."""
     page = (PROJECT / "docs" / "connectors.md").read_text()
@@ -197,6 +198,7 @@ def wide_file(
     return f"{PIPELINE}{declared}{EXISTING}connectors:\n{sinks.replace('ALL', listed)}"
 
 
+@pytest.mark.synth
 def test_a_sink_of_a_hundred_tables_fits_its_role(deploy: Deploy) -> None:
     deployed = deploy(wide_file(100))
     assert broken_rules(deployed.templates) == []
@@ -206,6 +208,7 @@ def test_a_sink_of_a_hundred_tables_fits_its_role(deploy: Deploy) -> None:
     assert tables == {"glue:R:A:table/cdc_iceberg/*_sink"}
 
 
+@pytest.mark.synth
 def test_the_longest_list_of_names_fits_its_role(deploy: Deploy, tmp_path) -> None:
     """Neither sink has a pattern: the other has tables and reads a topic of its own."""
     sinks = (

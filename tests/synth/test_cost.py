@@ -71,6 +71,7 @@ def test_a_trial_and_dev_are_affordable():
         ("the brokers and the connector", ["msk.kafka.t3.small", "msk.storage", "connect.mcu"]),
     ],
 )
+@pytest.mark.synth
 def test_the_first_deployment_says_what_each_stage_adds(what, meters):
     page = " ".join(FIRST.read_text().split())
     costs = {line.meter: line.month_usd or 0.0 for line in environment_estimate("trial").lines}

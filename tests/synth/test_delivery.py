@@ -57,6 +57,7 @@ def test_streams_are_refused_before_kafka_can_be_read_with_what_to_do(deploy: De
         deploy(PIPELINE + DELIVERED)
 
 
+@pytest.mark.synth
 def test_the_first_step_makes_the_cluster_its_topics_and_no_stream(deploy: Deploy) -> None:
     first = deploy(PIPELINE + DELIVERED + "aws: {delivery: off}\n")
     assert first.resources(STREAM) == []
@@ -85,6 +86,7 @@ def test_off_takes_the_streams_away_and_nothing_that_it_needs_to_go_on(deploy: D
     assert not (found.added or found.replaced)
 
 
+@pytest.mark.synth
 def test_an_existing_cluster_is_its_owners_who_is_told_what_to_do(deploy: Deploy) -> None:
     existing = EXISTING + "  private_connectivity: on\n"
     deployed = deploy(PIPELINE + DELIVERED + existing)
@@ -196,6 +198,7 @@ def test_a_stream_waits_for_its_logs_and_their_columns(variants) -> None:
     assert {each["Type"] for each in after} >= {STREAM, "AWS::Lambda::Function"}
 
 
+@pytest.mark.synth
 def test_what_failed_is_kept_for_as_long_as_the_file_says(deploy: Deploy) -> None:
     days = PRIVATE.replace("}", ", failed_days: 90}")
     rules = [
@@ -257,6 +260,7 @@ def starts(role: Template) -> set[str]:
     return {on for action, on, _ in allowed(role) if action == "glue:StartJobRun"}
 
 
+@pytest.mark.synth
 def test_the_file_may_say_that_the_stream_always_runs(deploy: Deploy) -> None:
     deployed = deploy(ONLY_DELIVERED + "stream: {mode: always_on}\n" + PRIVATE)
     assert awaited(deployed) == {}
@@ -264,6 +268,7 @@ def test_the_file_may_say_that_the_stream_always_runs(deploy: Deploy) -> None:
     assert "shop-keeper-silent" in names
 
 
+@pytest.mark.synth
 def test_ten_streams_are_watched_by_two_alarms_of_a_kind(deploy: Deploy) -> None:
     tables = "".join(
         f"  public.t{n}:\n    key: [id]\n    columns: {{id: bigint}}\n    delivery: firehose\n"
@@ -286,6 +291,7 @@ def test_ten_streams_are_watched_by_two_alarms_of_a_kind(deploy: Deploy) -> None
     assert all(len(alarm["Metrics"]) <= 10 for alarm in late.values())
 
 
+@pytest.mark.synth
 def test_the_thresholds_leave_firehose_what_it_may_collect(deploy: Deploy) -> None:
     buffered = "firehose: {buffer: {seconds: 900, mib: 1}, function: {seconds: 300}}\n"
     deployed = deploy(ONLY_DELIVERED + buffered + PRIVATE)

@@ -116,6 +116,7 @@ def test_what_is_off_is_not_missed(deploy, created, more, gone):
     assert alarms(created).keys() - alarms(deploy(PIPELINE + more)).keys() == gone
 
 
+@pytest.mark.synth
 def test_a_scheduled_streams_alarms_see_its_few_points(deploy):
     """A run publishes the freshness once, and no keeper reports a run that failed."""
     scheduled = PIPELINE + "stream: {mode: scheduled}\n"
@@ -150,6 +151,7 @@ def test_silence_is_an_alarm_where_somebody_must_speak(deploy, created):
     }
 
 
+@pytest.mark.synth
 def test_thresholds_are_the_files(deploy):
     limits = "slot_wal_percent: 25, free_storage_percent: 20, quarantined_per_hour: 7"
     found = alarms(deploy(PIPELINE + f"aws: {{monitoring: {{{limits}}}}}\n"))
@@ -233,6 +235,7 @@ def test_alarms_keep_within_the_quotas(variants, variant):
     ("schedule", "periods"),
     [("cron(0 5 ? * MON *)", 7), ("rate(8 days)", None)],
 )
+@pytest.mark.synth
 def test_a_comparison_is_overdue_after_its_interval_and_at_most_a_week(deploy, schedule, periods):
     found = alarms(deploy(PIPELINE + f"schedules: {{verify: {schedule!r}}}\n"))
     assert "verify-failed" in found

@@ -93,6 +93,7 @@ def test_a_new_table_of_firehose_adds_its_stream_and_touches_no_other(deploy):
     assert not (found.removed or found.replaced)
 
 
+@pytest.mark.synth
 def test_a_new_table_of_a_domain_is_told_to_its_stream_in_place(deploy):
     items = TABLE.format(name="items") + "    delivery: firehose\n    domain: trade\n"
     routed = DELIVERS.replace(
@@ -104,6 +105,7 @@ def test_a_new_table_of_a_domain_is_told_to_its_stream_in_place(deploy):
     assert not (found.removed or found.replaced)
 
 
+@pytest.mark.synth
 def test_how_much_firehose_collects_changes_in_place(deploy):
     buffered = DELIVERS.replace("firehose:\n", "firehose:\n  buffer: {seconds: 60, mib: 32}\n")
     found = changes(deploy(DELIVERS), deploy(buffered))
@@ -119,6 +121,7 @@ def test_the_second_step_changes_the_cluster_in_place(deploy):
     assert not (found.removed or found.replaced)
 
 
+@pytest.mark.synth
 def test_a_new_shard_is_a_stack_of_its_own(deploy):
     found = changed(deploy, more=TABLE.format(name="items") + "    shard: 2\n")
     assert {name.split("/")[0] for name in found.added} == {"shop-tables-2", "shop-queries-2"}
@@ -168,6 +171,7 @@ def test_a_switch_to_scheduled_runs_ends_the_always_on_run(deploy):
     assert allows(role, "s3:PutObject", "arn:aws:s3:::state/control/stream.json")
 
 
+@pytest.mark.synth
 def test_who_is_told_and_from_when_on_changes_in_place(deploy):
     found = changed(deploy, more="aws: {monitoring: {email: [a@b.c], freshness_minutes: 30}}\n")
     assert found.kinds(found.added) == {"AWS::SNS::Subscription"}
@@ -209,6 +213,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.synth
 def test_nothing_that_another_stack_imports_goes_or_changes(deploy, edit):
     before, after = EDITS[edit]
     assert [*hindrances(deploy(before), deploy(after))] == []
@@ -309,6 +314,7 @@ OTHER_PLUGIN = SINKS.replace("connection.password:", "connection.other:").replac
 )
 
 
+@pytest.mark.synth
 def test_sinks_that_are_off_leave_what_they_continue_with(deploy):
     found = changes(deploy(SINKS), deploy(SINKS_OFF))
     assert found.kinds(found.removed) == {CONNECTOR, ALARM}
@@ -317,6 +323,7 @@ def test_sinks_that_are_off_leave_what_they_continue_with(deploy):
     assert [*hindrances(deploy(SINKS), deploy(SINKS_OFF))] == []
 
 
+@pytest.mark.synth
 def test_another_plugin_replaces_a_sink_unless_it_is_off(deploy):
     new = {name.split("/")[2] for name in changes(deploy(SINKS), deploy(OTHER_PLUGIN)).replaced}
     fixed = {path[0] for path in create_only(CONNECTOR)}

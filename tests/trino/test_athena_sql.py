@@ -136,6 +136,7 @@ SAME_KEYS = [(float("nan"), float("nan")), (0.0, -0.0), (0.5, 0.5)]
 
 
 @pytest.mark.parametrize("kind", ["real", "double precision"])
+@pytest.mark.slow
 def test_a_floating_point_key_is_one_row(engine: Trino, kind: str) -> None:
     id_, *values = make_table().columns
     table = make_table(columns=(replace(id_, type=kind), *values))
@@ -174,6 +175,7 @@ def test_a_view_with_a_bound_fails_if_the_state_was_set_back(engine: Trino) -> N
 
 
 @pytest.mark.parametrize("retry_seconds", [0, 7200])
+@pytest.mark.slow
 def test_rows_that_firehose_commits_late_are_shown(engine: Trino, retry_seconds: int) -> None:
     """Those of the table's stream, and those of the redrive stream, which is slower than some."""
     table = make_table(delivery="firehose")
