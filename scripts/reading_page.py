@@ -36,9 +36,10 @@ stores for Athena. A printed view, as for Trino alone, has no literal and is nev
 476 skips the files before the state's stamp by itself, Trino 406 reads the whole changelog. A `?`
 is a value that Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
 
-[Stream a changelog](how-to/stream-a-changelog.md) has incremental readers, each a few lines: Spark
-reads `<t>_changes` as a stream, [PyIceberg and DuckDB](how-to/stream-a-changelog.md#pyiceberg-and-duckdb)
-what was added since the last read.
+Incremental readers of `<t>_changes`, each a few lines: [Spark as a
+stream](how-to/stream-a-changelog.md), and
+[PyIceberg and DuckDB](how-to/stream-a-changelog.md#pyiceberg-and-duckdb) from where the last read
+ended.
 
 The views give points in time in UTC. Engines do not prune files by predicates on such a column,
 nor on other columns than the key in `<t>_current`: filter `<t>` or `<t>_changes` where bytes are
