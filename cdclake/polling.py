@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from cdclake import naming
 from cdclake.schedule_times import rate_minutes
 
 
@@ -33,6 +34,11 @@ class Polling:
         if rate_minutes(self.every) is None:
             return f"cron-{hashlib.sha256(self.every.encode()).hexdigest()[:8]}"
         return re.sub(r"[^a-z0-9]+", "-", self.every).strip("-")
+
+    @property
+    def run_name(self) -> str:
+        """Return the name of the schedule's runs, and of their report."""
+        return f"{naming.POLL_JOB}-{self.schedule_name}"
 
     @property
     def reads_changes(self) -> bool:

@@ -71,6 +71,7 @@ class ObservabilityStack(PipelineStack):
             threshold=watch.threshold,
             comparison_operator=watch.beyond,
             evaluation_periods=watch.periods,
+            datapoints_to_alarm=watch.breaching,
             treat_missing_data=watch.missing,
         )
         alarm.add_alarm_action(self._action)

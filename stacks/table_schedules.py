@@ -33,13 +33,13 @@ def schedule_table_jobs(plan: Plan, schedules: JobSchedules, jobs: Mapping[str, 
             arguments={"--tables": name, "--run": f"{job}-{name}"},
         )
     for every, tables in plan.polls.items():
-        name = tables[0].poll.schedule_name
+        polling = tables[0].poll
         schedules.start_job(
-            f"Poll-{name}",
+            f"Poll-{polling.schedule_name}",
             schedule=every,
             job=jobs[naming.POLL_JOB],
             arguments={
                 "--tables": ",".join(table.name for table in tables),
-                "--run": f"{naming.POLL_JOB}-{name}",
+                "--run": polling.run_name,  # a run of this name gives way to other polls
             },
         )

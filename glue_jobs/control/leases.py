@@ -25,6 +25,8 @@ log = logging.getLogger("cdclake.leases")
 LEASE_DURATION_S = 600.0  # how long others wait for a dead holder
 RENEWAL_INTERVAL_S = 120.0
 _POLL_INTERVAL_S = 0.5
+# A run that is alive has renewed its lease since, unless two renewals failed.
+_EXPIRY_OF_LIVING_S = LEASE_DURATION_S - 2 * RENEWAL_INTERVAL_S
 
 
 class Leases:
@@ -39,7 +41,7 @@ class Leases:
         """Free the leases of earlier runs of this job; only for a job that never runs twice."""
         for name in list(self._control.names(LEASES)):
             table = name.removesuffix(".json")
-            if self._is_held_by_job(table):
+            if self._lease_of_job(table) is not None:
                 self._control.delete(lease_name(table))
 
     @contextmanager
@@ -52,35 +54,38 @@ class Leases:
             yield True
 
     @contextmanager
-    def hold(
-        self,
-        table: str,
-        wait_seconds: float = LEASE_DURATION_S,
-        *,
-        behind_own_runs: bool = False,
-    ) -> Iterator[None]:
-        """Hold the table's lease inside the block; TableError if it isn't free in time.
-
-        With `behind_own_runs`, time while another run of this job holds it does not count.
-        """
+    def hold(self, table: str, wait_seconds: float = LEASE_DURATION_S) -> Iterator[None]:
+        """Hold the table's lease inside the block; TableError if it isn't free in time."""
         deadline = time.monotonic() + wait_seconds
         while not self._acquire(table):
-            if behind_own_runs and self._is_held_by_job(table):
-                deadline = time.monotonic() + wait_seconds
-            elif time.monotonic() > deadline:
-                raise TableError(
-                    table,
-                    f"its lease was not free within {wait_seconds:.0f} s",
-                    "find the job that still runs on this table, then start this one again",
-                )
-            time.sleep(_POLL_INTERVAL_S)
+            _pause(table, deadline, wait_seconds)
         with self._kept(table):
             yield
 
-    def _is_held_by_job(self, table: str) -> bool:
-        """Return whether a run of this job holds the lease, or did when it died."""
+    @contextmanager
+    def hold_in_turn(self, table: str, *, gives_way: bool) -> Iterator[bool]:
+        """Hold the table's lease inside the block, however long other runs of this job hold it.
+
+        If this run gives way, yield False instead of waiting for another run that is alive.
+        TableError if another job holds the lease for too long.
+        """
+        deadline = time.monotonic() + LEASE_DURATION_S
+        while not self._acquire(table):
+            lease = self._lease_of_job(table)
+            if lease is not None:
+                if gives_way and lease.expires_at > time.time() + _EXPIRY_OF_LIVING_S:
+                    yield False
+                    return
+                deadline = time.monotonic() + LEASE_DURATION_S
+            _pause(table, deadline, LEASE_DURATION_S)
+        with self._kept(table):
+            yield True
+
+    def _lease_of_job(self, table: str) -> Lease | None:
+        """Return the lease if a run of this job holds it, or did when it died."""
         held = self._control.read(lease_name(table))
-        return held is not None and _parse(held).owner.startswith(f"{self._job}-")
+        lease = None if held is None else _parse(held)
+        return lease if lease is not None and lease.owner.startswith(f"{self._job}-") else None
 
     def _acquire(self, table: str) -> bool:
         """Acquire the lease if it is free or expired; return True if so."""
@@ -132,6 +137,17 @@ class Leases:
     def _write(self, table: str, lease: Lease, over: StoredObject | None) -> bool:
         etag = over.etag if over else None
         return self._control.write_if(lease_name(table), lease.to_json(), etag) is not None
+
+
+def _pause(table: str, deadline: float, wait_seconds: float) -> None:
+    """Sleep until the lease is tried again; TableError after the deadline."""
+    if time.monotonic() > deadline:
+        raise TableError(
+            table,
+            f"its lease was not free within {wait_seconds:.0f} s",
+            "find the job that still runs on this table, then start this one again",
+        )
+    time.sleep(_POLL_INTERVAL_S)
 
 
 def _parse(stored: StoredObject) -> Lease:

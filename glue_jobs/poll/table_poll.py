@@ -64,12 +64,18 @@ def poll_table(job: TableJob, table: Table) -> int:
     """Poll the table under its lease, after an erasure if one is requested.
 
     Returns the number of rows appended. The reason of a failed poll is kept for `status` until a
-    poll succeeds. Polls of a table wait for each other: a comparison, an erasure and an operator
-    poll next to the schedule, and a sweep may take long.
+    poll succeeds. A poll for a comparison, an erasure or an operator waits for another one of the
+    table, as a sweep may take long. A scheduled one leaves the table to it: schedules whose runs
+    wait would take all of the job's concurrent runs.
     """
-    failed, leases = poll_error_name(table.name), job.leases
+    failed = poll_error_name(table.name)
+    is_scheduled = job.arguments.get("run") == table.poll.run_name
+    lease = job.leases.hold_in_turn(table.name, gives_way=is_scheduled)
     try:
-        with deployed_dsn(job.arguments) as dsn, leases.hold(table.name, behind_own_runs=True):
+        with deployed_dsn(job.arguments) as dsn, lease as is_held:
+            if not is_held:
+                log.info("%s: left to another run, which polls it", table.name)
+                return 0
             salt = job.arguments.get("mask_salt")
             login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
             erased = partial(at_every_position, table=table, salt=login.salt)

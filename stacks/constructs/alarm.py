@@ -11,7 +11,7 @@ MORE, LESS = ComparisonOperator.GREATER_THAN_THRESHOLD, ComparisonOperator.LESS_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmSpec:
-    """One alarm: in ALARM after `periods` consecutive periods beyond the threshold."""
+    """One alarm: in ALARM if all of the last `periods` are beyond the threshold, or `breaching`."""
 
     name: str  # also the name of its runbook
     description: str
@@ -19,6 +19,7 @@ class AlarmSpec:
     threshold: float
     beyond: ComparisonOperator = MORE
     periods: int = 1
+    breaching: int | None = None  # so many of the periods suffice
     missing: TreatMissingData = TreatMissingData.NOT_BREACHING
     part: int = 1  # if one alarm cannot hold all metrics
 

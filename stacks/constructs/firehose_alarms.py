@@ -104,9 +104,12 @@ def watches_of_kinesis(deployment: Deployment) -> Iterator[AlarmSpec]:
         yield AlarmSpec(
             name="kinesis-lag",
             description=f"For an hour Firehose has been behind the Kinesis stream of {stream.name},"
-            " or has read nothing although records were put.",
+            " or for three hours has read nothing although records were put.",
             metric=unread(deployment.prefix, stream.name, beyond),
             threshold=0,
+            # CloudWatch has to retrieve the hours before the one that the expression compares.
+            periods=3,
+            breaching=1,
             part=part,
         )
 

@@ -41,10 +41,14 @@ def throttled(prefix: str, stream: str) -> IMetric:
 
 
 def unread(prefix: str, stream: str, beyond_seconds: int) -> IMetric:
-    """Return 1 for each hour when a stream was behind its Kinesis stream, or read nothing.
+    """Return 1 for each hour when a stream was behind its Kinesis stream, or did not read it.
 
     It is behind if even its newest read record was older than `beyond_seconds` throughout. A
-    stream that cannot read may publish neither metric, so the records of the Kinesis stream count.
+    stream that cannot read may publish neither metric, so the records of the Kinesis stream count:
+    those of the hour before, if nothing was read in that hour, the one before it and the one after.
+    Firehose publishes every five minutes and Kinesis every minute, and the hours slide with each
+    evaluation: the number of records read may be known later than that of the records put, or
+    belong to the hour before.
     """
     firehose = {"DeliveryStreamName": naming.delivery_stream_name(prefix, stream)}
     kinesis = {"StreamName": naming.kinesis_stream_name(prefix, stream)}
@@ -62,13 +66,20 @@ def unread(prefix: str, stream: str, beyond_seconds: int) -> IMetric:
             ("put", "AWS/Kinesis", "IncomingRecords", kinesis, "Sum"),
         )
     }
-    late = f"FILL(behind, 0) > {1000 * beyond_seconds}"
+    late, put, read = f"FILL(behind, 0) > {1000 * beyond_seconds}", "FILL(put, 0)", "FILL(read, 0)"
+    hours = (read, _before(read), _before(_before(read)))
+    silent = " AND ".join(f"({hour} == 0)" for hour in hours)
     return MathExpression(
-        expression=f"IF({late} OR (FILL(put, 0) > 0 AND FILL(read, 0) == 0), 1, 0)",
+        expression=f"IF(({late}) OR (({_before(put)} > 0) AND {silent}), 1, 0)",
         using_metrics=used,
         label=f"behind Kinesis: {stream}",
         period=HOUR,
     )
+
+
+def _before(series: str) -> str:
+    """Return the expression of the series' values one period earlier."""
+    return f"({series} - DIFF({series}))"
 
 
 def running(prefix: str, name: str) -> IMetric:

@@ -142,6 +142,12 @@ POLLS = (
     Mutation(
         "a poll fails while another one of its table takes long",
         ("tests/unit/jobs/test_poll_leases.py",),
-        ((_POLL, ", behind_own_runs=True", ""),),
+        ((_POLL, "leases.hold_in_turn(table.name, gives_way=is_scheduled)",
+          "leases.try_hold(table.name)"),),
+    ),
+    Mutation(
+        "scheduled polls wait for a long one and take all concurrent runs",
+        ("tests/unit/jobs/test_poll_leases.py", "-k", "scheduled"),
+        ((_POLL, "gives_way=is_scheduled", "gives_way=False"),),
     ),
 )  # fmt: skip

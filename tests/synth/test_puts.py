@@ -6,11 +6,13 @@ import json
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from aws_cdk import App
 
 from cdclake.config.deployment import load_deployment
 from cdclake.deployed.deployed_logs import log_groups
+from cdclake.stacks.constructs.firehose_metrics import unread
 from cdclake.stacks.lake_stack import LakeStack
 from cdclake.stacks.network_stack import NetworkStack
 from cdclake.stacks.pipeline_app import check_security
@@ -258,8 +260,38 @@ def test_a_stream_from_kinesis_that_reads_nothing_is_an_alarm(variants) -> None:
         "read": ("DataReadFromKinesisStream.Records", stream),
         "put": ("IncomingRecords", [{"Name": "StreamName", "Value": "shop-visits"}]),
     }
-    [expression] = [each["Expression"] for each in alarm["Metrics"] if "Expression" in each]
-    # Minutes of freshness, and what the stream and its function may buffer.
-    assert expression == (
-        "IF(FILL(behind, 0) > 1260000 OR (FILL(put, 0) > 0 AND FILL(read, 0) == 0), 1, 0)"
-    )
+    # DIFF needs the hours before, of which an alarm of one period might retrieve none.
+    assert (alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("put", "read", "behind_ms", "is_late"),
+    [
+        ([0, 0, 1], [0, 0, 0], 0, False),  # Firehose has not yet published that it was read
+        ([0, 1, 0], [1, 0, 0], 0, False),  # published as of the five minutes before the hour
+        ([0, 1, 0], [0, 1, 0], 0, False),
+        ([0, 1, 1], [0, 0, 1], 0, False),
+        ([0, 0, 0], [0, 0, 0], 0, False),
+        ([0, 1, 0], [0, 0, 0], 0, True),
+        ([5, 5, 5], [0, 0, 0], 0, True),
+        # Minutes of freshness, and what the stream and its function may buffer.
+        ([5, 5, 5], [5, 5, 5], 1_260_000, False),
+        ([5, 5, 5], [5, 5, 5], 1_260_001, True),
+    ],
+)
+def test_records_are_unread_if_none_is_read_for_hours(
+    put: list[int], read: list[int], behind_ms: int, is_late: bool
+) -> None:
+    """CloudWatch's arithmetic in Python: each number is that of an hour, the last one is newest."""
+    expression = unread("shop", "visits", 1260).expression
+    for word, sign in (("AND", "&"), ("OR", "|"), ("IF(", "np.where(")):
+        expression = expression.replace(word, sign)
+    names = {
+        "np": np,
+        "FILL": lambda series, _: np.array(series, dtype=float),
+        "DIFF": lambda series: np.diff(series, prepend=np.nan),
+        "put": put,
+        "read": read,
+        "behind": [0, 0, behind_ms],
+    }
+    assert eval(expression, names)[-1] == is_late

@@ -52,8 +52,7 @@ def scheduled_tables(plan: Plan) -> list[Table]:
 
 def _poll_spec(lake: LocalLake, tables: Sequence[Table]) -> Spec:
     named = ",".join(table.name for table in tables)
-    name = f"{naming.POLL_JOB}-{tables[0].poll.schedule_name}"
-    return _spec(lake, naming.POLL_JOB, named, name)
+    return _spec(lake, naming.POLL_JOB, named, tables[0].poll.run_name)
 
 
 def _spec(lake: LocalLake, job: str, table: str = "", name: str = "") -> Spec:

@@ -126,17 +126,31 @@ def held_by(store: MemoryStore, job: str, until_s: float) -> Clock:
 def test_a_run_waits_for_other_runs_of_its_job(store, monkeypatch):
     clock = held_by(store, "poll_tables", until_s=7200.0)
     monkeypatch.setattr(leases, "time", clock)
-    with Leases(store, "poll_tables").hold("t", behind_own_runs=True):
-        assert clock.seconds == 7200.0
+    with Leases(store, "poll_tables").hold_in_turn("t", gives_way=False) as is_held:
+        assert is_held and clock.seconds == 7200.0
+
+
+def test_a_run_gives_way_to_another_run_of_its_job(store, monkeypatch):
+    clock = held_by(store, "poll_tables", until_s=7200.0)
+    monkeypatch.setattr(leases, "time", clock)
+    own = Leases(store, "poll_tables")
+    with own.hold_in_turn("t", gives_way=True) as is_held:
+        assert not is_held and clock.seconds == 0.0
+    assert store.read(lease_name("t")).content["owner"] == "poll_tables-1"
 
 
 @pytest.mark.parametrize(
-    ("holder", "behind_own_runs"), [("maintain_tables", True), ("poll_tables", False)]
+    "hold",
+    [
+        lambda own: own.hold("t"),
+        lambda own: own.hold_in_turn("t", gives_way=False),
+        lambda own: own.hold_in_turn("t", gives_way=True),
+    ],
 )
-def test_a_run_gives_up_behind_another_job(store, monkeypatch, holder, behind_own_runs):
-    clock = held_by(store, holder, until_s=7200.0)
+def test_a_run_gives_up_behind_another_job(store, monkeypatch, hold):
+    clock = held_by(store, "maintain_tables", until_s=7200.0)
     monkeypatch.setattr(leases, "time", clock)
-    held = Leases(store, "poll_tables").hold("t", behind_own_runs=behind_own_runs)
+    held = hold(Leases(store, "poll_tables"))
     with pytest.raises(TableError, match="its lease was not free within 600 s"), held:
         pass
     assert clock.seconds == 660.0
@@ -146,5 +160,14 @@ def test_a_run_takes_over_the_lease_of_a_dead_run_of_its_job(store, monkeypatch)
     store.write(lease_name("t"), Lease("poll_tables-1", 600.0).to_json())
     clock = Clock(lambda _: None)
     monkeypatch.setattr(leases, "time", clock)
-    with Leases(store, "poll_tables").hold("t", behind_own_runs=True):
+    with Leases(store, "poll_tables").hold_in_turn("t", gives_way=False):
         assert clock.seconds == 600.0
+
+
+def test_a_run_gives_no_way_to_a_run_that_no_longer_renews(store, monkeypatch):
+    """A daily schedule would otherwise lose a day to a poll that was killed before it."""
+    store.write(lease_name("t"), Lease("poll_tables-1", 300.0).to_json())
+    clock = Clock(lambda _: None)
+    monkeypatch.setattr(leases, "time", clock)
+    with Leases(store, "poll_tables").hold_in_turn("t", gives_way=True) as is_held:
+        assert is_held and clock.seconds == 300.0

@@ -22,12 +22,17 @@ from tests.unit.verify.lakes import make_plan, make_table
 
 CITY = make_table(name="city", delivery="poll", polling=Polling(by="v", every="rate(1 day)"))
 SWEEP_S = 1800.0  # three times as long as a run waits for another job
+SCHEDULED = "poll_tables-rate-1-day"
 
 
 @pytest.fixture
-def poll(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+def store() -> Any:
+    return MemoryStore()
+
+
+@pytest.fixture
+def poll(store: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """A poll of three rows that begins while a run of the given job holds the table's lease."""
-    store: Any = MemoryStore()
     passed = [0.0]
 
     def hold(holder: str) -> None:
@@ -37,7 +42,7 @@ def poll(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
         else:
             store.delete(lease_name("city"))
 
-    def run(holder: str) -> int:
+    def run(holder: str, name: str = "verify_tables-1") -> int:
         def sleep(_: float) -> None:
             passed[0] += 60.0
             hold(holder)
@@ -47,7 +52,7 @@ def poll(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
         hold(holder)
         lake: Any = SimpleNamespace()
         own = Leases(store, "poll_tables")
-        job = TableJob(make_plan(CITY), lake, own, store, named=True)
+        job = TableJob(make_plan(CITY), lake, own, store, named=True, arguments={"run": name})
         try:
             return poll_table(job, CITY)
         except TableError as error:
@@ -62,10 +67,21 @@ def poll(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
     return run
 
 
-def test_a_poll_waits_for_a_longer_poll_of_its_table(poll: Callable[[str], int]) -> None:
+def test_a_poll_waits_for_a_longer_poll_of_its_table(poll: Callable[..., int]) -> None:
     assert poll("poll_tables") == 3
 
 
-def test_a_poll_fails_behind_another_job(poll: Callable[[str], int]) -> None:
+def test_a_scheduled_poll_leaves_the_table_to_another_poll(
+    store: Any, poll: Callable[..., int]
+) -> None:
+    """Runs that wait take the places of other schedules and of a comparison."""
+    store.write(poll_error_name("city"), {"error": "the last poll failed"})
+    assert poll("poll_tables", SCHEDULED) == 0
+    assert store.read(lease_name("city")) is not None  # not awaited
+    assert store.read(poll_error_name("city")) is not None  # as no poll has succeeded since
+
+
+@pytest.mark.parametrize("name", [SCHEDULED, "verify_tables-1"])
+def test_a_poll_fails_behind_another_job(poll: Callable[..., int], name: str) -> None:
     with pytest.raises(TableError, match="its lease was not free within 600 s"):
-        poll("maintain_tables")
+        poll("maintain_tables", name)
