@@ -110,7 +110,7 @@ def grant_in_lake_formation(app: App, *, location_arn: str) -> None:
                 permissions_with_grant_option=[],
             )
             for user in role.users:
-                user.add_dependency(permission)
+                user.node.add_dependency(permission)
 
 
 def _merge(grants: Iterable[TableGrant]) -> dict[_Target, set[str]]:
