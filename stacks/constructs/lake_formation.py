@@ -141,8 +141,8 @@ def _permissions(grant: TableGrant) -> Iterator[tuple[_Target, list[str]]]:
 
 
 def _tables(grant: TableGrant) -> Iterator[_Target]:
-    """Yield the tables; names that end in `*` are every table: Lake Formation has no patterns."""
-    if any(name.endswith("*") for name in grant.tables):
+    """Yield the tables; names with `*` are every table: Lake Formation has no patterns."""
+    if any("*" in name for name in grant.tables):
         yield _Target(kind="Tables", database=grant.database)
         return
     for name in grant.tables:
