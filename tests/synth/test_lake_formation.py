@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from graphlib import TopologicalSorter
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from tests.synth.deployments import (
 )
 from tests.synth.permissions import allows
 from tests.synth.rules import broken_rules
-from tests.synth.rules.reading import listed
+from tests.synth.rules.reading import listed, walk
 
 GOVERNED = "lake: {lake_formation: true}\n"
 STREAM = "AWS::KinesisFirehose::DeliveryStream"
@@ -124,6 +125,24 @@ def test_a_user_of_a_role_is_created_after_its_rights(
             assert rights <= {*listed(user.get("DependsOn", []))}
             found += len(rights)
     assert found
+
+
+@every_file
+def test_no_resource_waits_for_itself(deploy: Deploy, name: str) -> None:
+    for template in deploy(FILES[name]).templates.values():
+        resources = template["Resources"]
+        needs = {logical: {*_needed(each)} & {*resources} for logical, each in resources.items()}
+        TopologicalSorter(needs).prepare()  # raises CycleError
+
+
+def _needed(resource: Template) -> Iterator[str]:
+    """Yield the names that the resource depends on, or refers to."""
+    yield from listed(resource.get("DependsOn", []))
+    for path, value in walk(resource):
+        if path and path[-1] == "Ref":
+            yield value
+        elif path and path[-1] == "Fn::GetAtt":
+            yield value[0]
 
 
 @pytest.mark.parametrize("name", ["connectors", "puts"])
