@@ -58,7 +58,7 @@ class OptimizersStack(PipelineStack):
                 database=lake.database,
                 table=name,
                 location=lake.location(name),
-                role_arn=role.arn,
+                role=role,
             )
             optimizers.node.add_dependency(there)
 

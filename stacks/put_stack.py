@@ -106,7 +106,7 @@ class PutStack(PipelineStack):
                 database=database,
                 table=name,
                 location=location,
-                role_arn=role.arn,
+                role=role,
             )
             optimizers.node.add_dependency(table)
             tables.append(table)

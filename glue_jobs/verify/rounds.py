@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cdclake.errors import CdcError
 from cdclake.jobs.verify.compared_rows import LakeEngine, LakeRows, Place, SourceRows
 from cdclake.jobs.verify.first_pass import Sides
 from cdclake.jobs.verify.mismatches import Digest, Mismatches
@@ -22,7 +23,8 @@ _PAUSE_S = 0.5
 _MAX_WATCHED_KEYS = 5000
 _MAX_TEXT_CHARACTERS = 200
 
-# Waits until everything written has arrived, and calls a function repeatedly meanwhile.
+# Waits until everything written has arrived, and calls a function repeatedly meanwhile. Returns the
+# tables for which it has not, with the reason.
 Wait = Callable[[Collection[Table], Callable[[], None]], Mapping[str, str]]
 
 
@@ -34,32 +36,42 @@ class Open:
     candidates: Mismatches
 
 
-def settle(tables: Collection[Open], source: SourceRows, engine: LakeEngine, wait: Wait) -> int:
-    """Compare until every key is decided, at most `MAX_ROUNDS` times; return the number of rounds.
+def settle(
+    tables: Collection[Open], source: SourceRows, engine: LakeEngine, wait: Wait
+) -> tuple[int, dict[str, str | None]]:
+    """Compare until every key is decided, at most `MAX_ROUNDS` times.
 
     A round reads the source, waits until all of that has arrived, reads the lake, and reads the
     source again. The lake is correct if it shows any state that the source has had meanwhile. For
-    keys that change all the time, reading the source during the wait catches more such states.
+    keys that change all the time, reading the source during the wait catches more such states. A
+    wait that fails ends the rounds: the other tables' results stay.
+
+    Returns:
+        The number of rounds, and by table the reason if its last wait failed.
     """
+    reasons: dict[str, str | None] = {}
     for number in range(1, MAX_ROUNDS + 1):
         undecided = [table for table in tables if len(table.candidates)]
         if not undecided:
-            return number - 1
+            return number - 1, reasons
         for table in undecided:
             table.candidates.begin_round()
         _read_source(undecided, source)
         names = [table.sides.table for table in undecided]
         few = sum(len(table.candidates) for table in undecided) <= _MAX_WATCHED_KEYS
         look = functools.partial(_read_source, undecided, source)
-        wait(names, look if few else _look_away)
-        with engine.open(names) as lake:
-            for table in undecided:
-                _read_lake(table, lake)
+        is_last = number == MAX_ROUNDS
+        try:
+            failed = wait(names, look if few else _look_away)
+        except CdcError as error:
+            failed, is_last = {table.name: str(error) for table in names}, True
+        reasons |= {table.name: failed.get(table.name) for table in names}
+        _read_lake(undecided, engine)
         _read_source(undecided, source)
         for table in undecided:
-            table.candidates.decide(last=number == MAX_ROUNDS)
+            table.candidates.decide(last=is_last)
         time.sleep(_PAUSE_S)
-    return MAX_ROUNDS
+    return MAX_ROUNDS, reasons
 
 
 def _look_away() -> None:
@@ -78,7 +90,13 @@ def _source_digests(table: Open, source: SourceRows) -> Iterator[Digest]:
             yield row.hash, row.key, source_digest(row, side.columns)
 
 
-def _read_lake(table: Open, lake: LakeRows) -> None:
+def _read_lake(tables: Collection[Open], engine: LakeEngine) -> None:
+    with engine.open([table.sides.table for table in tables]) as lake:
+        for table in tables:
+            _look_at_lake(table, lake)
+
+
+def _look_at_lake(table: Open, lake: LakeRows) -> None:
     side = table.sides.lake
     # Listed first: a row read afterwards lacks only listed values, or it has changed meanwhile.
     listed = lake.incomplete(side, table.sides.table)

@@ -42,21 +42,24 @@ def settled(
 ) -> tuple[dict[str, TableComparison], int]:
     """Decide the differing keys, and return the results by table and the number of rounds.
 
-    `explain` marks the keys of a table whose difference has a reason that the engine does not know.
+    `stopped` are the reasons by table of the first wait. Those of later waits count only for tables
+    that still have keys: the others are equal. `explain` marks the keys of a table whose difference
+    has a reason that the engine does not know.
     """
     opened = [Open(each, passes[each.table.name].candidates) for each in sides]
     with ExitStack() as closing:
         for table in opened:
             closing.callback(table.candidates.close)
         with step("read again what has changed meanwhile"):
-            rounds = settle(opened, source, engine, wait)
+            rounds, late = settle(opened, source, engine, wait)
         _mark_incomplete(opened, source, engine)
         for table in opened:
             if table.candidates.differing_hashes():
                 explain(table)
         shown = _examples(opened, source, engine)
+        errors = {name: why for name, why in late.items() if name in shown} | dict(stopped)
         reports = {
-            name: _report(each, passes[name], stopped.get(name), shown.get(name, []))
+            name: _report(each, passes[name], errors.get(name), shown.get(name, []))
             for name, each in zip(passes, sides, strict=True)
         }
     return reports, rounds
@@ -85,7 +88,7 @@ def _examples(
 def _report(
     sides: Sides, passed: FirstPass, error: str | None, first: list[Example]
 ) -> TableComparison:
-    """Build the table's result; `error` is the reason if the stream has stopped the table."""
+    """Build the table's result; `error` is the reason if a wait for the table failed."""
     table, found = sides.table, passed.candidates
     state = "streaming" if error is None else "stopped"
     if error is None and sides.gone:

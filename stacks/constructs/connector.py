@@ -61,13 +61,14 @@ class Connector(Construct):
             "log_delivery": self._logged(ground, log),
         }
         if is_on:
-            _Connector(
+            connector = _Connector(
                 self,
                 "Connector",
                 **fixed,
                 capacity=_one_worker(mcus),
                 connector_configuration=dict(settings),
             )
+            role.users.append(connector)  # a sink reads its tables when it starts
         # `fixed` only refers to plugin and worker configuration; their names identify the content.
         self.made_of = content_hash(self, [fixed, plugin.name, worker.name])
 

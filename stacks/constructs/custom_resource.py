@@ -51,3 +51,4 @@ class CdclakeResource(Construct):
             resource_type=f"Custom::Cdclake{what}",
             properties=dict(properties),
         )
+        function.role.users.append(self.resource)  # CloudFormation calls the function at once

@@ -20,7 +20,7 @@ _OBJECTS = ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:Pu
 
 
 def appends(database: str, tables: Sequence[str], warehouse: BucketReference) -> list[Grant]:
-    """Allow commits to these tables; names may end in `*`."""
+    """Allow commits to these tables; names may hold `*`."""
     spelled = ", ".join(tables)
     return [
         on_tables(

@@ -44,14 +44,14 @@ class LambdaFunction(Construct):
             place = _Function.VpcConfigProperty(
                 subnet_ids=list(ground.subnet_ids), security_group_ids=[security_group]
             )
-        role = ServiceRole(self, "Role", service="lambda", statements=statements)
+        self.role = ServiceRole(self, "Role", service="lambda", statements=statements)
         self.resource = _Function(
             self,
             "Function",
             runtime=_RUNTIME,
             architectures=["arm64"],
             handler=f"{module}.handler",
-            role=role.arn,
+            role=self.role.arn,
             timeout=timeout_s,
             memory_size=memory_mb,
             code=self._uploaded(code),

@@ -14,7 +14,7 @@ from cdclake.stacks.constructs.nag_suppressions import suppress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableGrant:
-    """The part of a grant that concerns tables of the Glue catalog; names may end in `*`."""
+    """The part of a grant that concerns tables of the Glue catalog; names may hold `*`."""
 
     actions: Sequence[str]
     database: str

@@ -110,7 +110,7 @@ def grant_in_lake_formation(app: App, *, location_arn: str) -> None:
                 permissions_with_grant_option=[],
             )
             for user in role.users:
-                user.add_dependency(permission)
+                user.node.add_dependency(permission)
 
 
 def _merge(grants: Iterable[TableGrant]) -> dict[_Target, set[str]]:
@@ -141,8 +141,8 @@ def _permissions(grant: TableGrant) -> Iterator[tuple[_Target, list[str]]]:
 
 
 def _tables(grant: TableGrant) -> Iterator[_Target]:
-    """Yield the tables; names that end in `*` are every table: Lake Formation has no patterns."""
-    if any(name.endswith("*") for name in grant.tables):
+    """Yield the tables; names with `*` are every table: Lake Formation has no patterns."""
+    if any("*" in name for name in grant.tables):
         yield _Target(kind="Tables", database=grant.database)
         return
     for name in grant.tables:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from aws_cdk import Aws, CfnResource, aws_iam
+from aws_cdk import Aws, aws_iam
 from constructs import Construct
 
 from cdclake.stacks.constructs.grant import Grant
@@ -41,7 +41,7 @@ class ServiceRole(Construct):
         for grant in grants:
             grant.accept_wildcards(role)
         self.arn = role.role_arn
-        self.users: list[CfnResource] = []  # created only after all rights of the role
+        self.users: list[Construct] = []  # created only after all rights of the role
         self.tables = [grant.tables for grant in grants if grant.tables is not None]
 
 

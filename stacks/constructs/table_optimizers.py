@@ -84,9 +84,10 @@ class TableOptimizers(Construct):
         database: str,
         table: str,
         location: str,
-        role_arn: str,
+        role: ServiceRole,
     ) -> None:
         super().__init__(scope, construct_id)
+        role.users.append(self)  # Glue may validate the role at once
         for kind, what in _configurations(location).items():
             _Optimizer(
                 self,
@@ -96,7 +97,7 @@ class TableOptimizers(Construct):
                 table_name=table,
                 type=kind,
                 table_optimizer_configuration=_Optimizer.TableOptimizerConfigurationProperty(
-                    enabled=True, role_arn=role_arn, **what
+                    enabled=True, role_arn=role.arn, **what
                 ),
             )
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from graphlib import TopologicalSorter
 from typing import Any
 
 import pytest
 
 from tests.synth.deployments import (
     CONNECTED,
+    DELIVERED,
     EXISTING,
     OPTIMIZED,
     PIPELINE,
+    PRIVATE,
     PUTS,
     VARIANTS,
     Deploy,
@@ -22,7 +25,7 @@ from tests.synth.deployments import (
 )
 from tests.synth.permissions import allows
 from tests.synth.rules import broken_rules
-from tests.synth.rules.reading import listed
+from tests.synth.rules.reading import listed, walk
 
 GOVERNED = "lake: {lake_formation: true}\n"
 STREAM = "AWS::KinesisFirehose::DeliveryStream"
@@ -30,6 +33,7 @@ GRANT, TABLE = "AWS::LakeFormation::PrincipalPermissions", "AWS::Glue::Table"
 FILES = {
     "all jobs": VARIANTS["governed"],
     "connectors": PIPELINE + OPTIMIZED + EXISTING + CONNECTED + GOVERNED,
+    "delivered": PIPELINE + DELIVERED + PRIVATE + GOVERNED,
     "puts": PUTS + GOVERNED,
 }
 every_file = pytest.mark.parametrize("name", FILES)
@@ -75,23 +79,70 @@ def test_a_granted_table_exists_before_the_grant(deploy: Deploy, name: str) -> N
             assert {*made} <= {*listed(resource.get("DependsOn", []))}, table
 
 
-def test_a_stream_is_created_after_the_rights_of_its_role(deploy: Deploy) -> None:
+def of_stream(properties: Template, _: Template) -> Any:
+    return properties["IcebergDestinationConfiguration"]["RoleARN"]
+
+
+def of_optimizer(properties: Template, _: Template) -> Any:
+    return properties["TableOptimizerConfiguration"]["RoleArn"]
+
+
+def of_connector(properties: Template, _: Template) -> Any:
+    return properties["ServiceExecutionRoleArn"]
+
+
+def of_called_function(properties: Template, resources: Template) -> Any:
+    function = resources[properties["ServiceToken"]["Fn::GetAtt"][0]]
+    return function["Properties"]["Role"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "role_of"),
+    [
+        ("puts", STREAM, of_stream),
+        ("delivered", STREAM, of_stream),
+        ("delivered", "Custom::CdclakeTables", of_called_function),
+        ("connectors", "Custom::CdclakeTables", of_called_function),
+        ("connectors", "AWS::Glue::TableOptimizer", of_optimizer),
+        ("puts", "AWS::Glue::TableOptimizer", of_optimizer),
+        ("connectors", "AWS::KafkaConnect::Connector", of_connector),
+    ],
+)
+def test_a_user_of_a_role_is_created_after_its_rights(
+    deploy: Deploy, name: str, kind: str, role_of: Callable[[Template, Template], Any]
+) -> None:
     found = 0
-    for template in deploy(FILES["puts"]).templates.values():
+    for template in deploy(FILES[name]).templates.values():
         resources = template["Resources"]
-        for stream in (each for each in resources.values() if each["Type"] == STREAM):
-            destination = stream["Properties"]["IcebergDestinationConfiguration"]
-            role = destination["RoleARN"]
+        for user in (each for each in resources.values() if each["Type"] == kind):
+            role = role_of(user["Properties"], resources)
             rights = {
                 logical
                 for logical, each in resources.items()
                 if each["Type"] == GRANT
                 and each["Properties"]["Principal"]["DataLakePrincipalIdentifier"] == role
             }
-            assert rights
-            assert rights <= {*listed(stream.get("DependsOn", []))}
-            found += 1
+            assert rights <= {*listed(user.get("DependsOn", []))}
+            found += len(rights)
     assert found
+
+
+@every_file
+def test_no_resource_waits_for_itself(deploy: Deploy, name: str) -> None:
+    for template in deploy(FILES[name]).templates.values():
+        resources = template["Resources"]
+        needs = {logical: {*_needed(each)} & {*resources} for logical, each in resources.items()}
+        TopologicalSorter(needs).prepare()  # raises CycleError
+
+
+def _needed(resource: Template) -> Iterator[str]:
+    """Yield the names that the resource depends on, or refers to."""
+    yield from listed(resource.get("DependsOn", []))
+    for path, value in walk(resource):
+        if path and path[-1] == "Ref":
+            yield value
+        elif path and path[-1] == "Fn::GetAtt":
+            yield value[0]
 
 
 @pytest.mark.parametrize("name", ["connectors", "puts"])

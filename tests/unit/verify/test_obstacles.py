@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,6 +18,9 @@ from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.verify import catch_up
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.deployed_verify import find_obstacle
+from cdclake.jobs.verify.poll_wait import with_polls
+from cdclake.plan import Table
+from cdclake.polling import Polling
 from tests.spark.events import MemoryStore
 from tests.unit.verify.lakes import make_plan, make_table
 
@@ -112,9 +116,52 @@ def test_without_obstacle_the_missing_records_are_named(arrival: CatchUp) -> Non
 
 
 def test_failed_delivery_is_named_as_a_cause(arrival: CatchUp) -> None:
-    with pytest.raises(ComponentFailed) as late:
-        arrival.wait([FIREHOSE], lambda: None)
-    assert "cdclake redrive --dry-run" in late.value.remedy
+    late = arrival.wait([FIREHOSE], lambda: None)
+    assert "3 records of topic" in late["t"]
+    assert "cdclake redrive --dry-run" in late["t"]
+
+
+def test_late_delivery_does_not_hold_up_polled_tables(arrival: CatchUp) -> None:
+    city = make_table(
+        name="city", delivery="poll", polling=Polling(by="v", every="rate(1 day)", deletes="none")
+    )
+    polled: list[str] = []
+
+    def poll(tables: Collection[Table], _: Callable[[], None]) -> Mapping[str, str]:
+        polled.extend(table.name for table in tables)
+        return {}
+
+    found = with_polls(arrival.wait, poll)([FIREHOSE, city], lambda: None)
+    assert found.keys() == {"t"}
+    assert polled == ["city"]
+
+
+def test_late_delivery_does_not_hold_up_next_to_a_stopped_table(arrival: CatchUp) -> None:
+    stopped = Progress()
+    stopped.table("t").stop("columns differ")
+    late = make_table(name="late", topic="p.late", delivery="firehose")
+    waiting = replace(
+        arrival,
+        ends=lambda topics: {topic: {0: 3} for topic in topics},
+        progress=lambda: stopped,
+    )
+    found = waiting.wait([make_table(), late], lambda: None)
+    assert "columns differ" in found["t"]
+    assert "3 records of topic p.late" in found["late"]
+
+
+def test_table_that_is_late_in_a_later_round_is_given_up(arrival: CatchUp) -> None:
+    found = {"late": {0: 3}, "given_up": {0: 0}}
+    late = make_table(name="late", topic="p.late", delivery="firehose")
+    given_up = replace(late, name="given_up", topic="p.given_up")
+    waiting = replace(
+        arrival,
+        ends=lambda topics: {topic: {0: 3} for topic in topics},
+        arrived=lambda _: found,
+    )
+    assert waiting.wait([late, given_up], lambda: None).keys() == {"given_up"}
+    found["late"] = {0: 2}
+    assert waiting.wait([late, given_up], lambda: None).keys() == {"late", "given_up"}
 
 
 def test_late_delivery_does_not_hold_up_the_other_tables(arrival: CatchUp) -> None:
