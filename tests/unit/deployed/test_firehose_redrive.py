@@ -288,7 +288,7 @@ def test_the_deployed_handlers_run_the_same_code(
     assert answer == json.loads(json.dumps(without(dry, "before")))
     assert answer.keys() == {
         *("objects", "redriven", "dropped", "erased", "quarantined", "quarantined_of"),
-        *("too_large", "more", "after"),
+        *("too_large", "awaited", "more", "after"),
     }
     put = [
         {"recordId": str(at), "data": base64.b64encode(record).decode()}
