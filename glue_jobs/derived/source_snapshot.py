@@ -39,8 +39,9 @@ class SourceSnapshot:
         without a change gives no rows.
         """
         # First, since these move without a commit by Firehose.
-        now = self.progress
-        if (now.floor, now.rebuilt) != (since.floor, since.rebuilt):
+        if self.progress.floor != since.floor:
+            return None
+        if self.progress.rebuilt != since.rebuilt:
             return None
         if may_lack_deletes(self.lake, self.table, since.through):
             return None
