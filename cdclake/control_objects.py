@@ -233,11 +233,13 @@ class SourceProgress:
     """Progress of a derived table in one of its sources.
 
     `through` is a time of ingestion in microseconds since 1970, or Iceberg's sequence number for a
-    changelog that Firehose writes. `floor` is the greatest truncate that the state had applied.
+    changelog that Firehose writes. `floor` is the greatest truncate that the state had applied,
+    `rebuilt` the id of its last rebuild.
     """
 
     through: int
     floor: str
+    rebuilt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,13 +256,18 @@ class DerivedProgress:
         return {
             "definition": self.definition,
             "sources": sources,
+            "rebuilt": {name: at.rebuilt for name, at in self.sources.items() if at.rebuilt},
             "maintained_at": self.maintained_at,
         }
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> DerivedProgress:
         """Parse the content of the control object."""
-        sources = {name: SourceProgress(*at) for name, at in content["sources"].items()}
+        rebuilt = content.get("rebuilt", {})
+        sources = {
+            name: SourceProgress(*at, rebuilt.get(name, ""))
+            for name, at in content["sources"].items()
+        }
         return DerivedProgress(content["definition"], sources, content["maintained_at"])
 
 
@@ -277,6 +284,7 @@ class PollProgress:
     refused: int = 0  # rows that it could not store
     ingested: int = 0  # newest time of ingestion in the changelog
     definition: str = ""  # digest of what was read
+    run_started: float = 0.0  # seconds since 1970, by the job's clock
 
     def to_json(self) -> Json:
         """Return the content of the control object."""

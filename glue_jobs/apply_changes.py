@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
+from cdclake.jobs.apply.declared_columns import check_declaration
 from cdclake.jobs.apply.rebuilt_state import ingested_through
 from cdclake.jobs.apply.state_table import apply_changes
 from cdclake.jobs.apply.state_update import StateUpdate
@@ -24,7 +25,11 @@ def apply_table(job: TableJob, table: Table) -> int:
         if table.delivery == "firehose":
             return apply_delivered(job, table)
         through = ingested_through(job.lake, table)
-        return apply_changes(StateUpdate(job.lake, table), through=through)
+        update = StateUpdate(job.lake, table)
+        if update.applied().ingested >= through:
+            return 0
+        check_declaration(job.lake, table)
+        return apply_changes(update, through=through)
 
 
 def apply_and_renew(job: TableJob, table: Table) -> int:

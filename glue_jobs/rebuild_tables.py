@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
+from cdclake.jobs.apply.declared_columns import check_declaration
 from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.operations.delivered_changes import rebuild_delivered
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
@@ -20,7 +21,8 @@ def rebuild_table(job: TableJob, table: Table) -> int:
     with job.holding_state(table):
         if table.delivery == "firehose":
             return rebuild_delivered(job, table)
-        return rebuild_state(job.lake, table)
+        lake = job.lake
+        return rebuild_state(lake, table, check=lambda _: check_declaration(lake, table))
 
 
 if __name__ == "__main__":

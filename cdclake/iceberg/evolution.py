@@ -31,7 +31,7 @@ def can_become(old: ColumnType, new: ColumnType) -> bool:
     """
     if old.array or new.array or not _same_family(old, new):
         return old == new
-    return _promotes(old.log, new.log) and _promotes(old.state, new.state)
+    return promotes(old.log, new.log) and promotes(old.state, new.state)
 
 
 def _same_family(old: ColumnType, new: ColumnType) -> bool:
@@ -41,7 +41,8 @@ def _same_family(old: ColumnType, new: ColumnType) -> bool:
     return any(old.base in family and new.base in family for family in _FAMILIES)
 
 
-def _promotes(old: str, new: str) -> bool:
+def promotes(old: str, new: str) -> bool:
+    """Check whether Iceberg can take columns of the type `old` for `new`, with the same values."""
     if old == new or (old, new) in _PROMOTIONS:
         return True
     if not (old.startswith("decimal(") and new.startswith("decimal(")):
@@ -76,7 +77,7 @@ def evolve_table(database: str, schema: TableSchema, actual: Mapping[str, str]) 
         found = actual.get(name, kind)
         if found == kind:
             continue
-        if not _promotes(found, kind):
+        if not promotes(found, kind):
             raise ValueError(f"its column {name} is {found} and cannot become {kind}")
         statements.append(f"ALTER TABLE {target} ALTER COLUMN {SPARK.name(name)} TYPE {kind}")
     return statements

@@ -50,6 +50,8 @@ class AppliedThrough:
     contain earlier rows: the state contains everything that was committed up to Iceberg's sequence
     number `sequence`. The creator of a view then passes as `ingested` a lower bound of the
     ingestion of all later commits.
+
+    `rebuilt` is the id of the state's last rebuild, which may have changed any row.
     """
 
     ingested: int = 0
@@ -57,6 +59,7 @@ class AppliedThrough:
     carried: tuple[str, ...] = ()
     newest: str = ""
     sequence: int = 0
+    rebuilt: str = ""
 
 
 def current_view(

@@ -51,6 +51,7 @@ def merge_pending(
     crash, leaves the stamp as it was, so that the next call repeats all.
     """
     lake, table = update.lake, update.table
+    until = replace(until, rebuilt=applied.rebuilt)
     waiting = _waiting(update, facts, applied)
     if waiting is not None:
         pending = pending.unionByName(waiting.select(*pending.columns))

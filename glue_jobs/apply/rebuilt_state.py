@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -49,7 +50,8 @@ def rebuild_state(
     """Rebuild the state from its changelog in one commit; return the number of rows.
 
     Only the values of dropped columns come from the existing rows. `floor` is a sweep's that may
-    not be in the changelog. An error that `check` raises ends it, with nothing committed.
+    not be in the changelog. An error that `check` raises ends it, with nothing committed. The
+    stamp gets a new id of the rebuild, so that derived tables and copies are written as a whole.
     """
     log, until = _whole_log(lake, table, floor)
     with ExitStack() as held:
@@ -64,7 +66,13 @@ def rebuild_state(
         kept = changes.where(above_truncates(table, floor))
         with viewed(kept) as view:
             rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
-            done = replace(until, floor=floor, carried=carried, newest=facts.highest)
+            done = replace(
+                until,
+                floor=floor,
+                carried=carried,
+                newest=facts.highest,
+                rebuilt=uuid.uuid4().hex,
+            )
             stamp = state_stamp_json(done)
             writer = _with_dropped(lake, table, rows).writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)

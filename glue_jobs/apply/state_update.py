@@ -96,7 +96,11 @@ class StateUpdate:
             return None
         newest = max(applied.newest, facts.highest)
         until = AppliedThrough(
-            request.pending.through, applied.floor, tuple(written.carried), newest
+            request.pending.through,
+            applied.floor,
+            tuple(written.carried),
+            newest,
+            rebuilt=applied.rebuilt,
         )
         self._commit(written.delta, until, request.target.snapshot_id)
         return facts.events

@@ -35,10 +35,13 @@ class SourceSnapshot:
         """Return the distinct keys of the changes since then, with the state's types.
 
         None if a truncate or a new snapshot of the source has removed rows without an event for
-        each, or a collapse has removed events since. `progress` without a change gives no rows.
+        each, a rebuild may have changed rows, or a collapse has removed events since. `progress`
+        without a change gives no rows.
         """
-        # First, since a floor moves without a commit by Firehose.
+        # First, since these move without a commit by Firehose.
         if self.progress.floor != since.floor:
+            return None
+        if self.progress.rebuilt != since.rebuilt:
             return None
         if may_lack_deletes(self.lake, self.table, since.through):
             return None
@@ -107,7 +110,7 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
     history = history_view(table, changes=changes, dialect=SPARK)
     lake.spark.sql(current).createOrReplaceTempView(naming.current_name(table.name))
     lake.spark.sql(history).createOrReplaceTempView(naming.history_name(table.name))
-    return SourceSnapshot(lake, table, SourceProgress(through, applied.floor))
+    return SourceSnapshot(lake, table, SourceProgress(through, applied.floor, applied.rebuilt))
 
 
 def _sequence_or_none(lake: LakeTables, table: Table) -> int | None:

@@ -81,4 +81,5 @@ def state_stamp(text: str) -> AppliedThrough:
     raw = json.loads(text)
     newest = raw.get("newest", _ABOVE_ALL)
     carried, sequence = tuple(raw["carried"]), raw.get("sequence", 0)
-    return AppliedThrough(raw["ingested"], raw["floor"], carried, newest, sequence)
+    rebuilt = raw.get("rebuilt", "")
+    return AppliedThrough(raw["ingested"], raw["floor"], carried, newest, sequence, rebuilt)

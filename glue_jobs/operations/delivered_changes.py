@@ -21,8 +21,9 @@ from cdclake.debezium.worker import SALT_KEY
 from cdclake.erasure_register import ErasureRegister
 from cdclake.erasures import ErasedKeys
 from cdclake.errors import InputError, TableError
+from cdclake.jobs.apply.declared_columns import check_declaration
 from cdclake.jobs.apply.firehose_changelog import apply_log, delivered_floor
-from cdclake.jobs.apply.rebuilt_state import Check, accept_all, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import Check, rebuild_state
 from cdclake.jobs.operations.erased_records import erased_among
 from cdclake.jobs.operations.requested_erasure import answer_request, erase_table_rows
 from cdclake.jobs.runtime.secrets import secret_value
@@ -62,9 +63,14 @@ class _Work(Protocol):
 
 def _without_erased(job: TableJob, table: Table, erased: ErasedKeys | None, work: _Work) -> int:
     """Do the work on rows without those of erased keys, which are erased first."""
+
+    def check(rows: DataFrame) -> None:
+        check_declaration(job.lake, table)
+        if erased is not None:
+            _check_arrived(table, erased, rows)
+
     if erased is None:
-        return work(check=accept_all)
-    check = partial(_check_arrived, table, erased)
+        return work(check=check)
     for _ in range(_MAX_ERASURES):
         try:
             return work(check=check)

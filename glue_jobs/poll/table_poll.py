@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -80,7 +80,8 @@ def poll_table(job: TableJob, table: Table) -> int:
             login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
             erased = partial(at_every_position, table=table, salt=login.salt)
             answer_request(job, table, erased)
-            appended = TablePoll(job.lake, job.plan, job.control, table).run(login)
+            poll = TablePoll(job.lake, job.plan, job.control, table, job.started)
+            appended = poll.run(login)
     except Exception as error:
         job.control.write(failed, {"error": hold_reason(table.name, error) or str(error)})
         raise
@@ -96,19 +97,25 @@ class TablePoll:
     plan: Plan
     control: ObjectStore
     table: Table
+    started: float = field(default_factory=time.time)  # seconds since 1970; of the job's run
 
     def run(self, login: SourceLogin) -> int:
         """Poll once; return the number of rows appended.
 
-        Raises TableError, with nothing appended, if two rows have the same key, or if
-        `stop_table_after` rows or more cannot be stored.
+        Does nothing if a run that started later has polled the table under another declaration:
+        columns that this plan lacks would be renamed as dropped ones. Raises TableError, with
+        nothing appended, if two rows have the same key, or if `stop_table_after` rows or more
+        cannot be stored.
         """
+        stored = self.control.read(poll_name(self.table.name))
+        before = None if stored is None else PollProgress.from_json(stored.content)
+        if before is not None and self._is_out_of_date(before):
+            log.warning("%s: a later run has polled it under another plan", self.table.name)
+            return 0
         for schema in (changes_schema, state_schema):
             self.lake.create(schema(self.table, self.plan))
         self.lake.create(quarantine_schema(self.plan))
         self._apply()
-        stored = self.control.read(poll_name(self.table.name))
-        before = None if stored is None else PollProgress.from_json(stored.content)
         with polled_snapshot(self.lake.spark, login, self.table) as snapshot:
             since = self._since(before, snapshot)
             stamped = self.lake.stamped(self.table.changes)
@@ -116,11 +123,15 @@ class TablePoll:
             appended, refused = self._append(snapshot, progress, since, stamped)
         self._apply()
         ingested = ingested_through(self.lake, self.table)
-        progress = replace(progress, refused=refused, ingested=ingested)
+        progress = replace(progress, refused=refused, ingested=ingested, run_started=self.started)
         reach("before_poll_progress")
         self.control.write(poll_name(self.table.name), progress.to_json())
         log.info("%s: %d rows appended, %d refused", self.table.name, appended, refused)
         return appended
+
+    def _is_out_of_date(self, before: PollProgress) -> bool:
+        """Check whether this run's plan may be older than the last poll's: runs may overlap."""
+        return before.run_started > self.started and before.definition != self._definition
 
     def _apply(self) -> None:
         through = ingested_through(self.lake, self.table)

@@ -22,8 +22,8 @@ class CopyStamp:
     `through` is a time of ingestion in microseconds since 1970, or Iceberg's sequence number for a
     changelog that Firehose writes: the copy has all changes up to it. `floor` is the greatest
     truncate, or snapshot of the source, that the state had applied. `erasure` is the id of the
-    table's last erasure before: the copy was written as a whole after it. `table` is the lake name
-    of the table that was copied.
+    table's last erasure before, `rebuilt` that of the state's last rebuild: the copy was written as
+    a whole after both. `table` is the lake name of the table that was copied.
     """
 
     through: int
@@ -32,6 +32,7 @@ class CopyStamp:
     layout: str
     erasure: str = ""  # as in copies of before erasures reached them
     table: str = ""  # as in stamps of earlier versions: the table that the file declares
+    rebuilt: str = ""
 
     def to_json(self) -> str:
         """Return the stamp as one line of JSON."""
@@ -56,7 +57,7 @@ def stamp_of(copy: HudiCopy, table: Table, applied: AppliedThrough, erasure: str
         columns["zero"] = "unsigned"  # earlier copies may have the key -0.0 and are written again
     layout = copy.layout(record_key(table))
     digest = columns_digest(columns)
-    return CopyStamp(through, applied.floor, digest, layout, erasure, table.name)
+    return CopyStamp(through, applied.floor, digest, layout, erasure, table.name, applied.rebuilt)
 
 
 def record_key(table: Table) -> str:

@@ -168,13 +168,14 @@ def is_applied(state: CatalogTable, log: CatalogTable, moment: Moment) -> bool:
 
 def progress_now(table: Table, state: CatalogTable, log: CatalogTable) -> SourceProgress:
     """Return how far a derived table that is refreshed now would have read this table."""
-    newest, floor = NOW.of(log), applied_at(state, NOW).floor
+    newest, applied, through = NOW.of(log), applied_at(state, NOW), 0
     if table.delivery == "firehose":
-        return SourceProgress(0 if newest is None else newest.sequence, floor)
-    stamped = log.stamped(newest)
-    if stamped is None or stamped.stamp is None:
-        return SourceProgress(0, floor)
-    return SourceProgress(ChangesStamp.from_json(stamped.stamp).ingested_through, floor)
+        through = 0 if newest is None else newest.sequence
+    else:
+        stamped = log.stamped(newest)
+        if stamped is not None and stamped.stamp is not None:
+            through = ChangesStamp.from_json(stamped.stamp).ingested_through
+    return SourceProgress(through, applied.floor, applied.rebuilt)
 
 
 def may_be_in_kafka(table: Table, catalog: Catalog) -> bool:

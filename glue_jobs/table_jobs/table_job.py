@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -50,6 +50,7 @@ class TableJob:
     control: ObjectStore
     named: bool  # whether --tables lists the tables
     arguments: Mapping[str, str] = field(default_factory=dict)
+    started: float = field(default_factory=time.time)  # seconds since 1970
 
     @contextmanager
     def holding_state(self, table: Table) -> Iterator[None]:
@@ -78,18 +79,38 @@ def run_over_tables(
         ["JOB_NAME", "plan", "control", *required], ["tables", "run", "metrics", *optional]
     )
     control = ObjectStore(arguments["control"])
-    plan = PlanWatcher(arguments["plan"], control).read()
+    plans = PlanWatcher(arguments["plan"], control)
+    plan = plans.read()
     lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
     job = TableJob(
         plan, lake, Leases(control, name), control, named="tables" in arguments, arguments=arguments
     )
-    reports = report_tables(job, list(choose(plan, arguments.get("tables"))), work)
+    chosen = list(choose(plan, arguments.get("tables")))
+    reports = report_tables(job, chosen, _by_current_plan(plans, choose, work))
     report = save_report(control, arguments.get("run", name), reports)
     for line in report["tables"]:
         log.info("%s", line)
     sizes = {} if job.named else worst_sizes(plan, reports)
     Metrics(arguments.get("metrics"), name).tell(lambda: {**failed_tables(report), **sizes})
     return 0 if report["ok"] else 1
+
+
+def _by_current_plan(
+    plans: PlanWatcher,
+    choose: Callable[[Plan, str | None], Iterator[T]],
+    work: Callable[[TableJob, T], int],
+) -> Callable[[TableJob, T], int]:
+    """Return the work under the plan as it is when a table's turn comes.
+
+    A run may take hours, and the stream widens columns meanwhile.
+    """
+
+    def done(job: TableJob, table: T) -> int:
+        current = replace(job, plan=plans.read())
+        [declared] = choose(current.plan, table.name)
+        return work(current, declared)
+
+    return done
 
 
 def report_tables(

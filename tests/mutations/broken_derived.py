@@ -34,6 +34,14 @@ DERIVED = (
          (_SOURCE, "if self.progress.floor != since.floor:", "if False:"),),
     ),
     Mutation(
+        "a rebuild of a source changes no row", ("tests/spark/test_rebuilt_readers.py",),
+        ((_SOURCE, "if self.progress.rebuilt != since.rebuilt:", "if False:"),),
+    ),
+    Mutation(
+        "a commit after a rebuild forgets it", ("tests/spark/test_rebuilt_readers.py",),
+        (("glue_jobs/apply/prepared_changes.py", "rebuilt=applied.rebuilt", 'rebuilt=""'),),
+    ),
+    Mutation(
         "two rows may have one key", (_TESTS, "-k", "one_key"),
         (("glue_jobs/iceberg/repeated_keys.py", "{_ROWS} > 1", "{_ROWS} > 9"),),
     ),

@@ -16,6 +16,11 @@ _PREPARE_TESTS = "tests/unit/postgres/test_prepare.py"
 
 POLLS = (
     Mutation(
+        "a poll with an older plan changes the tables back",
+        ("tests/unit/jobs/test_poll_leases.py", "-k", "older_plan"),
+        ((_POLL, "before.run_started > self.started", "False"),),
+    ),
+    Mutation(
         "a poll reads since the last poll, not since the oldest transaction",
         (_TESTS, "-k", "open_over"),
         ((_QUERIES, "least(clock_timestamp(), min(xact_start))", "clock_timestamp()"),

@@ -13,8 +13,20 @@ _VIEWS = "cdclake/iceberg/views.py"
 _APPLY = "glue_jobs/apply/state_update.py"
 _COLLAPSE = "glue_jobs/maintenance/changelog_compaction.py"
 _FOLD = "cdclake/iceberg/collapse.py"
+_DECLARED = "glue_jobs/apply/declared_columns.py"
+_DECLARED_TESTS = "tests/spark/test_declared_columns.py"
 
 VALUES = (
+    Mutation(
+        "a job takes a column that its plan lacks for a dropped one",
+        (_DECLARED_TESTS, "-k", "older_plan"),
+        ((_DECLARED, "name not in declared and not naming.is_ours(name)", "False"),),
+    ),
+    Mutation(
+        "a job applies values that its plan cannot hold",
+        (_DECLARED_TESTS, "-k", "older_plan"),
+        ((_DECLARED, "not promotes(stored[name], kind)", "False"),),
+    ),
     Mutation(
         "a chain of changed keys ends where the steps end", _CHAINS,
         ((_KEY_CHANGES, "return spans, lowest is None", "return spans, True"),),

@@ -11,11 +11,14 @@ from cdclake import naming
 from cdclake.debezium.position import just_after
 from cdclake.errors import TableError
 from cdclake.jobs.operations.stale_rows import count_read_rows, delete_stale_rows
+from cdclake.jobs.poll.polled_snapshot import SourceLogin
+from cdclake.jobs.poll.table_poll import TablePoll
+from cdclake.plan import Column
 from cdclake.postgres import bulk_read
 from tests.local.source_database import running_server
 from tests.local.standby import running_standby
 from tests.spark.events import Engine
-from tests.spark.polled_table import PolledTable
+from tests.spark.polled_table import COLUMNS, PolledTable
 
 pytestmark = pytest.mark.spark
 
@@ -59,6 +62,23 @@ def await_replay(primary: str, replica: str) -> None:
         while other.execute(replayed, [lsn]).fetchall() != [(True,)]:
             assert time.monotonic() < deadline
             time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_run_with_an_older_plan_keeps_a_newer_column(spark, dsn):
+    polled = PolledTable(spark, dsn)
+    old = polled.plan, polled.control, polled.table, time.time()
+    polled.run(
+        f"ALTER TABLE {polled.name} ADD note text",
+        f"INSERT INTO {polled.name} VALUES (1, 'a', 1, now(), 'noted')",
+    )
+    columns = (*COLUMNS, Column(source="note", name="note", type="text"))
+    polled.plan = replace(polled.plan, polled=(replace(polled.table, columns=columns),))
+    assert polled.poll() == 1
+    login = SourceLogin(dsn=dsn, salt="salt")
+    assert TablePoll(polled.lake, *old).run(login) == 0
+    [row] = polled.lake.read(polled.name).select("v", "note").collect()
+    assert tuple(row) == ("a", "noted")
 
 
 @pytest.mark.slow

@@ -41,7 +41,11 @@ STORED: list[tuple[Any, dict[str, Any]]] = [
     (POLLED, asdict(POLLED)),
     (
         DerivedProgress("d", {"t": SourceProgress(7, "f")}, 8),
-        {"definition": "d", "sources": {"t": [7, "f"]}, "maintained_at": 8},
+        {"definition": "d", "sources": {"t": [7, "f"]}, "rebuilt": {}, "maintained_at": 8},
+    ),
+    (
+        DerivedProgress("d", {"t": SourceProgress(7, "f", "r")}, 8),
+        {"definition": "d", "sources": {"t": [7, "f"]}, "rebuilt": {"t": "r"}, "maintained_at": 8},
     ),
 ]
 
@@ -60,6 +64,13 @@ def test_a_key_of_a_newer_version_is_ignored(value: Any, stored: dict[str, Any])
 def test_resync_request_without_rejoins_is_read() -> None:
     stored = {"id": "i", "position": "p", "notified": 4}
     assert ResyncRequest.from_json(stored) == ResyncRequest(id="i", position="p", notified=4)
+
+
+def test_progress_of_a_derived_table_without_rebuilds_is_read() -> None:
+    stored = {"definition": "d", "sources": {"t": [7, "f"]}, "maintained_at": 8}
+    assert DerivedProgress.from_json(stored) == DerivedProgress(
+        "d", {"t": SourceProgress(7, "f")}, 8
+    )
 
 
 def test_stored_names_stay() -> None:

@@ -235,6 +235,8 @@ def test_a_copy_of_another_table_is_written_as_a_whole(monkeypatch: pytest.Monke
         (behind, ["upsert"]),
         (replace(stamp, table="another"), ["insert_overwrite_table"]),
         (replace(behind, table="another"), ["insert_overwrite_table"]),
+        (replace(stamp, rebuilt="another"), ["insert_overwrite_table"]),
+        (replace(behind, rebuilt="another"), ["insert_overwrite_table"]),
         # An earlier version did not note the table.
         (replace(stamp, table=""), []),
         (replace(behind, table=""), ["upsert"]),
@@ -251,12 +253,13 @@ def test_a_stamp_differs_by_whatever_the_copy_depends_on() -> None:
         stamp_of(copy, table, applied, "an erasure"),
         stamp_of(copy, table, AppliedThrough(ingested=8, floor="f"), ""),
         stamp_of(copy, table, AppliedThrough(ingested=7, floor="g"), ""),
+        stamp_of(copy, table, AppliedThrough(ingested=7, floor="f", rebuilt="r"), ""),
         stamp_of(copy, table_of(("id", "bigint"), deletes="soft"), applied, ""),
         stamp_of(copy, table_of(("id", "integer")), applied, ""),
         stamp_of(copy_of(), table, applied, ""),
         stamp_of(copy_of(type="cow"), table, applied, ""),
     }
-    assert len(stamps) == 8
+    assert len(stamps) == 9
     firehose = table_of(("id", "bigint"), delivery="firehose", apply="scheduled")
     assert stamp_of(copy, firehose, applied, "").through == 3
     stored = stamp_of(copy, table, applied, "").to_json()

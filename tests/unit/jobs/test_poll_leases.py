@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from cdclake.control_objects import Lease, lease_name, poll_error_name
+from cdclake.control_objects import Lease, PollProgress, lease_name, poll_error_name, poll_name
 from cdclake.errors import TableError
 from cdclake.jobs.control import leases
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.poll import table_poll
-from cdclake.jobs.poll.table_poll import poll_table
+from cdclake.jobs.poll.polled_snapshot import SourceLogin
+from cdclake.jobs.poll.table_poll import TablePoll, poll_table
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.polling import Polling
 from tests.spark.events import MemoryStore
@@ -85,3 +86,29 @@ def test_a_scheduled_poll_leaves_the_table_to_another_poll(
 def test_a_poll_fails_behind_another_job(poll: Callable[..., int], name: str) -> None:
     with pytest.raises(TableError, match="its lease was not free within 600 s"):
         poll("maintain_tables", name)
+
+
+@pytest.mark.parametrize(
+    ("started", "is_other_plan", "is_polled"),
+    [(7.0, True, False), (7.0, False, True), (9.0, True, True)],
+)
+def test_poll_with_an_older_plan_than_the_last_one_does_nothing(
+    started: float, is_other_plan: bool, is_polled: bool
+) -> None:
+    """It would rename a column that it does not know, as a dropped one."""
+
+    def create(_: Any) -> None:
+        raise NotImplementedError
+
+    lake: Any = SimpleNamespace(create=create)
+    store: Any = MemoryStore()
+    poll = TablePoll(lake, make_plan(CITY), store, CITY, started)
+    definition = "of another plan" if is_other_plan else poll._definition
+    last = PollProgress(definition=definition, run_started=8.0)
+    store.write(poll_name("city"), last.to_json())
+    login = SourceLogin(dsn="", salt="")
+    if is_polled:
+        with pytest.raises(NotImplementedError):
+            poll.run(login)
+    else:
+        assert poll.run(login) == 0

@@ -33,7 +33,13 @@ def test_broken_rules_alone_are_no_failure(
 
 @pytest.mark.parametrize(
     ("changed", "is_published"),
-    [({}, True), ({"table": ""}, True), ({"table": "another"}, False), ({"through": 6}, False)],
+    [
+        ({}, True),
+        ({"table": ""}, True),
+        ({"table": "another"}, False),
+        ({"through": 6}, False),
+        ({"rebuilt": "another"}, False),
+    ],
 )
 def test_an_unchanged_copy_needs_no_job(
     monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], is_published: bool
