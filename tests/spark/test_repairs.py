@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.control_objects import RESYNC, ScanEnd, outcome_name, request_name
+from cdclake.control_objects import ScanEnd, outcome_name, request_name
 from cdclake.debezium.position import just_after
 from cdclake.debezium.refusals import TOO_OLD
 from cdclake.errors import Fenced
@@ -17,7 +17,6 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
 from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.jobs.control.progress import Progress
-from cdclake.jobs.control.requests import request_resync
 from cdclake.jobs.maintenance.actions import MaintainedTable, collapse_history, purge_tombstones
 from cdclake.jobs.operations import executor, replay
 from cdclake.jobs.operations.executor import OperationExecutor, scan_end
@@ -194,25 +193,6 @@ def test_what_a_new_reading_did_not_find_is_swept(engine: Engine) -> None:
     assert log_of(engine) == log
     rebuild_state(engine.lake, engine.table)
     assert engine.state() == {1: ("read", None), 3: ("changed", None), 4: ("new", None)}
-
-
-def test_events_that_arrive_after_the_request_are_swept_unless_above_it(engine: Engine) -> None:
-    """The changelog was behind: row 2 vanished before the request, with its partition."""
-    e, control = engine.event, MemoryStore()
-    engine.run(e("c", 10, 10, id=1, v="old"))
-    request_resync(
-        control, "t", epoch=1, known=engine.log()[-1]["cdc_position"], notified=0, lsn=50
-    )
-    position = control.read(request_name("t", RESYNC)).content["position"]
-    engine.run(
-        e("c", 20, 25, id=2, v="ghost"),
-        e("c", 40, 45, id=3, v="open"),  # in work at the request, committed before the signal
-        e("c", 55, 48, id=4, v="window"),  # in work at the request, committed after the signal
-        e("r", 55, 60, id=1, v="read", incremental=True),
-        e("r", 55, 60, id=3, v="read", incremental=True),
-    )
-    assert delete_stale_rows(engine.stream(), position) == 1
-    assert engine.state() == {1: ("read", None), 3: ("read", None), 4: ("window", None)}
 
 
 def test_a_large_value_unchanged_while_its_row_was_read_stays(engine: Engine) -> None:
