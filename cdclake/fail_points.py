@@ -20,6 +20,7 @@ FAIL_POINTS = (
     "before_progress",
     "after_progress",
     "between_request_and_signal",
+    "after_plan",
     "inside_maintenance",
     "before_derived_files",
     "after_derived_commit",

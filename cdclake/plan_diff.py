@@ -34,6 +34,31 @@ class PlanDiff:
         """Return the same difference for a full snapshot of every table."""
         return replace(self, by_signal=False)
 
+    def since(self, published: Iterable[Plan]) -> PlanDiff:
+        """Return the difference for jobs that may have had these plans after the compared one.
+
+        They dropped the columns that a plan lacked, and the connector skipped its missing tables.
+        """
+        if self.is_first:
+            return self
+        plans = [{table.source: table for table in plan.tables} for plan in published]
+
+        def differing(differs: Callable[[Table, Table], bool]) -> tuple[Table, ...]:
+            return tuple(
+                table
+                for table in self.kept
+                if any(table.source in p and differs(p[table.source], table) for p in plans)
+            )
+
+        return replace(
+            self,
+            joining=_united(
+                self.joining, tuple(t for t in self.kept if any(t.source not in p for p in plans))
+            ),
+            widened=_united(self.widened, differing(_new_columns)),
+            reshaped=_united(self.reshaped, differing(_other_columns)),
+        )
+
     def found(self, renamed: Collection[str], unread: Collection[str]) -> PlanDiff:
         """Return the difference adapted to the source's state (tables as `schema.table`).
 
@@ -45,7 +70,9 @@ class PlanDiff:
             return self
         late = tuple(table for table in self.renamed if table.source in renamed)
         lost = tuple(t for t in self.kept if t.source in unread)
-        return replace(self, widened=_united(self.widened, late), joining=self.joining + lost)
+        return replace(
+            self, widened=_united(self.widened, late), joining=_united(self.joining, lost)
+        )
 
     @property
     def changes_tables(self) -> bool:
@@ -77,7 +104,7 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
         joining=tuple(table for table in after.tables if table.source not in known),
         widened=tuple(new for old, new in kept if _new_columns(old, new)),
         renamed=tuple(new for old, new in kept if _renamed_columns(old, new)),
-        reshaped=tuple(new for old, new in kept if _columns(old) != _columns(new)),
+        reshaped=tuple(new for old, new in kept if _other_columns(old, new)),
         kept=tuple(new for _, new in kept),
         leaving=tuple(t for t in before.tables if t.source not in {new.source for _, new in kept}),
     )
@@ -306,8 +333,8 @@ def _column_problems(table: str, before: Column, after: Column) -> list[str]:
     return problems
 
 
-def _columns(table: Table) -> tuple[tuple[Column, ...], tuple[str, ...]]:
-    return table.columns, table.excluded
+def _other_columns(before: Table, after: Table) -> bool:
+    return (before.columns, before.excluded) != (after.columns, after.excluded)
 
 
 def _new_columns(before: Table, after: Table) -> bool:

@@ -99,7 +99,8 @@ def _reading(
     if table in change.widened:
         known = {column.name for column in stored.columns}
         new = ", ".join(c.source for c in table.columns if c.name not in known)
-        why = f"new columns: {new}" if new else "a column was renamed before the file declared it"
+        late = "a column was renamed before the file declared it, or dropped by an unfinished `up`"
+        why = f"new columns: {new}" if new else late
         return LOAD_AGAIN, why
     if table in change.joining:
         return LOAD_AGAIN, findings.read_again.get(table.source, "it differs from the source")

@@ -75,6 +75,15 @@ def snapshot_start(epoch: int, lsn: int) -> Position:
     return Position(epoch, 0, SNAPSHOT_PHASE, lsn, 0)
 
 
+def reached(epoch: int, lsn: int) -> Position:
+    """Return the position of the source when its WAL has reached this LSN.
+
+    The transactions of all events above it commit later. Conversely, the first transaction that
+    commits later is below it, because its previous commit is; all others are above it.
+    """
+    return Position(epoch, lsn, STREAM_PHASE, lsn, 0)
+
+
 def is_sweep(floor: str) -> bool:
     """Return whether a floor is the start of a snapshot; a TRUNCATE of the source is streamed.
 

@@ -28,7 +28,8 @@ def request_snapshots(lake: LocalLake, change: PlanDiff) -> None:
 def join_tables(lake: LocalLake, change: PlanDiff, *, write_plan: Callable[[], None]) -> None:
     """Publish the plan to the jobs, and request a resync of tables that rejoin the lake.
 
-    The snapshot of a rejoining table does not contain rows that were deleted while it was absent.
+    The snapshot of a rejoining table does not contain rows that were deleted while it was absent,
+    or that vanished with the change of its relation, perhaps before the stream has read them.
     The stream deletes these stale rows after it has read the snapshot, as `resync` does, so that a
     row that changes meanwhile keeps the values that the change does not contain. A table that was
     stopped because of its columns reads its gap from Kafka once they are declared differently.
@@ -38,6 +39,7 @@ def join_tables(lake: LocalLake, change: PlanDiff, *, write_plan: Callable[[], N
             known = last_position(lake, table)
             if known is not None:
                 _refuse_without_sweep(table)
+            if known is not None or (table in change.kept and table.delivery == "stream"):
                 local_operations(lake).request_rejoin(table, known)
     write_plan()
     for table in change.reshaped:

@@ -17,7 +17,7 @@ from cdclake.iceberg.widening import still_widened
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.mask_history import add_to_history
 from cdclake.plan import Plan, Table
-from cdclake.plan_diff import compare_appended, compare_stored
+from cdclake.plan_diff import PlanDiff, compare, compare_appended, compare_stored
 
 
 def continued(
@@ -52,6 +52,17 @@ def continued(
         **_appended(earlier, before, plan),
     )
     return plan, replace(state, masks=masks, stored=remembered.to_json())
+
+
+def compared(state: LakeState, plan: Plan) -> PlanDiff:
+    """Return the difference between what the lake streams and the plan; InputError if it cannot.
+
+    A lake with only web logs has never streamed: its first tables are added as to a new lake. After
+    an `up` that did not end, the jobs may have had other plans than the stored one.
+    """
+    before = Plan.from_json(state.plan) if state.plan else None
+    change = compare(before if before and before.tables else None, plan)
+    return change.since([Plan.from_json(published) for published in state.published])
 
 
 def _removed_tables(earlier: Plan | None, streamed: Collection[Table]) -> tuple[Table, ...]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from cdclake.local.lake import stack
+from cdclake.local.lake.connector_offsets import SET_BACK, are_ahead
 from cdclake.local.lake.lake import LakeState, describe_lake, running_source
 from cdclake.local.lake.refused_sources import (
     refuse_another_source,
@@ -13,13 +14,13 @@ from cdclake.local.lake.refused_sources import (
 )
 from cdclake.local.lake.source_relations import check_relations
 from cdclake.local.lake.source_tls import refuse_options, secured
-from cdclake.local.lake_continuation import continued
+from cdclake.local.lake_continuation import compared, continued
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.source_forecast import adapted, ask_source
 from cdclake.plan import Plan
-from cdclake.plan_diff import PlanDiff, compare
+from cdclake.plan_diff import PlanDiff
 from cdclake.plan_effects import forecast
 
 
@@ -44,15 +45,15 @@ def forecast_up(
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
         plan, _ = continued(state, plan, file, elsewhere)
-    change = compare(before if before and before.tables else None, plan)
+    change = compared(state, plan)
     embedded = dsn is None and not state.external
     source = ask_source(_source(home, state, dsn), plan, patterns, embedded=embedded)
     change, findings = adapted(
         change, source, streamed=state.epoch > 0, to_resync=_to_resync(home, state, change)
     )
-    if state.loading and not findings.new_epoch:
+    if not findings.new_epoch and (reason := _epoch_reason(home, state)):
         change = change.all_snapshotted()
-        findings = replace(findings, new_epoch="the bulk load of the last one has not finished")
+        findings = replace(findings, new_epoch=reason)
     answer = {
         "ok": True,
         "target": "local",
@@ -87,6 +88,14 @@ def _to_resync(home: Home, state: LakeState, change: PlanDiff) -> frozenset[str]
     lake = describe_lake(home, state)
     reading = local_operations(lake).backend.tables_being_read()
     return check_relations(lake, change.kept).to_resync - reading
+
+
+def _epoch_reason(home: Home, state: LakeState) -> str:
+    """Return why `up` begins an epoch, although the source has the slot with its WAL; or ""."""
+    if state.loading:
+        return "the bulk load of the last one has not finished"
+    is_known = state.epoch > 0 and _runs(home)
+    return SET_BACK if is_known and are_ahead(describe_lake(home, state)) else ""
 
 
 def _runs(home: Home) -> bool:

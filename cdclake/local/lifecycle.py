@@ -33,7 +33,7 @@ from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.lake.widened_columns import follow_source
-from cdclake.local.lake_continuation import continued
+from cdclake.local.lake_continuation import compared, continued
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
@@ -42,7 +42,7 @@ from cdclake.local.streaming_start import await_rows, start_streaming
 from cdclake.local.table_answer import table_answer
 from cdclake.local.table_changes import table_changes
 from cdclake.plan import Plan, Table
-from cdclake.plan_diff import PlanDiff, compare
+from cdclake.plan_diff import PlanDiff
 from cdclake.postgres.refusal import as_warnings
 
 STARTED, ROWS = "started", "rows"  # what `up` may wait for
@@ -75,10 +75,8 @@ def up(
     component.asked_trouble()
     before = LakeState.load(home)
     put_lifecycle.refuse_to_leave(home, before, plan)
-    # A lake with only web logs has never streamed: its first tables are added as to a new lake.
-    streamed = Plan.from_json(before.plan) if before.plan else None
     plan, known = continued(before, plan, pipeline_file)
-    change = compare(streamed if streamed and streamed.tables else None, plan)
+    change = compared(before, plan)
     declare_plugins(home, plan.connectors)
     endpoints = _bring_up(home, dsn, plan, plugin_profile(plan.registry))
     state = replace(
@@ -92,14 +90,15 @@ def up(
     topic = connector_offsets.offsets_topic(home, endpoints, embedded_postgres=dsn is None)
     lost = connector_offsets.are_lost(endpoints.kafka, state, topic)
     lake = _following(describe_lake(home, replace(state, connector_offsets=topic)), change)
+    set_back = connector_offsets.are_ahead(lake)
     checked = _check_relations(lake, change)
-    state = start_streaming(lake, change, checked, lost_offsets=lost)
+    state = start_streaming(lake, change, checked, lost_offsets=lost or set_back)
     lake = replace(lake, state=state)
     connectors = _complete(lake, wait)
     return {
         **_answer(home, endpoints, shown_source(source_parts(lake.dsn), dsn), lake.plan.all_tables),
-        **_outcome(before, lake, change, checked),
-        **poll_new_tables(lake, streamed),
+        **_outcome(before, lake, change, checked, set_back=set_back),
+        **poll_new_tables(lake, Plan.from_json(before.plan) if before.plan else None),
         "connectors": shown(connectors),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
@@ -129,9 +128,14 @@ def _outcome(
     lake: LocalLake,
     change: PlanDiff,
     checked: CheckedRelations,
+    *,
+    set_back: bool,
 ) -> dict[str, Any]:
     return {
-        "did": _did(before, lake.state, change),
+        "did": [
+            *([connector_offsets.SET_BACK] if set_back else []),
+            *_did(before, lake.state, change),
+        ],
         "changed": table_changes(lake, before, change),
         "paused": lake.state.paused,
         "relation_changes": checked.to_json(),

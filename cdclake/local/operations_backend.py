@@ -13,9 +13,18 @@ from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import lost_records
-from cdclake.jobs.operations.source_relations import keep_resynced
+from cdclake.jobs.operations.source_relations import (
+    keep_resynced,
+    load_records,
+    read_relations,
+)
 from cdclake.jobs.operations.table_operations import TableOperations
-from cdclake.jobs.runtime.source import is_signalled, signal_snapshot, write_marker
+from cdclake.jobs.runtime.source import (
+    is_signalled,
+    settled_lsn,
+    signal_snapshot,
+    write_marker,
+)
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
@@ -26,6 +35,7 @@ from cdclake.local.lake.spark_jobs import STREAM, stream_spec
 from cdclake.local.lake.topics import end_offsets, topic_state
 from cdclake.local.reader.table_figures import last_position
 from cdclake.plan import Table
+from cdclake.postgres.relations import SourceState
 
 TIMEOUTS_S = {REPLAY: 300.0, RESYNC: 3600.0, FORGET: 3600.0}
 _STREAM_START_TIMEOUT_S = 300.0  # a cold JVM on a busy machine; an idle one takes a tenth
@@ -99,10 +109,20 @@ class LocalBackend:
         topic = self.lake.plan.notification_topic
         return end_offsets(self.lake.kafka, [topic])[topic][0]
 
-    def signal_snapshot(self, table: Table, request: str) -> None:
-        """Insert the signal into the source, and record the table as it is to be read."""
+    def read_relations(self) -> SourceState:
+        """Read the source's catalog."""
+        return read_relations(
+            self.lake.dsn, self.lake.plan, load_records(self.control, self.lake.plan)
+        )
+
+    def settled_lsn(self) -> int:
+        """Read the position of the source's WAL, and wait for commits that are in progress."""
+        return settled_lsn(self.lake.dsn)
+
+    def signal_snapshot(self, table: Table, request: str, source: SourceState) -> None:
+        """Insert the signal into the source, and record the table."""
         signal_snapshot(self.lake.dsn, [table], request)
-        keep_resynced(self.control, self.lake.dsn, self.lake.plan, table)
+        keep_resynced(self.control, source, self.lake.plan, table)
 
     def reading(self, table: Table) -> Callable[[], Advance | None]:
         """Return a function that reads the rows that the lake has processed from now on."""

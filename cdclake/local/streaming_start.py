@@ -14,6 +14,7 @@ from cdclake.debezium.connector import SourceAddress, connector_config, queue_by
 from cdclake.debezium.worker import password_of, salt_of
 from cdclake.delivery_remedies import read_again
 from cdclake.errors import ComponentFailed, TableError
+from cdclake.fail_points import reach
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.table_operations import streamed_tables
@@ -93,12 +94,20 @@ def start_streaming(
     put_lifecycle.prepare(lake)
     if not running and not state.paused:
         free_leases(lake)
-    join_tables(lake, change, write_plan=lambda: write_plan(lake))
+    lake = replace(lake, state=state.publishing())
+    join_tables(lake, change, write_plan=partial(_publish_plan, lake))
     state = _flow(lake, connector, change, checked, _note_loads(lake, change))
     schedule_jobs(lake)
     if lost_offsets and not state.paused:
         local_operations(lake).accept_new_topics(streamed_tables(plan))
     return state
+
+
+def _publish_plan(lake: LocalLake) -> None:
+    """Publish the plan to the jobs, and note that first: `up` may die before the plan is stored."""
+    _save_but_the_plan(lake.home, lake.state)
+    write_plan(lake)
+    reach("after_plan")
 
 
 def _prepare_source(lake: LocalLake, change: PlanDiff) -> Prepared:
@@ -131,7 +140,7 @@ def _flow(
             keep_what_is_read(lake, checked, first=False)
         # Until it is saved below, the stored plan still has the connectors that left the file.
         remove_connectors(lake, Plan.from_json(LakeState.load(lake.home).plan))
-        state = replace(state, loading=False)
+        state = replace(state, loading=False, published=())
         state.save(lake.home)
         if state.paused:
             return state

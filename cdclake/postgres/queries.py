@@ -255,6 +255,7 @@ MAY_IDENTIFY = "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')"
 SYSTEM_IDENTIFIER = "SELECT system_identifier::text FROM pg_control_system()"
 DATABASE_OID = "SELECT oid::text FROM pg_database WHERE datname = current_database()"
 
+IN_PROGRESS = "SELECT pg_snapshot_xip(pg_current_snapshot())::text"  # transactions that write
 WAL_POSITION = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
 
 # What `down` may remove from the source, as it is shown; `name` is the pipeline's role and slot.

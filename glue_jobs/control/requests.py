@@ -20,7 +20,7 @@ from cdclake.control_objects import (
     request_name,
     resume_name,
 )
-from cdclake.debezium.position import epoch_start, just_after
+from cdclake.debezium.position import epoch_start, just_after, reached
 from cdclake.erasures import Erasures
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.jobs.control.progress import Progress
@@ -60,6 +60,7 @@ def request_resync(
     epoch: int,
     known: str | None,
     notified: int,
+    lsn: int,
     rejoins: bool = False,
 ) -> str:
     """Request the deletion of stale rows after the next snapshot of the table; return the id.
@@ -73,12 +74,17 @@ def request_resync(
         epoch: The current epoch.
         known: The greatest position in the changelog. Every event of the snapshot is after it.
         notified: Offset of the connector's next notification.
+        lsn: The source's WAL position. The changelog may be far behind it, and rows with events in
+            between may be gone from the source without one. The rows of commits up to it, and of
+            the first one above it, are visible (`settled_lsn`).
         rejoins: True if the table has missed changes.
     """
-    start = str(epoch_start(epoch))
+    newest = epoch_start(epoch)
+    if known is not None:
+        newest = max(newest, just_after(known))
     request = ResyncRequest(
         id=uuid.uuid4().hex,
-        position=max(start, str(just_after(known))) if known else start,
+        position=str(max(newest, reached(newest.epoch, lsn))),
         notified=notified,
         rejoins=rejoins,
     )

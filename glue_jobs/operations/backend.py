@@ -10,6 +10,7 @@ from cdclake.activity import Advance
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.plan import Table
+from cdclake.postgres.relations import SourceState
 
 
 class Backend(Protocol):
@@ -56,8 +57,17 @@ class Backend(Protocol):
     def next_notification(self) -> int:
         """Return the offset that the connector's next notification will have."""
 
-    def signal_snapshot(self, table: Table, request: str) -> None:
-        """Signal the connector to read the table again, under the request's id."""
+    def read_relations(self) -> SourceState:
+        """Read the source's relations as they are before a resync."""
+
+    def settled_lsn(self) -> int:
+        """Return the LSN that the source's WAL has reached, once commits up to it are visible."""
+
+    def signal_snapshot(self, table: Table, request: str, source: SourceState) -> None:
+        """Signal the connector to read the table again, under the request's id.
+
+        Record the table as it is in `source`.
+        """
 
     def reading(self, table: Table) -> Callable[[], Advance | None]:
         """Return a function that reads the progress of the reading that begins now."""

@@ -19,16 +19,26 @@ from cdclake.jobs.control.requests import pause_of
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import lost_records
-from cdclake.jobs.operations.source_relations import keep_resynced
+from cdclake.jobs.operations.source_relations import (
+    keep_resynced,
+    load_records,
+    read_relations,
+)
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.connect_offsets import ConnectOffsets
 from cdclake.jobs.runtime.kafka import offsets
 from cdclake.jobs.runtime.session import open_session
-from cdclake.jobs.runtime.source import deployed_dsn, is_signalled, signal_snapshot
+from cdclake.jobs.runtime.source import (
+    deployed_dsn,
+    is_signalled,
+    settled_lsn,
+    signal_snapshot,
+)
 from cdclake.jobs.stream.topic_check import KafkaTopics
 from cdclake.plan import Plan, Table
+from cdclake.postgres.relations import SourceState
 
 _LAST_OFFSET_RECORDS = 100  # of the connector's offsets: the newest of each key is among them
 
@@ -124,10 +134,18 @@ class DeployedBackend:
         """Return the end offset of the notification topic."""
         return self._offsets(self._plan.notification_topic)[0]
 
-    def signal_snapshot(self, table: Table, request: str) -> None:
-        """Insert the signal into the source, and record the table as it is to be read."""
+    def read_relations(self) -> SourceState:
+        """Read the source's catalog."""
+        return read_relations(self._dsn, self._plan, load_records(self.control, self._plan))
+
+    def settled_lsn(self) -> int:
+        """Read the position of the source's WAL, and wait for commits that are in progress."""
+        return settled_lsn(self._dsn)
+
+    def signal_snapshot(self, table: Table, request: str, source: SourceState) -> None:
+        """Insert the signal into the source, and record the table."""
         signal_snapshot(self._dsn, [table], request)
-        keep_resynced(self.control, self._dsn, self._plan, table)
+        keep_resynced(self.control, source, self._plan, table)
 
     def reading(self, table: Table) -> Callable[[], Advance | None]:
         """Read nothing: a job shows its progress by its log."""

@@ -1,8 +1,8 @@
 """Rows that were too large for Kafka: markers in the quarantine, which a resync settles.
 
 A marker is settled when the changelog has a later event with the whole row of its key, or its
-delete. Its position alone proves nothing: that of a resync's request is just above the changelog's
-newest event, which may be older than markers from before the request.
+delete. Its position alone proves nothing: an event may be above that of a resync's request, and
+still be committed before the connector began to read.
 """
 
 from __future__ import annotations

@@ -29,9 +29,14 @@ def changed_relations(
     dsn: str, plan: Plan, records: Records, tables: Iterable[Table]
 ) -> tuple[SourceState, dict[str, list[RelationChange]]]:
     """Read the source, and compare these tables; raise InputError if it does not answer."""
-    with connect(dsn) as connection:
-        source = read_source(connection, plan, records)
+    source = read_relations(dsn, plan, records)
     return source, compare_relations(source, tables, records)
+
+
+def read_relations(dsn: str, plan: Plan, records: Records) -> SourceState:
+    """Read what the comparison needs; raise InputError if the source does not answer."""
+    with connect(dsn) as connection:
+        return read_source(connection, plan, records)
 
 
 def keep_records(
@@ -49,7 +54,9 @@ def keep_records(
     control.write(naming.RELATIONS, records_content(records))
 
 
-def keep_resynced(control: ObjectStore, dsn: str, plan: Plan, table: Table) -> None:
-    """Record the table as it is now, since the connector is about to read all of it."""
-    source, _ = changed_relations(dsn, plan, load_records(control, plan), [table])
+def keep_resynced(control: ObjectStore, source: SourceState, plan: Plan, table: Table) -> None:
+    """Record the table as it was before its resync, since the connector reads all of it.
+
+    A change since then is reported: the resync may have missed it.
+    """
     keep_records(control, source, plan, read=[table.source], settled=True)

@@ -120,8 +120,11 @@ class TableOperations:
         self.backend.start_stream()
         return answers
 
-    def request_rejoin(self, table: Table, known: str) -> None:
-        """Request the deletion of stale rows of a table that rejoins; `up` sends the signal."""
+    def request_rejoin(self, table: Table, known: str | None) -> None:
+        """Request the deletion of stale rows of a table that rejoins; `up` sends the signal.
+
+        `up` has read the table's relations before.
+        """
         self._write_resync(table, known, rejoins=True)
 
     def refuse_if_being_read(self, tables: Iterable[Table]) -> None:
@@ -140,11 +143,17 @@ class TableOperations:
                 )
 
     def _request_resync(self, table: Table) -> str:
-        """Note the position before the signal: all that the snapshot reads is after it."""
+        """Note the source's position before the signal: all that the snapshot reads is after it.
+
+        Read the relations before that: rows that vanished with one of their changes have no event
+        above the position, and a change from then on is reported.
+        """
         self.refuse_if_being_read([table])
-        request = self._write_resync(table, self.backend.newest_position(table))
+        known = self.backend.newest_position(table)
+        source = self.backend.read_relations()
+        request = self._write_resync(table, known)
         reach("between_request_and_signal")
-        self.backend.signal_snapshot(table, request)
+        self.backend.signal_snapshot(table, request, source)
         return request
 
     def _write_resync(self, table: Table, known: str | None, *, rejoins: bool = False) -> str:
@@ -154,6 +163,7 @@ class TableOperations:
             epoch=self.backend.epoch(),
             known=known,
             notified=self.backend.next_notification(),
+            lsn=self.backend.settled_lsn(),
             rejoins=rejoins,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from cdclake.postgres.source import SESSION_SETTINGS, read_catalog
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 _CONNECT_TIMEOUT_S = 10
+_COMMIT_TIMEOUT_S, _COMMIT_POLL_S = 3.0, 0.02
 
 
 @contextmanager
@@ -91,6 +93,33 @@ def write_marker(dsn: str, marker: str = "") -> int:
     with connect(dsn) as connection:
         connection.execute(MARKER_QUERY, (marker or os.urandom(8).hex(),))
         return int(_value(connection, queries.WAL_POSITION))
+
+
+def wal_position(dsn: str) -> int:
+    """Return the LSN that the source's WAL has reached: later commits are above it."""
+    with connect(dsn) as connection:
+        return int(_value(connection, queries.WAL_POSITION))
+
+
+def settled_lsn(dsn: str) -> int:
+    """Return the LSN that the WAL has reached, once the rows of commits up to it are visible.
+
+    A commit is in the WAL before other sessions see its rows. So write a marker, whose commit
+    follows the first one above the LSN, and wait for the transactions that are then in progress: of
+    those, one that has not ended within the time is not committing, and commits later.
+    """
+    with connect(dsn) as connection:
+        lsn = int(_value(connection, queries.WAL_POSITION))
+        connection.execute(MARKER_QUERY, (os.urandom(8).hex(),))
+        deadline, waits_for = time.monotonic() + _COMMIT_TIMEOUT_S, _in_progress(connection)
+        while waits_for and time.monotonic() < deadline:
+            time.sleep(_COMMIT_POLL_S)
+            waits_for &= _in_progress(connection)
+        return lsn
+
+
+def _in_progress(connection: Connection) -> set[str]:
+    return {str(row[0]) for row in connection.execute(queries.IN_PROGRESS)}
 
 
 def signal_snapshot(dsn: str, tables: Iterable[Table], request: str | None = None) -> None:

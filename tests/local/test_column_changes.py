@@ -1,5 +1,9 @@
 """Columns that change in a source while it is written to, before and after the file says so."""
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -10,8 +14,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from cdclake.fail_points import FAIL_POINT_KEY
 from tests.local.repeated_work import repeated
-from tests.local.running import RunningLake, lake_in
+from tests.local.running import PROJECT, RunningLake, lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -127,3 +132,27 @@ def _what_status_says(lake: RunningLake, file: Path) -> None:
     assert any("`email: {type: text, mask: hash, renamed_from: mail}`" in r for r in remedies)
     report = lake.run("verify", "--table", "dropped", expect=1)
     assert report["tables"][0]["state"] == "stopped"
+
+
+def test_a_column_is_read_again_after_an_undone_edit(tmp_path: Path) -> None:
+    """`up` died when it had published the plan without the column, which the stream took."""
+    with lake_in(tmp_path) as lake, lake.connect() as connection:
+        connection.execute(CREATED)
+        first, without = pipeline(tmp_path), pipeline(tmp_path, again=[])
+        lake.run("up", first)
+        lake.assert_equal()
+        died = subprocess.run(
+            [sys.executable, "-m", "cdclake.cli.main", "up", without, "--json"],
+            cwd=PROJECT,
+            env={**os.environ, "CDCLAKE_HOME": str(lake.home), FAIL_POINT_KEY: "after_plan"},
+            check=False,
+        )
+        assert died.returncode == -signal.SIGKILL
+
+        def is_dropped() -> bool:
+            dropped = "select count(cdc_dropped_y) from again"
+            return lake.run("sql", dropped, expect=None).get("rows") == [[500]]
+
+        lake.eventually(is_dropped, 60)
+        assert "again has other columns" in lake.run("up", first)["did"]
+        lake.assert_equal("--wait", "60")

@@ -1,15 +1,20 @@
 """A lost slot on the real lake: readers keep all rows while the new epoch's snapshot runs."""
 
 import os
+import shutil
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from cdclake.errors import CdcError
+from cdclake.local.components import postgres_place
+from cdclake.local.lake import connector_offsets
 from cdclake.local.lake.lake import LakeState, describe_lake
 from cdclake.local.process.home import Home
 from cdclake.local.reader.duck import lake_reader
@@ -199,3 +204,25 @@ def test_a_dropped_publication_begins_an_epoch(lake: RunningLake, file: str) -> 
     lake.run("up", file, "--wait", "rows")
     assert lake.run("status")["epoch"] == epoch + 1
     lake.assert_equal()
+
+
+def test_a_source_that_is_set_back_with_its_slot_begins_an_epoch(
+    lake: RunningLake, file: str, tmp_path: Path
+) -> None:
+    epoch = lake.run("status")["epoch"] + 1
+    data = postgres_place.place(Home(lake.home)).data
+    lake.run("down")
+    subprocess.run(["cp", "-a", str(data), str(tmp_path / "kept")], check=True)
+    lake.run("up", file)
+    with lake.connect() as connection:
+        connection.execute("SELECT pg_switch_wal()")  # to the next 16 MB
+        connection.execute("DELETE FROM big WHERE id % 10 = 1")
+        connection.execute("INSERT INTO wide VALUES (-1, 'undone', NULL)")
+    lake.assert_equal()
+    lake.run("down")
+    shutil.rmtree(data)
+    subprocess.run(["cp", "-a", str(tmp_path / "kept"), str(data)], check=True)
+    did = lake.run("up", file, "--wait", "rows")["did"]
+    assert did == [connector_offsets.SET_BACK, f"epoch {epoch} began"]
+    assert lake.run("up", file)["did"] == []
+    lake.assert_equal("--deep")

@@ -142,6 +142,22 @@ def test_a_detached_partitions_rows_leave_the_lake(lake: RunningLake) -> None:
     assert found(lake, "parts") == {}
 
 
+def test_rows_that_vanish_before_the_stream_reads_them_leave_the_lake(lake: RunningLake) -> None:
+    lake.run("pause")
+    run(
+        lake,
+        "insert into parts select i, i from generate_series(1, 20) i",
+        "alter table parts detach partition parts_1",
+    )
+    lake.run("up")
+    lake.run("resume")
+    gone = "select count(*) from parts_current where id < 1001"
+    lake.eventually(lambda: lake.sql(gone) == [[0]], 90)
+    assert lake.sql("select count(*) from parts_changes where id < 21 and cdc_op = 'c'") == [[20]]
+    lake.assert_equal("--table", "parts")
+    assert found(lake, "parts") == {}
+
+
 def test_a_table_created_again_is_published_and_read_again(lake: RunningLake) -> None:
     run(
         lake,

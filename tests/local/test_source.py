@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -10,7 +11,15 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from cdclake.errors import InputError
-from cdclake.jobs.runtime.source import connect, is_signalled, signal_snapshot, write_marker
+from cdclake.jobs.runtime import source
+from cdclake.jobs.runtime.source import (
+    connect,
+    is_signalled,
+    settled_lsn,
+    signal_snapshot,
+    wal_position,
+    write_marker,
+)
 from cdclake.local.lake.introspect import survey
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.postgres.quoting import identifier, qualified
@@ -68,6 +77,28 @@ def test_a_signal_is_found_by_its_request_as_the_connectors_role(
     assert not is_signalled(role, "mine")
     signal_snapshot(role, plan.tables, "mine")
     assert is_signalled(role, "mine")
+
+
+def test_settled_lsn_waits_for_transactions_in_progress(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is about to commit would be missing from a snapshot, although the WAL has it."""
+    run(database, "CREATE TABLE t (id int PRIMARY KEY)")
+    plan = proposed(database, tmp_path / "p.yaml")
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
+    role = role_dsn(database, plan)
+    monkeypatch.setattr(source, "_COMMIT_TIMEOUT_S", 60.0)
+    with psycopg.connect(database) as writer, ThreadPoolExecutor(1) as pool:
+        writer.execute("INSERT INTO t VALUES (1)")
+        before = wal_position(role)
+        settled = pool.submit(settled_lsn, role)
+        with pytest.raises(TimeoutError):
+            settled.result(0.5)
+        writer.commit()
+        assert before <= settled.result(30) < wal_position(role)
+        writer.execute("INSERT INTO t VALUES (2)")
+        monkeypatch.setattr(source, "_COMMIT_TIMEOUT_S", 0.1)
+        assert settled_lsn(role) > settled.result()
 
 
 EVERY_KIND = """

@@ -7,6 +7,7 @@ from tests.mutations.mutation import Mutation
 _RELATIONS, _TESTS = "cdclake/postgres/relations.py", ("tests/unit/postgres/test_relations.py",)
 _CHECK = "cdclake/postgres/relation_check.py"
 _KEYS = "cdclake/postgres/key_identity.py"
+_RESYNCS = ("tests/unit/jobs/test_operate.py", "-k", "changelog_lacks or relations")
 _ADMISSION = ("tests/unit/postgres/test_admission.py", "-k", "deferrable")
 
 RELATIONS = (
@@ -52,6 +53,19 @@ RELATIONS = (
     Mutation(
         "a key may move", _TESTS,
         ((_RELATIONS, "if not check_columns(table, found):", "if False:"),),
+    ),
+    Mutation(
+        "rows that vanished before their events were read stay", _RESYNCS,
+        (("glue_jobs/control/requests.py", "str(max(newest, reached(newest.epoch, lsn)))",
+          "str(newest)"),),
+    ),
+    Mutation(
+        "a relation that changes during its resync is recorded as read", _RESYNCS,
+        (("glue_jobs/operations/table_operations.py",
+          "        source = self.backend.read_relations()\n"
+          "        request = self._write_resync(table, known)\n",
+          "        request = self._write_resync(table, known)\n"
+          "        source = self.backend.read_relations()\n"),),
     ),
     Mutation(
         "a reported change is forgotten before it is repaired", _TESTS,

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.control_objects import outcome_name, request_name
+from cdclake.control_objects import RESYNC, outcome_name, request_name
 from cdclake.debezium.position import just_after
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.requests import request_resync
 from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.operations import executor
 from cdclake.jobs.operations.executor import OperationExecutor
+from cdclake.jobs.operations.stale_rows import delete_stale_rows
 from cdclake.jobs.stream import batch as micro_batch
 from cdclake.jobs.stream.state_round import StateRound
 from cdclake.jobs.stream.topic_check import TopicCheck
@@ -100,6 +102,28 @@ def test_rows_that_never_reached_the_changelog_make_no_row_stale(
     error = store.stored[outcome_name(name, "resync")].content["error"]
     assert f"read 2 rows and only {arrived} of them are in the changelog" in error
     assert engine.state() == before
+
+
+def test_events_that_arrive_after_the_request_are_swept_unless_above_it(
+    spark: SparkSession,
+) -> None:
+    """The changelog was behind: row 2 vanished before the request, with its partition."""
+    engine = Engine(spark)
+    control: Any = MemoryStore()
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="old"))
+    known = engine.log()[-1]["cdc_position"]
+    request_resync(control, "t", epoch=1, known=known, notified=0, lsn=50)
+    position = control.read(request_name("t", RESYNC)).content["position"]
+    engine.run(
+        e("c", 20, 25, id=2, v="ghost"),
+        e("c", 40, 45, id=3, v="open"),  # in work at the request, committed before the signal
+        e("c", 55, 48, id=4, v="window"),  # in work at the request, committed after the signal
+        e("r", 55, 60, id=1, v="read", incremental=True),
+        e("r", 55, 60, id=3, v="read", incremental=True),
+    )
+    assert delete_stale_rows(engine.stream(), position) == 1
+    assert engine.state() == {1: ("read", None), 3: ("read", None), 4: ("window", None)}
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from cdclake.plan import Plan
 _TIMEOUT_S = 30.0
 _WAIT_S = 60.0
 _POLL_S = 0.2
+_LSNS = ("lsn", "lsn_proc", "lsn_commit")  # of Debezium's offset
 
 
 class ConnectorClient:
@@ -109,9 +110,16 @@ class ConnectorClient:
 
     def reading(self) -> frozenset[str]:
         """Return the tables (`schema.table`) that an incremental snapshot is still reading."""
+        return frozenset(table for o in self._offsets() for table in tables_being_read(o))
+
+    def read_through(self) -> int:
+        """Return the greatest LSN in the stored offsets; 0 if there is none."""
+        lsns = (offset.get(name) for offset in self._offsets() for name in _LSNS)
+        return max((int(lsn) for lsn in lsns if lsn is not None), default=0)
+
+    def _offsets(self) -> list[dict[str, Any]]:
         stored = self._call("GET", "/offsets", missing_ok=True)
-        offsets = stored["offsets"] if stored else []
-        return frozenset(table for o in offsets for table in tables_being_read(o["offset"]))
+        return [each["offset"] for each in stored["offsets"]] if stored else []
 
     def _is_running_with(self, config: dict[str, str]) -> bool:
         stored = self._call("GET", "/config", missing_ok=True)

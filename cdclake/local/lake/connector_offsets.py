@@ -1,18 +1,24 @@
-"""The connector's offsets, which Connect keeps in a topic: are they still those of this lake?
+"""The connector's offsets, which Connect keeps in a topic: are they those of this lake and source?
 
 Without them the connector reads all tables again, at positions that are lower than those of the
 same epoch: the lake would not take the rows. So a lake whose Kafka was replaced starts a new epoch.
+So does one whose source was set back together with its slot, as by a snapshot of its disk:
+PostgreSQL would skip each commit up to the place that the connector asks for, without an error.
 """
 
 from __future__ import annotations
 
+from cdclake.jobs.runtime.source import wal_position
 from cdclake.local.components import connect
 from cdclake.local.components.kafka import Broker
 from cdclake.local.lake import stack
-from cdclake.local.lake.lake import LakeState
+from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.lake import LakeState, LocalLake
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.lake.topics import end_offsets, topic_id
 from cdclake.local.process.home import Home
+
+SET_BACK = "the source was set back to before what the connector has read"
 
 
 def offsets_topic(home: Home, endpoints: Endpoints, *, embedded_postgres: bool) -> str:
@@ -38,3 +44,10 @@ def are_lost(kafka: Broker, state: LakeState, topic: str) -> bool:
     if state.connector_offsets:
         return state.connector_offsets != topic
     return not any(end_offsets(kafka, [connect.OFFSETS_TOPIC])[connect.OFFSETS_TOPIC].values())
+
+
+def are_ahead(lake: LocalLake) -> bool:
+    """Return True if the connector has read further than the source's WAL reaches."""
+    connector = ConnectorClient(lake.endpoints.connect, lake.plan)
+    read_through = connector.read_through()  # first: the WAL may grow meanwhile
+    return read_through > wal_position(lake.dsn)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -51,6 +51,8 @@ class LakeState:
     loads: Mapping[str, Any] = field(default_factory=dict)
     left_source: bool = False  # `down` has removed our objects from the external source
     source_id: str = ""  # identity of the external source's database; "": not known
+    # Plans, as JSON, that the jobs may have had since the last `up` that ended.
+    published: Sequence[str] = ()
 
     @staticmethod
     def load(home: Home) -> LakeState:
@@ -68,6 +70,10 @@ class LakeState:
         plans = [Plan.from_json(text) for text in (self.plan, self.stored) if text]
         polled = any(plan.polled for plan in plans)
         return max(self.epoch, FIRST_EPOCH if polled else 0)
+
+    def publishing(self) -> LakeState:
+        """Return the state while its plan is given to the jobs."""
+        return replace(self, published=tuple(dict.fromkeys([*self.published, self.plan])))
 
     def save(self, home: Home) -> None:
         """Write the state to the home."""

@@ -45,6 +45,8 @@ class MemoryBackend:
     read: bool = False
     lost: bool = False
     known: str | None = None
+    lsn: int = 0
+    asked: list[str] = field(default_factory=list)  # of the source, in this order
     signalled: list[Any] = field(default_factory=list)
     signals: set[str] = field(default_factory=set)
 
@@ -87,8 +89,17 @@ class MemoryBackend:
     def next_notification(self) -> int:
         return 41
 
-    def signal_snapshot(self, table: Any, request: str) -> None:
+    def read_relations(self) -> Any:
+        self.asked.append("relations")
+        return "relations"
+
+    def settled_lsn(self) -> int:
+        self.asked.append("lsn")
+        return self.lsn
+
+    def signal_snapshot(self, table: Any, request: str, source: Any) -> None:
         """Note the request, which is written before the signal."""
+        self.asked.append(f"signal, recorded: {source}")
         self.signalled.append(self.control.read(request_name(table.name, RESYNC)).content)
         self.signals.add(request)
 
@@ -219,6 +230,24 @@ def test_a_resync_is_above_all_rows_and_below_what_it_reads(control, phase):
     [asked] = backend.signalled
     assert history_part(known) < history_part(asked["position"])
     assert asked["position"] < str(Position(1, 51, SNAPSHOT_PHASE, 51, 0))
+
+
+@pytest.mark.parametrize("known", [None, str(Position(1, 20, STREAM_PHASE, 30, 9))])
+def test_a_resync_is_above_events_that_the_changelog_lacks(control, known):
+    """A row that has vanished since is not taken for one that was read."""
+    Progress(epoch=1).save(control)
+    backend = MemoryBackend(control, known=known, lsn=60)
+    TableOperations(backend).resync(TABLE, wait=False)
+    [asked] = backend.signalled
+    assert str(Position(1, 50, STREAM_PHASE, 55, 7)) < asked["position"]
+    assert asked["position"] < str(Position(1, 61, SNAPSHOT_PHASE, 61, 0))
+
+
+def test_a_resync_records_the_relations_from_before_its_position(control):
+    """A change of the table after that is still reported."""
+    backend = MemoryBackend(control)
+    TableOperations(backend).resync(TABLE, wait=False)
+    assert backend.asked == ["relations", "lsn", "signal, recorded: relations"]
 
 
 def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control, monkeypatch):

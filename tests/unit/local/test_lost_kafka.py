@@ -14,9 +14,10 @@ from cdclake.cli import main as command
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.jobs.reader.quarantine_counts import quarantined_events
-from cdclake.local.components.connect import OFFSETS_TOPIC
+from cdclake.local.components.connect import OFFSETS_TOPIC, ConnectApi
 from cdclake.local.components.kafka import Broker
 from cdclake.local.lake import connector_offsets
+from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.lake.topics import Heartbeat
 from cdclake.local.process.credentials import Login
@@ -54,6 +55,27 @@ def test_the_connectors_offsets_are_lost_with_their_topic(
 ) -> None:
     monkeypatch.setattr(connector_offsets, "end_offsets", lambda *_: {OFFSETS_TOPIC: {0: end}})
     assert connector_offsets.are_lost(Broker("", Login("", "")), state, "now") is lost
+
+
+@pytest.mark.parametrize(
+    ("offsets", "ahead"),
+    [
+        (None, False),
+        ([], False),
+        ([{"lsn": 50, "lsn_proc": 50, "lsn_commit": None}], False),
+        ([{"lsn": 40, "lsn_proc": 51, "lsn_commit": 30}], True),
+    ],
+    ids=["no connector", "no offsets", "read through", "set back"],
+)
+def test_the_connectors_offsets_are_ahead_of_a_source_that_was_set_back(
+    monkeypatch: pytest.MonkeyPatch, offsets: list[Any] | None, ahead: bool
+) -> None:
+    stored = offsets and {"offsets": [{"offset": each} for each in offsets]}
+    monkeypatch.setattr(ConnectorClient, "_call", lambda *_, **__: stored)
+    monkeypatch.setattr(connector_offsets, "wal_position", lambda _: 50)
+    endpoints = SimpleNamespace(connect=ConnectApi("", Login("", "")))
+    lake: Any = SimpleNamespace(endpoints=endpoints, plan=plan_of(), dsn="")
+    assert connector_offsets.are_ahead(lake) is ahead
 
 
 @pytest.mark.parametrize("words", [["resync"], ["resync", "orders", "--expired"]])

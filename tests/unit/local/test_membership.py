@@ -131,6 +131,37 @@ def test_join_tables_rejects_a_firehose_table_that_rejoins(
     assert written == []
 
 
+@pytest.mark.parametrize(
+    ("known", "kept", "requested"),
+    [(None, False, []), (None, True, [None]), ("p", False, ["p"]), ("p", True, ["p"])],
+)
+def test_join_tables_requests_a_resync_unless_the_table_is_new(
+    monkeypatch: pytest.MonkeyPatch, known: str | None, kept: bool, requested: list[str | None]
+) -> None:
+    """The stream may not have read any event of a table that the lake has."""
+    written: list[str | None] = []
+    rejoin = SimpleNamespace(request_rejoin=lambda _, known: written.append(known))
+    monkeypatch.setattr("cdclake.local.joining_tables.last_position", lambda *_: known)
+    monkeypatch.setattr("cdclake.local.joining_tables.local_operations", lambda _: rejoin)
+    joining = PlanDiff(is_first=False, joining=(MAIL,), kept=(MAIL,) if kept else ())
+    join_tables(SimpleNamespace(), joining, write_plan=lambda: None)  # type: ignore[arg-type]
+    assert written == requested
+
+
+def test_what_a_published_plan_lacked_is_read_again() -> None:
+    """An `up` published a plan and died; then its edit was undone."""
+    other = table(name="other")
+    both = plan(MAIL, other)
+    same = compare(both, both)
+    assert same.since([both]) == same.since([]) == same
+    found = same.since([plan(table(), other)])
+    assert (found.widened, found.reshaped, found.joining) == ((MAIL,), (MAIL,), ())
+    found = same.since([plan(MAIL), both])
+    assert (found.widened, found.joining, found.changes_tables) == ((), (other,), True)
+    assert found.found([], ["public.other"]).joining == (other,)
+    assert compare(None, both).since([plan(MAIL)]).joining == both.tables
+
+
 def test_another_pipeline_is_sent_to_another_home() -> None:
     with pytest.raises(InputError) as error:
         compare(plan(MAIL), replace(plan(MAIL), name="y"))
