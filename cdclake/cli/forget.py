@@ -146,7 +146,20 @@ def _listed(file: Path) -> list[list[str]]:
         raise InputError(f"cannot read {file}: {reading_failure(error)}", remedy) from None
     # A value may hold characters that Python's splitlines() takes for the end of a line.
     end = "\r\n" if text.count("\r\n") == text.count("\n") else "\n"
-    return [line.split("\t") for line in text.split(end) if line]
+    lines = text.split(end)
+    _check_line_ends(file, lines)
+    return [line.split("\t") for line in lines if line]
+
+
+def _check_line_ends(file: Path, lines: list[str]) -> None:
+    """Refuse a carriage return that may be the end of a line: a misread key erases nothing."""
+    for number, line in enumerate(lines, start=1):
+        if line.endswith("\r") or ("\r" in line and len(lines) == 1):
+            raise InputError(
+                f"the lines of {file} end differently, or in carriage returns alone: line {number}",
+                "end all lines in LF, or all in CRLF; a key that ends in a carriage return can only"
+                " be an argument",
+            )
 
 
 def _confirm(table: str, keys: list[str], *, yes: bool) -> None:

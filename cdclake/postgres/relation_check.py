@@ -45,7 +45,8 @@ def merged_records(
     """Return the records without those of other tables, and with those of new tables.
 
     A table that is as recorded gets a new record once the connector streams, so that partitions
-    that were created since are known. Any other table keeps its record until it is read again.
+    that were created since are known. Any other table keeps its record until it is read again; only
+    labels that were added to its enums are recorded, so that a later rename is noticed.
     """
     merged = {}
     for table in tables:
@@ -53,6 +54,8 @@ def merged_records(
         is_as_recorded = found is not None and not any(source.compare(table, record))
         if found is not None and (record is None or (is_as_recorded and source.streams)):
             record = RelationRecord.of(table, found, settled=source.streams)
+        elif found is not None and record is not None:
+            record = record.with_new_labels(found)
         if record is not None:
             merged[table.source] = record
     return merged

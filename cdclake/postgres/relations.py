@@ -69,7 +69,7 @@ class RelationRecord:
             key=_key(actual),
             columns={column.name: column.shown for column in actual.columns},
             numbers={column.name: column.number for column in actual.columns},
-            labels={oid: label for each in actual.columns for oid, label in each.labels.items()},
+            labels=_labels(actual),
             partitions={
                 leaf.source: Partition(oid=leaf.oid, file=leaf.file, joined=leaf.joined)
                 for leaf in actual.leaves
@@ -77,6 +77,10 @@ class RelationRecord:
             settled=settled,
             lake_name=table.name,
         )
+
+    def with_new_labels(self, actual: SourceTable) -> RelationRecord:
+        """Return the record with the labels that were added since, and its own for the others."""
+        return replace(self, labels={**_labels(actual), **self.labels})
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's part of the control object."""
@@ -329,6 +333,10 @@ def _moved(record: RelationRecord | None, found: SourceTable) -> str:
         return ""
     before, now = (", ".join(columns) or "none" for columns in (record.key, key))
     return f"; its primary key moved from ({before}) to ({now})"
+
+
+def _labels(actual: SourceTable) -> dict[str, str]:
+    return {oid: label for each in actual.columns for oid, label in each.labels.items()}
 
 
 def _key(actual: SourceTable) -> tuple[str, ...]:

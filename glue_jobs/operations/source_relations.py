@@ -39,6 +39,23 @@ def read_relations(dsn: str, plan: Plan, records: Records) -> SourceState:
         return read_source(connection, plan, records)
 
 
+def compare_and_record(
+    control: ObjectStore, dsn: str, plan: Plan
+) -> dict[str, list[RelationChange]]:
+    """Compare all tables, and record what is new in them; InputError if there is no answer.
+
+    A label or a partition that is not recorded can be renamed or detached without a difference.
+    """
+    stored = control.read(naming.RELATIONS)
+    records = parse_records(stored.content, plan.tables) if stored else {}
+    source, changes = changed_relations(dsn, plan, records, plan.tables)
+    merged = merged_records(source, plan.tables, records)
+    if stored is not None and merged != records:
+        # Refused if a command that reads tables again has recorded them meanwhile.
+        control.write_if(naming.RELATIONS, records_content(merged), stored.etag)
+    return changes
+
+
 def keep_records(
     control: ObjectStore, source: SourceState, plan: Plan, *, read: Collection[str], settled: bool
 ) -> None:

@@ -11,7 +11,9 @@ from psycopg.conninfo import conninfo_to_dict
 from cdclake.errors import InputError
 
 # Scheme and login of a URI: libpq ends the login at the first of these characters.
-_LOGIN = re.compile(r"postgres(?:ql)?://(?:[^@/]*@)?")
+_LOGIN = re.compile(r"postgres(?:ql)?://(?:(?P<login>[^@/]*)@)?")
+# A login with one of these has the host and the options, and ends within an option.
+_OPTIONS = re.compile(r"[^:]*\?|.*\?(?:.*&)?(?:user|\w*password)=")
 
 
 def dsn_parts(dsn: str) -> dict[str, Any]:
@@ -40,13 +42,20 @@ def invalid_dsn() -> InputError:
 
 
 def _has_unescaped_login(dsn: str) -> bool:
-    """Return True for a URI with `@` after what libpq takes for the login, before the options."""
-    login = _LOGIN.match(dsn)
-    return login is not None and "@" in dsn[login.end() :].partition("?")[0]
+    """Return True for a URI with another `@` than the one that libpq takes for the login's end.
+
+    It is between the login and the options, or within the options of a URI without a login.
+    """
+    found = _LOGIN.match(dsn)
+    if found is None:
+        return False
+    is_within_options = _OPTIONS.match(found["login"] or "") is not None
+    return is_within_options or "@" in dsn[found.end() :].partition("?")[0]
 
 
 def _is_port(parts: dict[str, Any]) -> bool:
     """Check the ports: several only with several hosts, which have their own message."""
-    host, port = str(parts.get("host") or ""), str(parts.get("port") or "")
+    host = str(parts.get("host") or parts.get("hostaddr") or "")
+    port = str(parts.get("port") or "")
     ports = port.split(",") if "," in host else [port]
     return all(each.strip().isdecimal() for each in ports if each)

@@ -218,6 +218,12 @@ def test_a_renamed_label_is_reported_and_read_again(lake: RunningLake) -> None:
     lake.assert_equal("--table", "by_mood")
     run(lake, "alter type mood add value 'new'", "insert into by_mood values ('new', 3)")
     lake.eventually(lambda: count(lake, "by_mood") == 3)
+    assert found(lake, "by_mood") == {}  # `status` records the label
+    run(lake, "alter type mood rename value 'new' to 'fresh'")
+    assert "('new' to 'fresh')" in found(lake, "by_mood")["relabelled"]["message"]
+    lake.run("up")
+    renamed = [["blue", 10], ["fresh", 3], ["ok", 2]]
+    lake.eventually(lambda: lake.sql(keys) == renamed, 90)
     assert found(lake, "by_mood") == {}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from cdclake.jobs.operations.source_relations import (
     changed_relations,
+    compare_and_record,
     keep_records,
     load_records,
 )
@@ -51,8 +52,16 @@ def check_relations(lake: LocalLake, tables: Iterable[Table]) -> CheckedRelation
 
 
 def relation_changes(lake: LocalLake) -> dict[str, list[RelationChange]]:
-    """Return the differences of all tables by lake name; InputError if there is no answer."""
-    changes = check_relations(lake, lake.plan.tables).changes
+    """Return the differences of all tables by lake name, and record what is new in the tables.
+
+    Raises:
+        InputError: if the source does not answer
+    """
+    changes: Mapping[str, list[RelationChange]]
+    if lake.state.epoch:
+        changes = compare_and_record(lake.control, lake.dsn, lake.plan)
+    else:
+        changes = check_relations(lake, lake.plan.tables).changes
     return {table.name: list(changes[table.source]) for table in lake.plan.tables}
 
 

@@ -5,7 +5,11 @@ Both contain keys, and rows, so an erasure has to remove them.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cdclake.local.process.home import Home
@@ -28,10 +32,22 @@ def remove_temporary_files(home: Home) -> None:
     Processes of an earlier version have their files in the folder of all; nothing is removed then.
     """
     folder = home.private_data(_COMPONENT)
-    entries = list(folder.iterdir())
-    used = {environ.get(LOCAL_DIRS_KEY) for environ in environments(home.path)}
-    if str(folder) in used:
-        return
-    for entry in entries:
-        if str(entry) not in used:
-            shutil.rmtree(entry)
+    with _locked(folder):
+        entries = list(folder.iterdir())
+        used = {environ.get(LOCAL_DIRS_KEY) for environ in environments(home.path)}
+        if str(folder) in used:
+            return
+        for entry in entries:
+            if str(entry) not in used:
+                shutil.rmtree(entry)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock: jobs that start together would remove the same files."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -18,10 +18,30 @@ def test_keys_of_a_file_are_divided_by_tabs(tmp_path: Path) -> None:
     assert forget._listed(file) == [["1", "first key"], ["2", "b"]]
     file.write_text("\ufeffa\u2028b\tc\r\nd\r\n", "utf-8", newline="")
     assert forget._listed(file) == [["a\u2028b", "c"], ["d"]]
-    file.write_bytes(b"a\rb\nc\r\n")
-    assert forget._listed(file) == [["a\rb"], ["c\r"]]  # not the keys a and b
+    file.write_bytes(b"a\rb\nc\n")
+    assert forget._listed(file) == [["a\rb"], ["c"]]  # not the keys a and b
+    file.write_bytes(b"a\rb\r\nc\r\td")
+    assert forget._listed(file) == [["a\rb"], ["c\r", "d"]]
     file.write_bytes(b"\xff")
     with pytest.raises(InputError, match="cannot read"):
+        forget._listed(file)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"ada\r\nbob\r\neve\n", 1),  # a line was appended
+        (b"eve\n\nada\r\nbob\r\n", 3),
+        (b"ada\r\nbob\r", 2),
+        (b"ada\r\r\nbob\r\r\n", 1),
+        (b"ada\rbob\r", 1),
+        (b"ada\rbob", 1),
+    ],
+)
+def test_ambiguous_line_ends_are_refused(content: bytes, line: int, tmp_path: Path) -> None:
+    file = tmp_path / "keys.txt"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=rf"keys\.txt end differently.*: line {line};"):
         forget._listed(file)
 
 

@@ -29,6 +29,11 @@ MISREAD = [
     "postgresql://u:Xq7?1@Zw9@127.0.0.1:1/d",
     "postgresql://u:Xq7%FFZw9@127.0.0.1:1/d",
     "host=127.0.0.1 user=u port=Xq7",
+    "postgresql://127.0.0.1?user=u&password=Xq7@Zw9",
+    "postgresql://127.0.0.1:1?user=u&password=Xq7@Zw9",
+    "postgresql://127.0.0.1:1?password=Xq7:1@Zw9/d",
+    "postgresql://?host=127.0.0.1&password=Xq7@Zw9",
+    "postgresql://[::1]:1?sslpassword=Xq7@Zw9",
 ]
 NUMBERS = [str(number) for number in range(len(MISREAD))]  # no part of a password in `tmp_path`
 
@@ -83,7 +88,10 @@ def test_a_stored_dsn_is_refused_where_it_is_used(dsn: str) -> None:
     [
         ("postgresql://u:p%40%2Fw@h:5433/d", "h", "p@/w"),
         ("postgres://u:p?w:x@h/d?application_name=a@b", "h", "p?w:x"),
+        ("postgres://u:p&user=x?w=y@h/d", "h", "p&user=x?w=y"),
         ("postgresql://u@%40abstract/d?password=p@/w", "@abstract", "p@/w"),
+        ("postgresql://h/?user=u&password=p@w", "h", "p@w"),
+        ("postgresql://h?user=u&password=p/w@x", "h", "p/w@x"),
         ("postgresql://u@a:1,b:2/d", "a,b", None),
         ("postgresql://[::1]:5432/d%40e", "::1", None),
         ("host=/tmp user=u password=p@/w", "/tmp", "p@/w"),

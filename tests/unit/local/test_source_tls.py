@@ -74,6 +74,7 @@ def _reached(dsn: str) -> str:
         ("postgresql://u@a,b/d", {}, "several hosts \\(a,b\\)"),
         ("user=u", {"PGHOST": "a,b"}, "several hosts"),
         ("hostaddr=10.0.0.5,10.0.0.6", {}, "several hosts"),
+        ("hostaddr=10.0.0.5,10.0.0.6 port=5432,5433", {}, "several hosts"),
         ("service=shop", {}, "libpq service"),
         ("host=h", {"PGSERVICE": "shop"}, "libpq service"),
         ("host=h sslpassword=x", {}, "sslpassword"),

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from cdclake.local.lake import temporary_files as module
 from cdclake.local.lake.temporary_files import (
     LOCAL_DIRS_KEY,
     remove_temporary_files,
@@ -61,3 +65,23 @@ def test_a_process_of_an_earlier_version_keeps_its_files(tmp_path: Path) -> None
     with process(home, folder):
         remove_temporary_files(home)
         assert running.exists()
+
+
+def test_two_jobs_that_start_together_remove_files_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second job starts while the first reads the environments of the processes."""
+    home = Home(tmp_path / "home")
+    leave(temporary_files(home, "poll_tables"))
+    second = threading.Thread(target=remove_temporary_files, args=(home,))
+
+    def no_environments(_: Path) -> list[dict[str, str]]:
+        if threading.current_thread() is not second:
+            second.start()
+            second.join(0.3)
+        return []
+
+    monkeypatch.setattr(module, "environments", no_environments)
+    remove_temporary_files(home)
+    second.join()
+    assert list(home.private_data("spark").iterdir()) == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from cdclake.jobs.operations import source_relations
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relation_check import (
@@ -17,7 +19,8 @@ from cdclake.postgres.relation_check import (
 )
 from cdclake.postgres.relations import RelationRecord, SourceState
 from cdclake.postgres.server import failover_problem
-from tests.unit.postgres.tables import BY_NUMBER, actual, column, declared, leaf
+from tests.spark.events import MemoryStore
+from tests.unit.postgres.tables import BY_NUMBER, actual, column, declared, leaf, plan
 
 PARTS = (leaf("orders_1", oid=11, file=21, joined="5"), leaf("orders_2", oid=12, file=22))
 TABLE = actual(oid=1, file=10)
@@ -150,12 +153,14 @@ def test_a_column_that_was_added_again_is_another_one() -> None:
     assert list(renamed.compare(declared(("id", "integer"), ("n", "integer")), record)) == []
 
 
-def test_a_renamed_label_of_an_enum_is_reported_and_read_again() -> None:
-    def moods(**labels: str) -> SourceTable:
-        by_oid = {oid.removeprefix("oid"): label for oid, label in labels.items()}
-        number = replace(TABLE.columns[1], labels=by_oid)
-        return replace(TABLE, columns=(TABLE.columns[0], number))
+def moods(**labels: str) -> SourceTable:
+    """Return the table with an enum of these labels; their names are their oids."""
+    by_oid = {oid.removeprefix("oid"): label for oid, label in labels.items()}
+    number = replace(TABLE.columns[1], labels=by_oid)
+    return replace(TABLE, columns=(TABLE.columns[0], number))
 
+
+def test_a_renamed_label_of_an_enum_is_reported_and_read_again() -> None:
     before = moods(oid7="sad", oid8="ok")
     assert found(before, source(moods(oid7="sad", oid8="ok", oid9="new"))) == {}
     swapped = source(moods(oid7="ok", oid8="sad"))
@@ -169,6 +174,50 @@ def test_a_renamed_label_of_an_enum_is_reported_and_read_again() -> None:
     assert list(swapped.compare(declared(("id", "integer")), record)) == []  # not in the lake
     older = replace(record, labels={})
     assert list(swapped.compare(declared(), older)) == []
+
+
+def test_a_changed_table_records_only_the_labels_that_are_new() -> None:
+    kept = {"public.orders": RelationRecord.of(declared(), moods(oid7="sad"), settled=True)}
+    changed = source(moods(oid7="blue", oid8="new"))
+    [merged] = merged_records(changed, [declared()], kept).values()
+    assert merged == replace(kept["public.orders"], labels={"7": "sad", "8": "new"})
+
+
+def test_status_records_what_is_new_for_its_next_comparison(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def status(labels: SourceTable, **changes: Any) -> list[str]:
+        now = source(replace(labels, kind="p"), **changes)
+        monkeypatch.setattr(source_relations, "read_source", lambda *_: now)
+        [found] = source_relations.compare_and_record(control, "", plan()).values()
+        return [change.kind for change in found]
+
+    control: Any = MemoryStore()
+    monkeypatch.setattr(source_relations, "connect", lambda _: nullcontext())
+    assert (status(moods(oid7="sad")), control.stored) == ([], {})  # `up` writes the first records
+    first = source(moods(oid7="sad"))
+    source_relations.keep_records(control, first, plan(), read=(), settled=True)
+    more = leaf("orders_3", oid=13, file=23, joined="6", created_attached=True)
+    assert status(replace(moods(oid7="sad", oid8="meh"), leaves=(more,))) == []
+    assert status(moods(oid7="sad", oid8="fine")) == ["detached", "relabelled"]
+    assert status(moods(oid7="sad", oid8="fine")) == ["detached", "relabelled"]
+
+
+def test_status_leaves_the_records_to_a_command_that_reads_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def read(*_: Any) -> SourceState:
+        source_relations.keep_records(control, newer, plan(), read={"public.orders"}, settled=True)
+        return source(moods(oid7="sad", oid8="meh"))
+
+    control: Any = MemoryStore()
+    monkeypatch.setattr(source_relations, "connect", lambda _: nullcontext())
+    before, newer = source(moods(oid7="sad")), source(moods(oid7="sad", oid8="fine"))
+    source_relations.keep_records(control, before, plan(), read=(), settled=True)
+    monkeypatch.setattr(source_relations, "read_source", read)
+    source_relations.compare_and_record(control, "", plan())
+    [record] = source_relations.load_records(control, plan()).values()
+    assert record.labels == {"7": "sad", "8": "fine"}
 
 
 def test_what_firehose_delivers_is_not_read_again() -> None:
