@@ -13,7 +13,7 @@ from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import lost_records
-from cdclake.jobs.operations.source_relations import keep_resynced
+from cdclake.jobs.operations.source_relations import check_snapshot, keep_resynced
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.jobs.runtime.source import is_signalled, signal_snapshot, write_marker
 from cdclake.local.firehose import component
@@ -76,6 +76,10 @@ class LocalBackend:
     def wake_stream(self) -> None:
         """Write a marker into the source, which the stream reads at once."""
         write_marker(self.lake.dsn)
+
+    def check_snapshot(self, table: Table) -> None:
+        """Look the table and the connector's role up in the source."""
+        check_snapshot(self.lake.dsn, self.lake.plan, table)
 
     def epoch(self) -> int:
         """Return the epoch that `up` has begun, even if the stream has not reached it."""

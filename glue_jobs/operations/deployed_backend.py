@@ -19,7 +19,7 @@ from cdclake.jobs.control.requests import pause_of
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import lost_records
-from cdclake.jobs.operations.source_relations import keep_resynced
+from cdclake.jobs.operations.source_relations import check_snapshot, keep_resynced
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.runtime.arguments import brokers_of
@@ -99,6 +99,10 @@ class DeployedBackend:
 
     def wake_stream(self) -> None:
         """Leave it to the heartbeats to cause the next micro-batch."""
+
+    def check_snapshot(self, table: Table) -> None:
+        """Look the table and the connector's role up in the source."""
+        check_snapshot(self._dsn, self._plan, table)
 
     def epoch(self) -> int:
         """Return the epoch of the stream's progress."""

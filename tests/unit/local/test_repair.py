@@ -114,6 +114,7 @@ def test_a_dead_resync_is_joined_only_if_the_connector_was_asked(
         operations_backend, "signal_snapshot", lambda dsn, tables, id: signals.append(id)
     )
     monkeypatch.setattr(operations_backend, "keep_resynced", lambda *_: None)
+    monkeypatch.setattr(operations_backend, "check_snapshot", lambda *_: None)
     local_operations(lake).resync(lake.plan.table("t"), wait=False)
     stored = lake.stored[request_name("t", "resync")]
     assert (stored["id"] == "of-the-dead") == signalled
