@@ -1,4 +1,4 @@
-"""Casts of PostgreSQL that change values: what `ALTER COLUMN ... TYPE` writes without a USING."""
+"""Casts of `ALTER COLUMN ... TYPE` without a USING that change values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cdclake.debezium.types import ColumnType, parse_type
 
 _MICROSECONDS = 6  # fractional digits of a time without a declared precision
 _TIMES = frozenset({"timestamp", "timestamptz", "time", "timetz", "interval"})
-# Of types that have the same type in the lake. PostgreSQL casts them without being asked to.
+# Pairs with one type in the lake, so that no check of the declared types finds the change.
 _NORMALIZED = frozenset(
     {("json", "jsonb"), ("inet", "cidr"), ("macaddr", "macaddr8"), ("macaddr8", "macaddr")}
 )
@@ -23,7 +23,7 @@ def changes_values(before: str, now: str) -> bool:
     False
     """
     old, new = parse_type(before), parse_type(now)
-    if old is None or new is None:  # an interval of some fields, such as `interval day to second`
+    if old is None or new is None:  # intervals with fields, such as `interval day to second`
         return all(each.startswith("interval") for each in (before, now)) and now != "interval"
     if old.base != new.base:
         return (old.base, new.base) in _NORMALIZED

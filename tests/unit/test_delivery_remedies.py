@@ -40,7 +40,6 @@ ONLY_STREAM = ("replay", "resync")
 LACKING = facts_of(replace(REFUSED, reason=UNCONVERTED))
 TRACED = {**SITUATIONS, "quarantined_without_values": LACKING}
 WIDER = replace(RELATION, file=11, columns=(RELATION.columns[0], column("number", "bigint")))
-ROUNDED = replace(RELATION, file=11, columns=(RELATION.columns[0], column("number", "time(0)")))
 MOVED = replace(RELATION, indexes=(replace(BY_NUMBER, primary=True),))
 
 
@@ -136,6 +135,11 @@ def labelled(label: str) -> SourceTable:
     return replace(RELATION, columns=(RELATION.columns[0], number))
 
 
+def padded(length: int, *, file: int) -> SourceTable:
+    columns = (RELATION.columns[0], column("number", f"char({length})", number=2))
+    return replace(RELATION, file=file, columns=columns)
+
+
 def relation_changes(table: Table) -> Iterator[RelationChange]:
     gone = PublicationState(True, False, True, {})
     for before, now, settled in (
@@ -147,7 +151,7 @@ def relation_changes(table: Table) -> Iterator[RelationChange]:
         (RELATION, source(WIDER), True),
         (RELATION, source(replace(RELATION, file=11)), False),
         (labelled("sad"), source(labelled("blue")), True),
-        (RELATION, source(ROUNDED), True),
+        (padded(5, file=10), source(padded(9, file=11)), True),
         (RELATION, source(replace(RELATION, row_security=True)), True),
         (ROOT, source(replace(ROOT, leaves=PARTS[:1])), True),
     ):

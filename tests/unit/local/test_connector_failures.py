@@ -14,16 +14,5 @@ def test_a_slot_that_cannot_be_decoded_is_dropped() -> None:
     assert "`SELECT pg_drop_replication_slot('cdclake_it''s')`" in remedy
 
 
-def test_a_role_from_which_rows_are_hidden_gets_to_see_them() -> None:
-    # As Connect reported it (tests/local/test_hidden_rows.py makes it fail).
-    failure = (
-        "org.postgresql.util.PSQLException: ERROR:"
-        ' query would be affected by row-level security policy for table "orders"'
-    )
-    remedy = remedy_for(failure, "cdclake_shop")
-    assert remedy is not None
-    assert '`ALTER ROLE "cdclake_shop" BYPASSRLS`' in remedy and "cdclake up" in remedy
-
-
 def test_of_other_failures_no_remedy_is_known() -> None:
     assert remedy_for("java.lang.OutOfMemoryError: Java heap space", "cdclake_shop") is None
