@@ -14,6 +14,7 @@ from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import lost_records
 from cdclake.jobs.operations.source_relations import (
+    check_snapshot,
     keep_resynced,
     load_records,
     read_relations,
@@ -86,6 +87,10 @@ class LocalBackend:
     def wake_stream(self) -> None:
         """Write a marker into the source, which the stream reads at once."""
         write_marker(self.lake.dsn)
+
+    def check_snapshot(self, table: Table) -> None:
+        """Look the table and the connector's role up in the source."""
+        check_snapshot(self.lake.dsn, self.lake.plan, table)
 
     def epoch(self) -> int:
         """Return the epoch that `up` has begun, even if the stream has not reached it."""

@@ -47,10 +47,11 @@ def check_wal_limit(server: ServerState) -> Check:
 
 
 def check_publication(publication: PublicationState, plan: Plan) -> Check:
-    """Check that the publication exists with every table of the plan."""
+    """Check that the publication exists and sends all changes of the plan's tables."""
     if not publication.exists:
         return failed("publication", f"{plan.source_object} does not exist", _AGAIN)
     lacking = [table.source for table in plan.tables if publication.lacks(table)]
     if lacking:
-        return failed("publication", f"it lacks {', '.join(lacking)}", _AGAIN)
+        told = f"it does not send all changes of {', '.join(lacking)}"
+        return failed("publication", told, f"{_AGAIN}, which reads them again")
     return passed("publication", f"{plan.source_object} has all tables")

@@ -27,6 +27,7 @@ def check_table(
     actual: SourceTable | None,
     *,
     role: str,
+    role_exists: bool = False,
     known: Collection[TableId] = (),
     may_alter: bool = False,
     sees_all_rows: bool = False,
@@ -34,6 +35,7 @@ def check_table(
 ) -> list[Refusal]:
     """Return the reasons why the table cannot flow; empty if it can.
 
+    `role`: the connector's.
     `known`: the source's tables, to suggest names.
     `may_alter`: the source is the embedded one, so `alterations` will be run.
     `sees_all_rows`: row-level security does not filter the connector's role.
@@ -49,7 +51,13 @@ def check_table(
         refusals = check_identity(declared, actual, may_alter, version)
     validated = (check_validated(column, actual) for column in declared.columns)
     refusals += [refusal for refusal in validated if refusal is not None]
-    return refusals + _check_rights(actual, role, sees_all_rows)
+    verb = "ALTER" if role_exists else "CREATE"
+    return refusals + _check_owner(actual) + _check_row_security(actual, role, sees_all_rows, verb)
+
+
+def check_snapshot(actual: SourceTable, role: str, *, sees_all_rows: bool) -> list[Refusal]:
+    """Return the reasons why a new snapshot of a streamed table would not have exactly its rows."""
+    return check_kind(actual) or _check_row_security(actual, role, sees_all_rows, "ALTER")
 
 
 def check_polled(
@@ -277,23 +285,27 @@ def _first(column: Column, kind: ColumnType) -> str:
     )
 
 
-def _check_rights(actual: SourceTable, role: str, sees_all_rows: bool) -> list[Refusal]:
-    refusals = []
-    if not actual.owned:
-        refusals.append(
-            Refusal(
-                actual.source,
-                "the user of --source does not own it, and only its owner can publish it",
-                "connect as the table's owner or as a superuser",
-            )
+def _check_owner(actual: SourceTable) -> list[Refusal]:
+    if actual.owned:
+        return []
+    return [
+        Refusal(
+            actual.source,
+            "the user of --source does not own it, and only its owner can publish it",
+            "connect as the table's owner or as a superuser",
         )
-    if actual.row_security and not sees_all_rows:
-        refusals.append(
-            Refusal(
-                actual.source,
-                f"row-level security would hide rows from the role {role} in snapshots",
-                f"run in the source: CREATE ROLE {identifier(role)} BYPASSRLS;"
-                f" (ALTER ROLE {identifier(role)} BYPASSRLS; if it is there)",
-            )
+    ]
+
+
+def _check_row_security(
+    actual: SourceTable, role: str, sees_all_rows: bool, verb: str
+) -> list[Refusal]:
+    if sees_all_rows or not actual.row_security:
+        return []
+    return [
+        Refusal(
+            actual.source,
+            f"row-level security would hide rows from the role {role} in snapshots",
+            f"run in the source: {verb} ROLE {identifier(role)} BYPASSRLS;",
         )
-    return refusals
+    ]

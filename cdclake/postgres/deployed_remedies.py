@@ -30,5 +30,7 @@ def deployed_remedy(table: Table, change: RelationChange) -> str:
             )
         case "key":
             return f"{change.statements}; then {read}"
-        case "attached" | "detached" | "replaced" | "relabelled" | "rewritten":
+        case "unreadable":
+            return change.remedy
+        case "attached" | "detached" | "replaced" | "relabelled" | "converted" | "rewritten":
             return read

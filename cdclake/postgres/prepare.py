@@ -9,7 +9,7 @@ and the later of the two would fail. So the tables are locked against TRUNCATE, 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cdclake.naming import HEARTBEAT_TABLE, SIGNAL_TABLE, SOURCE_SCHEMA
 from cdclake.plan import Plan, Table
@@ -46,17 +46,31 @@ SYSTEM_COLUMNS = ("ctid", "tableoid", "xmin")
 
 @dataclass(frozen=True, slots=True)
 class PublicationState:
-    """Actual publication of the pipeline; `right`: it publishes all that it should."""
+    """Actual publication of the pipeline; `right`: its options are those that it should have."""
 
     exists: bool = False
     all_tables: bool = False
     right: bool = False
-    tables: Mapping[TableId, ColumnList] | None = None  # None: not representable (row filter)
+    tables: Mapping[TableId, ColumnList] = field(default_factory=dict)
+    filtered: frozenset[TableId] = frozenset()  # tables with a row filter
+
+    def omission(self, table: Table) -> str | None:
+        """Return why changes of the table do not reach the lake; None if all of them do."""
+        name = (table.schema, table.table)
+        if not self.exists or not (self.all_tables or name in self.tables):
+            return "it is not in the publication: its changes do not reach the lake"
+        if name in self.filtered:
+            return "the publication filters its rows: changes of other rows do not reach the lake"
+        if not self.right:
+            return (
+                "the publication's options `publish` or `publish_via_partition_root` were changed:"
+                " some of its changes, such as deletes, do not reach the lake"
+            )
+        return None
 
     def lacks(self, table: Table) -> bool:
-        """Check whether it exists without the table, as after `DROP COLUMN ... CASCADE`."""
-        listed = self.exists and not self.all_tables and self.tables is not None
-        return listed and (table.schema, table.table) not in (self.tables or {})
+        """Check whether it exists and omits changes, as after `DROP COLUMN ... CASCADE`."""
+        return self.exists and self.omission(table) is not None
 
 
 def prepare(
@@ -236,7 +250,7 @@ def _publication(
         statements.append(
             Statement("what it publishes", f"ALTER PUBLICATION {name} SET ({_PUBLICATION_OPTIONS})")
         )
-    if current.tables is None or _as_sets(current.tables) != _as_sets(lists):
+    if current.filtered or _as_sets(current.tables) != _as_sets(lists):
         statements.append(
             Statement("the tables it publishes", f"ALTER PUBLICATION {name} SET TABLE {tables}")
         )

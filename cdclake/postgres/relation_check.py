@@ -27,6 +27,8 @@ def read_source(connection: Session, plan: Plan, records: Records) -> SourceStat
         alike=_alike(connection, plan, tables, records),
         loaded=frozenset(_loaded(connection, tables.values(), records)),
         publication=read_publication(connection, plan.source_object),
+        role=plan.source_object,
+        sees_all_rows=server.role_sees_all_rows,
         version=server.version,
         streams=server.slot_active,
     )

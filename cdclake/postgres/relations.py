@@ -15,22 +15,25 @@ from typing import Any, Literal
 from cdclake.control_objects import known_fields
 from cdclake.delivery_remedies import read_again
 from cdclake.plan import Table
-from cdclake.postgres.admission import check_columns
+from cdclake.postgres.admission import check_columns, check_snapshot
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import identifier, qualified
+from cdclake.postgres.type_casts import changes_values
 
 Kind = Literal[
     "missing",
     "renamed",
     "recreated",
     "unpublished",
+    "unreadable",
     "attached",
     "detached",
     "key",
     "replaced",
     "relabelled",
+    "converted",
     "rewritten",
 ]
 
@@ -130,6 +133,8 @@ class SourceState:
     alike: Mapping[TableId, tuple[TableId, ...]]  # missing tables: others with the same columns
     loaded: frozenset[int]  # partitions that were created with rows, then attached
     publication: PublicationState
+    role: str  # the connector's
+    sees_all_rows: bool  # row-level security does not filter the role
     version: int
     streams: bool  # the connector reads the slot: its snapshot is complete
 
@@ -158,10 +163,12 @@ class SourceState:
     def _changed(
         self, table: Table, record: RelationRecord | None, found: SourceTable
     ) -> Iterator[RelationChange]:
-        if not self.publication.exists or self.publication.lacks(table):
+        for refusal in check_snapshot(found, self.role, sees_all_rows=self.sees_all_rows):
+            yield RelationChange(kind="unreadable", message=refusal.message, remedy=refusal.remedy)
+        if (omission := self.publication.omission(table)) is not None:
             yield RelationChange(
                 kind="unpublished",
-                message="it is not in the publication: its changes do not reach the lake",
+                message=omission,
                 remedy="run `cdclake up`, which publishes it and reads it again",
                 resync=True,
             )
@@ -302,7 +309,7 @@ def _rewritten(
 
     An older snapshot sees no row of a rewritten table, so any rewrite counts while the first one is
     taken. Later VACUUM FULL, CLUSTER and TRUNCATE replace the file too; only an ALTER TABLE that
-    changed a type may have computed new values.
+    changed a type has new values: those that its USING computed, or PostgreSQL by its own cast.
     """
     files = {part.oid: part.file for part in record.partitions.values()} | {record.oid: record.file}
     if all(files.get(each.oid, each.file) == each.file for each in (found, *found.leaves)):
@@ -318,7 +325,17 @@ def _rewritten(
         return
     types = {column.name: column.shown for column in found.columns}
     changed = [n for n, kind in record.columns.items() if types.get(n, kind) != kind]
-    if changed:
+    flowing = {column.source for column in table.columns}
+    cast = [n for n in changed if n in flowing and changes_values(record.columns[n], types[n])]
+    if cast:
+        yield RelationChange(
+            kind="converted",
+            message=f"PostgreSQL converted the values of {', '.join(cast)} to the new type: the"
+            " rounded, padded or normalized ones are in no event, and the lake has the old ones",
+            remedy="run `cdclake up`, which reads the table again",
+            resync=True,
+        )
+    elif changed:
         yield RelationChange(
             kind="rewritten",
             message=f"the table was rewritten for the new type of {', '.join(changed)}: values that"

@@ -59,7 +59,7 @@ class Prepared:
     altered: tuple[str, ...]  # statements run on the user's tables (embedded only)
     omitted: dict[str, tuple[str, ...]]  # `schema.table` -> columns that do not reach the lake
     renamed: frozenset[str]  # tables with a column that already has its new name
-    unpublished: frozenset[str]  # tables that an existing publication had lost
+    unpublished: frozenset[str]  # tables whose changes an existing publication omitted
 
 
 def read_server(connection: Session, name: str) -> ServerState:
@@ -230,6 +230,7 @@ def _check_tables(
             role=plan.source_object,
             known=known,
             may_alter=embedded,
+            role_exists=state.role_exists,
             sees_all_rows=state.role_sees_all_rows,
             version=state.version,
         )
@@ -287,8 +288,10 @@ def read_publication(connection: Session, name: str) -> PublicationState:
         (schema, table): None if columns is None else tuple(columns)
         for schema, table, columns, _ in published
     }
-    filtered = any(row_filter for *_, row_filter in published)
-    return PublicationState(True, row[0], row[1], None if filtered else tables)
+    filtered = frozenset(
+        (schema, table) for schema, table, _, is_filtered in published if is_filtered
+    )
+    return PublicationState(True, row[0], row[1], tables, filtered)
 
 
 def _execute(

@@ -42,6 +42,9 @@ class Backend(Protocol):
 
     # --- resync ---
 
+    def check_snapshot(self, table: Table) -> None:
+        """Raise InputError if a new snapshot of the table would not have exactly its rows."""
+
     def epoch(self) -> int:
         """Return the current epoch."""
 

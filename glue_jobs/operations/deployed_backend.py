@@ -20,6 +20,7 @@ from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import lost_records
 from cdclake.jobs.operations.source_relations import (
+    check_snapshot,
     keep_resynced,
     load_records,
     read_relations,
@@ -109,6 +110,10 @@ class DeployedBackend:
 
     def wake_stream(self) -> None:
         """Leave it to the heartbeats to cause the next micro-batch."""
+
+    def check_snapshot(self, table: Table) -> None:
+        """Look the table and the connector's role up in the source."""
+        check_snapshot(self._dsn, self._plan, table)
 
     def epoch(self) -> int:
         """Return the epoch of the stream's progress."""

@@ -8,6 +8,8 @@ from cdclake import naming
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.runtime.source import connect
 from cdclake.plan import Plan, Table
+from cdclake.postgres import admission
+from cdclake.postgres.refusal import refused
 from cdclake.postgres.relation_check import (
     Records,
     compare_relations,
@@ -17,6 +19,7 @@ from cdclake.postgres.relation_check import (
     records_content,
 )
 from cdclake.postgres.relations import RelationChange, RelationRecord, SourceState
+from cdclake.postgres.source import read_catalog, read_server
 
 
 def load_records(control: ObjectStore, plan: Plan) -> dict[str, RelationRecord]:
@@ -54,6 +57,25 @@ def compare_and_record(
         # Refused if a command that reads tables again has recorded them meanwhile.
         control.write_if(naming.RELATIONS, records_content(merged), stored.etag)
     return changes
+
+
+def check_snapshot(dsn: str, plan: Plan, table: Table) -> None:
+    """Raise InputError if a new snapshot of the table would not have exactly its rows.
+
+    The rows that it lacks would pass for stale ones, which a resync deletes from the lake.
+    """
+    with connect(dsn) as connection:
+        relations = read_catalog(connection, tables=[(table.schema, table.table)])
+        sees_all_rows = read_server(connection, plan.source_object).role_sees_all_rows
+    refusals = [
+        refusal
+        for actual in relations
+        for refusal in admission.check_snapshot(
+            actual, plan.source_object, sees_all_rows=sees_all_rows
+        )
+    ]
+    if refusals:
+        raise refused(refusals)
 
 
 def keep_records(

@@ -64,6 +64,7 @@ class TableOperations:
         Without `wait` return as soon as the stream and the connector have the request.
         """
         self.backend.check_running()
+        self.backend.check_snapshot(table)
         self._skip_expired_gap(table)
         with self.backend.exclusive():
             pending = requests.pending_resync(

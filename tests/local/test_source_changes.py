@@ -53,9 +53,14 @@ def test_the_publication_follows_the_declaration(database: str, tmp_path: Path) 
         for hidden in ("SELECT secret FROM a", "TABLE b"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(hidden.encode())
-    run(database, f"ALTER PUBLICATION {name} SET (publish = 'insert')")
-    prepare_source(database, both, embedded=True, owner=OWNER, role_password=PASSWORD)
-    assert published() == everything
+    for narrowed in ("SET (publish = 'insert')", "SET TABLE cdclake.signal, a WHERE (id > 1), b"):
+        run(database, f"ALTER PUBLICATION {name} {narrowed}")
+        prepared = prepare_source(
+            database, both, embedded=True, owner=OWNER, role_password=PASSWORD
+        )
+        assert "public.a" in prepared.unpublished
+        assert ("public.b" in prepared.unpublished) == ("publish" in narrowed)
+        assert published() == everything
     run(database, f"DROP PUBLICATION {name}", f"CREATE PUBLICATION {name} FOR ALL TABLES")
     prepare_source(database, both, embedded=True, owner=OWNER, role_password=PASSWORD)
     assert published() == everything

@@ -135,6 +135,11 @@ def labelled(label: str) -> SourceTable:
     return replace(RELATION, columns=(RELATION.columns[0], number))
 
 
+def padded(length: int, *, file: int) -> SourceTable:
+    columns = (RELATION.columns[0], column("number", f"char({length})", number=2))
+    return replace(RELATION, file=file, columns=columns)
+
+
 def relation_changes(table: Table) -> Iterator[RelationChange]:
     gone = PublicationState(True, False, True, {})
     for before, now, settled in (
@@ -146,6 +151,8 @@ def relation_changes(table: Table) -> Iterator[RelationChange]:
         (RELATION, source(WIDER), True),
         (RELATION, source(replace(RELATION, file=11)), False),
         (labelled("sad"), source(labelled("blue")), True),
+        (padded(5, file=10), source(padded(9, file=11)), True),
+        (RELATION, source(replace(RELATION, row_security=True)), True),
         (ROOT, source(replace(ROOT, leaves=PARTS[:1])), True),
     ):
         yield from now.compare(table, RelationRecord.of(table, before, settled=settled))
@@ -156,7 +163,8 @@ def test_remedies_of_changed_relations_are_accepted(delivery: Delivery) -> None:
     table = of_delivery(declared(), delivery)
     changes = list(relation_changes(table))
     kinds = {"recreated", "unpublished", "renamed", "missing", "key", "rewritten", "detached"}
-    assert {change.kind for change in changes} == kinds | {"replaced", "relabelled"}
+    kinds |= {"replaced", "relabelled", "converted", "unreadable"}
+    assert {change.kind for change in changes} == kinds
     for change in changes:
         check(change.remedy, table)
         check(deployed_remedy(table, change), table)
@@ -165,6 +173,7 @@ def test_remedies_of_changed_relations_are_accepted(delivery: Delivery) -> None:
 def test_a_deployed_table_of_firehose_returns_with_topic_and_signal() -> None:
     table = of_delivery(declared(), "firehose")
     remedies = {each.kind: deployed_remedy(table, each) for each in relation_changes(table)}
+    assert remedies.pop("unreadable").endswith("BYPASSRLS;")  # nothing is missing yet
     for kind, remedy in remedies.items():
         assert "import its topic and send the signal" in remedy, kind
         assert "`cdclake runbook resync`" in remedy, kind

@@ -83,7 +83,9 @@ def test_the_tables_of_a_domain_go_to_its_topic_and_no_other() -> None:
 def test_the_connectors_sessions_write_values_as_debezium_reads_them() -> None:
     config = connector_config(tables.plan(), ADDRESS, epoch=1, mask_salt="", max_queue_bytes=1)
     options = config["driver.options"].removeprefix("-c ").split(" -c ")
-    assert options == ["bytea_output=hex", "IntervalStyle=postgres", "lc_monetary=C"]
+    assert options == [
+        "bytea_output=hex", "IntervalStyle=postgres", "lc_monetary=C", "row_security=off",
+    ]  # fmt: skip
 
 
 def test_the_queue_is_bounded_by_bytes_and_no_client_setting_is_overridden() -> None:

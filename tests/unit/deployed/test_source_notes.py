@@ -105,6 +105,8 @@ def renewed(**changes: Any) -> tuple[SourceState, dict[str, RelationRecord]]:
         "alike": {},
         "loaded": frozenset(),
         "publication": PublicationState(True, False, True, {}),
+        "role": "cdclake_shop",
+        "sees_all_rows": False,
         "version": 170000,
         "streams": True,
         **changes,

@@ -47,6 +47,7 @@ class MemoryBackend:
     known: str | None = None
     lsn: int = 0
     asked: list[str] = field(default_factory=list)  # of the source, in this order
+    refusal: InputError | None = None
     signalled: list[Any] = field(default_factory=list)
     signals: set[str] = field(default_factory=set)
 
@@ -70,6 +71,10 @@ class MemoryBackend:
 
     def start_stream(self) -> None:
         self.started += 1
+
+    def check_snapshot(self, table: Any) -> None:
+        if self.refusal is not None:
+            raise self.refusal
 
     def epoch(self) -> int:
         return Progress.load(self.control).epoch
@@ -201,6 +206,15 @@ def killed(*_: Any) -> None:
 
 REQUESTED: dict[str, Any] = {"position": str(Position(1, 5, 1, 6, 0)), "notified": 7}
 SWEPT: dict[str, Any] = {"rows": 9, "ghosts": 2, "older_values": 0}
+
+
+def test_a_resync_that_would_not_read_all_rows_changes_nothing(control):
+    refusal = InputError("row-level security would hide rows", "run ALTER ROLE")
+    backend = MemoryBackend(control, lost=True, refusal=refusal)
+    stop_table(control)
+    assert run(control, "resync", backend)["error"] == str(refusal)
+    assert (backend.signalled, list(control.names("resume/"))) == ([], [])
+    assert control.read(request_name(TABLE.name, RESYNC)) is None
 
 
 def test_a_resync_is_asked_of_the_stream_before_the_connector_reads(control, monkeypatch):

@@ -117,6 +117,7 @@ def test_a_dead_resync_is_joined_only_if_the_connector_was_asked(
     monkeypatch.setattr(operations_backend, "read_relations", lambda *_: None)
     monkeypatch.setattr(operations_backend, "load_records", lambda *_: {})
     monkeypatch.setattr(operations_backend, "settled_lsn", lambda _: 5)
+    monkeypatch.setattr(operations_backend, "check_snapshot", lambda *_: None)
     local_operations(lake).resync(lake.plan.table("t"), wait=False)
     stored = lake.stored[request_name("t", "resync")]
     assert (stored["id"] == "of-the-dead") == signalled

@@ -63,13 +63,16 @@ def test_a_table_that_the_publication_has_lost_is_noticed() -> None:
     assert lost.lacks(declared())
     whole, every = PublicationState(True, False, True, WHOLE), replace(lost, all_tables=True)
     assert not any(state.lacks(declared()) for state in (whole, every, PublicationState()))
+    filtered = replace(whole, filtered=frozenset({actual().id}))
+    narrowed = [filtered, *(replace(state, right=False) for state in (whole, every))]
+    assert all(state.lacks(declared()) for state in narrowed)
 
 
 @pytest.mark.parametrize(
     ("state", "words"),
     [
         (PublicationState(True, False, True, OWN), ["SET TABLE"]),
-        (PublicationState(True, False, True, None), ["SET TABLE"]),
+        (PublicationState(True, False, True, WHOLE, frozenset({actual().id})), ["SET TABLE"]),
         (PublicationState(True, False, False, WHOLE), ["SET (publish_via"]),
         (PublicationState(True, True, True, {}), ["DROP PUBLICATION", "CREATE PUBLICATION"]),
     ],

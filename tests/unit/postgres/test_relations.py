@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cdclake.jobs.operations import source_relations
-from cdclake.postgres.catalog import SourceTable
+from cdclake.postgres.catalog import SourceColumn, SourceTable
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relation_check import (
     compare_relations,
@@ -36,6 +36,8 @@ def source(*tables: SourceTable, **changes: Any) -> SourceState:
             "alike": {},
             "loaded": frozenset(),
             "publication": PUBLISHED,
+            "role": "cdclake_shop",
+            "sees_all_rows": False,
             "version": 170000,
             "streams": True,
             **changes,
@@ -75,6 +77,12 @@ def test_a_record_of_another_lake_name_is_not_the_tables() -> None:
         (source(replace(TABLE, oid=2)), "recreated", "created again"),
         (source(TABLE, publication=PublicationState(True, False, True, {})), "unpublished", "not"),
         (source(TABLE, publication=PublicationState()), "unpublished", "publication"),
+        (source(TABLE, publication=replace(PUBLISHED, right=False)), "unpublished", "`publish`"),
+        (
+            source(TABLE, publication=replace(PUBLISHED, filtered=frozenset({TABLE.id}))),
+            "unpublished",
+            "filters",
+        ),
         (source(names={1: ("old", "o")}), "renamed", "renamed to old.o"),
         (source(), "missing", "no table public.orders"),
         (
@@ -94,6 +102,49 @@ def test_a_changed_relation_is_reported(now: SourceState, kind: str, message: st
     assert reported == kind
     assert message in change.message
     assert "cdclake up" in change.remedy or "cdclake resync orders" in change.remedy
+
+
+def test_a_table_whose_snapshot_would_differ_is_reported() -> None:
+    secured = replace(TABLE, row_security=True)
+    [(kind, change)] = found(TABLE, source(secured)).items()
+    assert (kind, change.resync) == ("unreadable", False)  # its stream goes on
+    assert "row-level security" in change.message
+    assert change.remedy == 'run in the source: ALTER ROLE "cdclake_shop" BYPASSRLS;'
+    assert found(TABLE, source(secured, sees_all_rows=True)) == {}
+    inherited = found(TABLE, source(replace(TABLE, inherited=True)))
+    assert "inherit from it" in inherited["unreadable"].message
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "changed"),
+    [
+        ("timestamp without time zone", "timestamp(0) without time zone", True),
+        ("timestamp(0) with time zone", "timestamp(3) with time zone", False),
+        ("time(3) without time zone[]", "time(2) without time zone[]", True),
+        ("interval", "interval(0)", True),
+        ("interval", "interval day to second", True),
+        ("interval day", "interval", False),
+        ("character(5)", "character(10)", True),
+        ("character varying(5)", "character varying(10)", False),
+        ("numeric", "numeric(50,2)", True),
+        ("numeric(50,2)", "numeric", False),
+        ("json", "jsonb", True),
+        ("jsonb", "json", False),
+        ("integer", "bigint", False),
+    ],
+)
+def test_values_that_postgres_converts_are_read_again(before: str, now: str, changed: bool) -> None:
+    def of_type(kind: str) -> tuple[SourceColumn, ...]:
+        return (TABLE.columns[0], column("number", shown=kind, number=2))
+
+    old = replace(TABLE, columns=of_type(before))
+    later = source(replace(TABLE, file=11, columns=of_type(now)))
+    [(kind, change)] = found(old, later).items()
+    assert (kind, change.resync) == (("converted", True) if changed else ("rewritten", False))
+    assert "number" in change.message
+    record = RelationRecord.of(declared(), old, settled=True)
+    [other] = later.compare(declared(("id", "integer")), record)
+    assert not other.resync  # not in the lake
 
 
 def test_a_lost_identity_is_reported_next_to_a_column_that_is_not_validated() -> None:

@@ -1,0 +1,40 @@
+"""Casts of `ALTER COLUMN ... TYPE` without a USING that change values."""
+
+from __future__ import annotations
+
+import math
+
+from cdclake.debezium.types import ColumnType, parse_type
+
+_MICROSECONDS = 6  # fractional digits of a time without a declared precision
+_TIMES = frozenset({"timestamp", "timestamptz", "time", "timetz", "interval"})
+# Pairs with one type in the lake, so that no check of the declared types finds the change.
+_NORMALIZED = frozenset(
+    {("json", "jsonb"), ("inet", "cidr"), ("macaddr", "macaddr8"), ("macaddr8", "macaddr")}
+)
+
+
+def changes_values(before: str, now: str) -> bool:
+    """Check whether the cast from one type to the other changes values (PostgreSQL's spellings).
+
+    >>> changes_values("timestamp without time zone", "timestamp(0) without time zone")
+    True
+    >>> changes_values("numeric(40,2)", "numeric(40,4)")
+    False
+    """
+    old, new = parse_type(before), parse_type(now)
+    if old is None or new is None:  # intervals with fields, such as `interval day to second`
+        return all(each.startswith("interval") for each in (before, now)) and now != "interval"
+    if old.base != new.base:
+        return (old.base, new.base) in _NORMALIZED
+    if old.base == "char":  # padded to its length
+        return old != new
+    return _fraction_digits(new) < _fraction_digits(old)
+
+
+def _fraction_digits(kind: ColumnType) -> float:
+    if kind.base in _TIMES:
+        return kind.parameters[0] if kind.parameters else _MICROSECONDS
+    if kind.base == "numeric":
+        return (*kind.parameters, 0)[1] if kind.parameters else math.inf
+    return 0
