@@ -40,7 +40,7 @@ def throttled(prefix: str, stream: str) -> IMetric:
     )
 
 
-def unread(prefix: str, stream: str, beyond_seconds: int) -> IMetric:
+def unread(prefix: str, stream: str, beyond_seconds: int) -> MathExpression:
     """Return 1 for each hour when a stream was behind its Kinesis stream, or did not read it.
 
     It is behind if even its newest read record was older than `beyond_seconds` throughout. A
