@@ -52,33 +52,33 @@ def await_tables(properties: Properties) -> dict[str, str]:
     """Wait until the catalog has all `Tables` in `Database`, which the stream creates.
 
     Also wait for the `Columns` of each table. `Job` is the job of a stream that runs by schedule:
-    if something is missing, it is started once. Raise TimeoutError, which lists what is missing,
-    after 14 minutes: Lambda's limit of 15, less the time for the answer.
+    as long as something is missing, it is started when no run is active. A run that finds no record
+    creates nothing, and the connector may have yet to write its first one. Raise TimeoutError,
+    which lists what is missing, after 14 minutes: Lambda's limit of 15, less the time for the
+    answer.
     """
     glue, database = boto3.client("glue"), properties["Database"]
     deadline = time.monotonic() + _WAIT_S
     wanted = {table: properties.get("Columns", {}).get(table, []) for table in properties["Tables"]}
-    to_start = properties.get("Job")
     while True:
         missing = list(_missing(glue, database, wanted))
         if not missing:
             return {}
-        if to_start and _start(glue, to_start):
-            to_start = None
         if time.monotonic() > deadline:
             listed = ", ".join(missing)
             raise TimeoutError(f"{database} has no {listed} yet; deploy again when the stream runs")
+        if "Job" in properties:
+            _start(glue, properties["Job"])
         time.sleep(_POLL_S)
 
 
-def _start(glue: Any, job: str) -> bool:
-    """Start a run of the job; return False while one is active, which may have an older plan."""
+def _start(glue: Any, job: str) -> None:
+    """Start a run of the job, unless one is active; that one may have an older plan."""
     try:
         run = glue.start_job_run(JobName=job)["JobRunId"]
     except glue.exceptions.ConcurrentRunsExceededException:
-        return False
+        return
     log.info("started %s: %s", job, run)
-    return True
 
 
 def _missing(glue: Any, database: str, wanted: Mapping[str, list[str]]) -> Iterator[str]:
