@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 
 from cdclake.control_objects import WIDENED, WIDENED_CHANGELOGS
 from cdclake.control_reader import ControlReader
-from cdclake.debezium.types import parse_type
 from cdclake.firehose.erased_rows import REGISTER_SECONDS
-from cdclake.iceberg.widening import WidenedTypes, is_widening, with_widened
-from cdclake.plan import Plan, Table
+from cdclake.iceberg.widening import WidenedTypes, widened_tables, with_widened
+from cdclake.plan import Plan
 from cdclake.stream_requests import ControlStore
 
 COMMON_START = WIDENED.removesuffix(".json")  # of the names of both notes: one request lists them
@@ -34,15 +33,9 @@ class WidenedColumns:
 
     def awaited(self, plan: Plan) -> list[str]:
         """Return the delivered tables whose changelogs the stream has yet to widen."""
-        if plan.widened_columns != "widen":
-            return []
-        delivered = (table for table in plan.tables if table.delivery == "firehose")
-        return [table.name for table in delivered if self._is_awaited(table)]
-
-    def _is_awaited(self, table: Table) -> bool:
-        noted, stored = self.noted.get(table.name, {}), self.changelogs.get(table.name, {})
-        names = {column.name for column in table.columns} & noted.keys()
-        return any(_is_narrower(stored.get(name), noted[name]) for name in names)
+        followed = self.over(plan)
+        awaited = widened_tables(followed, with_widened(followed, self.noted))
+        return [name for name in awaited if plan.table(name).delivery == "firehose"]
 
 
 ReadWidened = Callable[[], WidenedColumns]
@@ -90,8 +83,3 @@ def note_changelogs(control: ControlStore, plan: Plan, created: Collection[str])
 def _types(control: ControlReader | ControlStore, name: str) -> WidenedTypes:
     stored = control.read(name)
     return {} if stored is None else stored.content["tables"]
-
-
-def _is_narrower(stored: str | None, wider: str) -> bool:
-    has, wants = parse_type(stored or ""), parse_type(wider)
-    return has is None or (wants is not None and is_widening(has, wants))

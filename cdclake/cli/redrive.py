@@ -68,8 +68,16 @@ def _redrive_deployed(
 
 def _failure(answer: dict[str, Any]) -> CdcError | None:
     """Return the failure of a redrive that leaves records where they are."""
-    from cdclake.naming import FIREHOSE_COMPONENT
+    from cdclake.naming import FIREHOSE_COMPONENT, STREAM_COMPONENT
 
+    if awaited := Counter(answer["awaited"]):
+        return ComponentFailed(
+            f"{awaited.total()} records stay where they are: the source has widened columns of"
+            f" their tables, and the stream has not widened {listed([*awaited])} yet",
+            "redrive again after the stream's next batch; `cdclake status` shows a table whose"
+            " changelog it cannot widen",
+            component=STREAM_COMPONENT,
+        )
     left = Counter(answer["kept"]) + Counter(answer["too_large"])
     if not left:
         return None
@@ -96,6 +104,8 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"{count} records cannot be put again and stay in {place}")
     for place, count in answer["too_large"].items():
         say(f"{count} records are too large for Firehose and stay in {place}")
+    for changelog, count in answer["awaited"].items():
+        say(f"{count} records stay until the stream has widened {changelog}")
     put = answer["redriven"] or answer["quarantined"] or answer["put_again"]
     if not answer["dry_run"] and put:
         say("Firehose appends the rows after about a minute")

@@ -5,7 +5,8 @@ Firehose keeps failed records as lines of JSON: the record that the stream had r
 only on the line, its place and the plan, except for its timestamps; so redriving a line twice
 yields the same rows.
 
-A record of an erased key that is older than the erasure becomes neither.
+A record of an erased key that is older than the erasure becomes neither, nor does one of a table
+whose changelog the stream has yet to widen.
 """
 
 from __future__ import annotations
@@ -48,6 +49,14 @@ class RoutedRow(NamedTuple):
         return encode({"table": self.relation, "row": self.row}).encode()
 
 
+class AwaitedChangelog(Exception):
+    """The stream has yet to widen the changelog that the record goes to, `changelog`."""
+
+    def __init__(self, changelog: str) -> None:
+        super().__init__(changelog)
+        self.changelog = changelog
+
+
 class Redrive:
     """Decoder of the failed records of one deployment.
 
@@ -64,8 +73,9 @@ class Redrive:
         }
         self.follow(plan)
 
-    def follow(self, plan: Plan) -> None:
-        """Decode with the types of this plan from now on."""
+    def follow(self, plan: Plan, awaited: Collection[str] = ()) -> None:
+        """Decode with the types of this plan from now on, no record of the tables `awaited`."""
+        self._awaited = {naming.changes_name(table) for table in awaited}
         self._events = DeliveredRows(plan)
         self._returned = FailedRows(plan)
         self._failed = FailedEvents(plan)
@@ -74,8 +84,8 @@ class Redrive:
         """Decode the line's record into a row; None if it is not a change of a table.
 
         A record that cannot be decoded becomes a quarantine row. Raise ErasedEvent if its key was
-        erased after it, and another error if the erased keys are unknown. `now` is in microseconds
-        since 1970.
+        erased after it, AwaitedChangelog if the changelog is to be widened first, and another error
+        if the erased keys are unknown. `now` is in microseconds since 1970.
         """
         erased = self._erased()
         try:
@@ -88,6 +98,8 @@ class Redrive:
             if routed is not None:
                 encode(routed.row)  # an encoding error is quarantined instead of raised later
             return routed
+        except AwaitedChangelog:
+            raise
         except Exception as error:  # a bug must not block the lines that follow
             if not isinstance(error, RefusedEvent):
                 log.exception("unexpected error in line %d of %s", line.number, line.lies_in)
@@ -128,6 +140,8 @@ class Redrive:
 
     def _decode(self, line: Line, raw: bytes, now: int) -> RoutedRow | None:
         if line.kind == "processing-failed" and line.stream != self._own:
+            if self._awaited and (named := self._table_named(line, raw)) is not None:
+                self._check_widened(naming.changes_name(named))
             decoded = self._events.decode(raw, _NOWHERE, now, {})
             if decoded is None:
                 return None
@@ -139,8 +153,13 @@ class Redrive:
             relation = self._returned.relation(row, self._tables.get(line.stream))
         if relation == naming.QUARANTINE:
             return RoutedRow(relation, row, row.get("reason"))
+        self._check_widened(relation)
         table, row = self._returned.fitted(relation, row)
         return _young(table, {**row, naming.INGESTED_AT: now}, now)
+
+    def _check_widened(self, changelog: str) -> None:
+        if changelog in self._awaited:
+            raise AwaitedChangelog(changelog)
 
     def _quarantined(self, line: Line, value: bytes, reason: str, now: int) -> RoutedRow:
         row = {

@@ -7,7 +7,8 @@ stops before that, the object stays where it was and the next run puts the same 
 readers of changelogs and quarantine deduplicate. Records of erased keys are neither put nor moved:
 they leave with the object.
 
-A record that is too large to be put stays under the error prefix.
+A record that is too large to be put stays under the error prefix; so does one of a table whose
+changelog the stream has yet to widen, since a larger value would go to quarantine.
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.refusals import without_value
-from cdclake.errors import ComponentFailed
 from cdclake.firehose.erased_rows import ErasedEvent, ReadErased
 from cdclake.plan import Plan
 from cdclake.redrive.batch_writer import MAX_RECORD_BYTES, BatchWriter
 from cdclake.redrive.objects import FailedObject, FailedObjects
 from cdclake.redrive.pages import redrive_page
-from cdclake.redrive.routed_rows import Redrive, RoutedRow
+from cdclake.redrive.routed_rows import AwaitedChangelog, Redrive, RoutedRow
 from cdclake.widened_columns import ReadWidened, WidenedColumns
 
 log = logging.getLogger()
@@ -43,6 +43,7 @@ class RedriveResult:
     erased: int = 0  # of those dropped: the key was erased after the change
     quarantined: Counter[str] = field(default_factory=Counter)  # by reason
     too_large: dict[str, int] = field(default_factory=dict)  # by the object that keeps them
+    awaited: Counter[str] = field(default_factory=Counter)  # by changelog: not widened yet, kept
 
     def note(self, routed: RoutedRow | None) -> None:
         """Count the outcome of one record."""
@@ -97,8 +98,7 @@ class RedriveService:
         Request keys, all optional: `dry_run` (put and move nothing), and `before` and `after` of
         the previous answer, which has `more` while objects are left. Raise PutRejected, or an
         error of AWS, if the page cannot be completed, or the erased keys cannot be read: nothing is
-        lost, and a later run puts the rows again. Raise ComponentFailed if the stream has yet to
-        widen a changelog: its events would go to quarantine.
+        lost, and a later run puts the rows again.
         """
         self._follow()
         dry_run = request.get("dry_run", False)
@@ -115,14 +115,7 @@ class RedriveService:
     def _follow(self) -> None:
         """Decode this page with the types that the changelogs have."""
         widened = self._widened()
-        if awaited := widened.awaited(self._plan):
-            raise ComponentFailed(
-                f"the source has widened columns of {', '.join(awaited)}, and the stream has not"
-                " widened their changelogs yet",
-                "redrive again when the stream has processed its next batch",
-                naming.STREAM_COMPONENT,
-            )
-        self._redrive.follow(widened.over(self._plan))
+        self._redrive.follow(widened.over(self._plan), widened.awaited(self._plan))
 
     def _has_changes(self, failed: FailedObject) -> bool:
         """Return whether the object is of a stream of changes, also of one that was removed.
@@ -137,17 +130,22 @@ class RedriveService:
         self, failed: FailedObject, writer: BatchWriter, result: RedriveResult, *, dry_run: bool
     ) -> None:
         """Put all rows of an object, and move it once they are accepted."""
-        too_large: list[bytes] = []
-        is_done = has_erased = False
+        rest: list[bytes] = []
+        too_large, is_done, has_erased = 0, False, False
         for line in self._objects.lines(failed):
             try:
                 routed = self._redrive.route(line, self._now_us())
             except ErasedEvent:
                 routed, has_erased = None, True
                 result.erased += 1
+            except AwaitedChangelog as awaited:
+                rest.append(line.text)
+                result.awaited[awaited.changelog] += 1
+                continue
             record = routed.record() if routed is not None else b""
             if len(record) > MAX_RECORD_BYTES:
-                too_large.append(line.text)
+                rest.append(line.text)
+                too_large += 1
                 continue
             is_done = True
             result.note(routed)
@@ -156,10 +154,10 @@ class RedriveService:
         writer.flush()
         result.objects += 1
         key = failed.key
-        if (is_done or not too_large) and not dry_run:
-            key = self._move(failed, too_large, has_erased=has_erased) or key
+        if (is_done or not rest) and not dry_run:
+            key = self._move(failed, rest, has_erased=has_erased) or key
         if too_large:
-            result.too_large[self._objects.address(key)] = len(too_large)
+            result.too_large[self._objects.address(key)] = too_large
 
     def _move(self, failed: FailedObject, rest: list[bytes], *, has_erased: bool) -> str | None:
         if has_erased:

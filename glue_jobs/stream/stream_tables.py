@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 
@@ -45,6 +46,7 @@ class StreamTables:
     def follow(self, plan: Plan, spark: SparkSession) -> bool:
         """Create all Iceberg tables, whether or not events arrive; return True for a new plan."""
         if plan == self._created_for:
+            self._create_delivered(plan)
             return False
         self._lake = lake = LakeTables(spark, plan.lake_database)
         lake.create(quarantine_schema(plan))
@@ -69,8 +71,7 @@ class StreamTables:
         for removed in set(self._progress.tables) - kept:
             del self._progress.tables[removed]
         self._streams = {name: self._streams[name] for name in kept}
-        created = {name for name, stream in self._streams.items() if stream.is_created}
-        note_changelogs(self._control, plan, created)
+        self._note_changelogs(plan)
         for widened in widened_tables(self._created_for, plan):
             # Events that the previous batch quarantined, with any earlier request to replay them.
             request_replay(self._control, widened)
@@ -113,14 +114,33 @@ class StreamTables:
             self._create(stream)
         return stream.is_created
 
+    def _create_delivered(self, plan: Plan) -> None:
+        """Create Firehose's tables that are due; the other tables are created before their gap."""
+        now = time.time()
+        delivered = (s for s in self._streams.values() if s.table.delivery == "firehose")
+        due = [stream for stream in delivered if stream.place.is_due(now)]
+        for stream in due:
+            self._create(stream)
+        if any(stream.is_created for stream in due):
+            self._note_changelogs(plan)
+
     def _create(self, stream: TableStream) -> None:
         """Create changelog and state; stop the table if they cannot be evolved."""
         try:
             for schema in (changes_schema, state_schema):
                 stream.lake.create(schema(stream.table, stream.plan))
-            stream.is_created = True
         except Exception as error:
             stop_after(error, stream, {})
+            return
+        stream.is_created = True
+        if stream.table.delivery == "firehose":  # only a failed creation stops such a table here
+            stream.place.flow()
+            stream.place.failures = 0
+
+    def _note_changelogs(self, plan: Plan) -> None:
+        """Note the widened columns of the changelogs, for Firehose's functions."""
+        created = {name for name, stream in self._streams.items() if stream.is_created}
+        note_changelogs(self._control, plan, created)
 
     def _remember(self, name: str, known: KnownColumns) -> None:
         """Store before the append which columns were seen: a replayed batch has no such event."""

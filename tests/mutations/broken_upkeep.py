@@ -129,6 +129,12 @@ UPKEEP = (
           "            pass\n"),),
     ),
     Mutation(
+        "a delivered changelog that could not be altered is not tried again",
+        ("tests/spark/test_widened_stream.py", "-k", "lost"),
+        (("glue_jobs/stream/stream_tables.py",
+          "            self._create_delivered(plan)\n", ""),),
+    ),
+    Mutation(
         "Firehose's function follows the source check before the changelog can",
         ("tests/unit/deployed/test_widened_delivery.py",),
         (("cdclake/widened_columns.py", "with_widened(plan, self.changelogs)",

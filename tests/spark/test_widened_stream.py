@@ -10,9 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.control_objects import WIDENED, WIDENED_CHANGELOGS
+from cdclake.iceberg.schemas import TableSchema
 from cdclake.iceberg.widening import with_widened
+from cdclake.jobs.control import table_progress
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream.batch import MicroBatch
 from cdclake.plan import Column, Plan
@@ -96,3 +99,51 @@ def test_types_of_a_delivered_changelog_are_noted_once_it_has_them(spark: SparkS
     assert process(plan) == ({name: {"v": "integer"}}, "int")
     wider = with_widened(plan, {name: types})
     assert process(wider) == ({name: types}, "bigint")
+
+
+def lose_first_change(monkeypatch: pytest.MonkeyPatch, changelog: str) -> None:
+    """Let another commit come first when the stream changes this changelog's schema."""
+    create = LakeTables.create
+
+    def lose(lake: LakeTables, schema: TableSchema) -> None:
+        if schema.name != changelog:
+            return create(lake, schema)
+        monkeypatch.setattr(LakeTables, "create", create)
+        change = lake.load(changelog).updateSchema().updateColumnDoc("v", "lost")
+        lake.load(changelog).updateProperties().set("committed", "first").commit()
+        change.commit()
+
+    monkeypatch.setattr(LakeTables, "create", lose)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_delivered_changelog_is_widened_after_a_lost_commit(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, restarts: bool
+) -> None:
+    """Firehose commits to it too, and Iceberg repeats no change of a schema."""
+    plan = plan_of(columns=COLUMNS, delivery="firehose", apply="scheduled")
+    engine, control = Engine(spark, plan), MemoryStore()
+    beat = (plan.heartbeat_rows_topic, 0, 0, b"{}", b'{"op": "u", "cdc_epoch": "1"}', None)
+    name, types = engine.table.name, {"v": "bigint"}
+    control.write(WIDENED, {"tables": {name: types}})
+    monkeypatch.setattr(table_progress, "FIRST_RETRY_S", 0.0)
+
+    def started() -> MicroBatch:
+        repairs: Any = OperationExecutor(control, {})  # type: ignore[arg-type]
+        wider = with_widened(plan, {name: types})
+        return MicroBatch(FixedPlan(wider), control, {}, repairs)  # type: ignore[arg-type]
+
+    def after(process: MicroBatch, batch: int) -> tuple[TableProgress, Any]:
+        process(spark.createDataFrame([beat], RECORD), batch)
+        found = control.read(WIDENED_CHANGELOGS)
+        place = Progress.load(control).tables[name]  # type: ignore[arg-type]
+        return place, found and found.content["tables"]
+
+    lose_first_change(monkeypatch, engine.table.changes)
+    process = started()
+    place, noted = after(process, 0)
+    assert "Version 2 already exists" in str(place.last_error)
+    assert (place.is_streaming, noted) == (False, {name: {}})
+    place, noted = after(started() if restarts else process, 1)
+    assert (place.is_streaming, place.failures, noted) == (True, 0, {name: types})
+    assert dict(engine.lake.read(engine.table.changes).dtypes)["v"] == "bigint"

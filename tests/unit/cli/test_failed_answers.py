@@ -23,6 +23,7 @@ SIZES: dict[str, Any] = {
     "put_again": {},
     "kept": {},
     "too_large": {},
+    "awaited": {},
 }
 REDRIVEN = {"ok": False, "dry_run": False, "objects": 1, "dropped": 0, **SIZES}
 ERASED: dict[str, Any] = {
@@ -80,6 +81,12 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
             "_redrive_local",
             REDRIVEN | {"kept": {"s3://b/k": 3}, "too_large": {"s3://b/l": 1}},
             ("4 records", "s3://b/k", "s3://b/l"),
+        ),
+        (
+            ("redrive",),
+            "_redrive_local",
+            REDRIVEN | {"awaited": {"orders_changes": 2}},
+            ("2 records", "orders_changes"),
         ),
     ],
 )

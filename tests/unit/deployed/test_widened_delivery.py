@@ -12,20 +12,31 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from cdclake import naming
 from cdclake.control_objects import WIDENED, WIDENED_CHANGELOGS
 from cdclake.control_reader import ControlReader
-from cdclake.errors import ComponentFailed
 from cdclake.firehose.erased_rows import REGISTER_SECONDS
 from cdclake.firehose.record_transform import RecordTransform
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.plan import Plan
+from cdclake.redrive.routed_rows import RoutedRow
 from cdclake.source_notes import widening_warnings
 from cdclake.widened_columns import RecentlyWidened, WidenedColumns, note_changelogs
 from tests.recorded.firehose import INGESTED_AT, handed_over
 from tests.recorded.recording import Record
 from tests.spark.events import MemoryStore
 from tests.unit.deployed.erasing import CONTROL, keep_salt, with_plan
-from tests.unit.deployed.redriving import RECORDED, Stream, fail, plan, redrive, waiting
+from tests.unit.deployed.redriving import (
+    RECORDED,
+    Stream,
+    as_json,
+    events,
+    fail,
+    plan,
+    redrive,
+    rows,
+    waiting,
+)
 
 pytestmark = pytest.mark.usefixtures("redrive_deployed")
 
@@ -123,9 +134,30 @@ def test_redrive_moves_nothing_until_the_changelog_is_widened(stream: Stream, st
     fail("processing-failed", "plain", [large_event().value or b""])
     before = waiting()
     awaiting = WidenedColumns(noted=TYPES, changelogs=stored)
-    with pytest.raises(ComponentFailed, match="widened columns of plain, and the stream has not"):
-        redrive(stream, widened=lambda: awaiting)
+    answer = redrive(stream, widened=lambda: awaiting)
+    assert (answer["ok"], answer["awaited"]) == (False, {"plain_changes": 1})
     assert (waiting(), stream.records) == (before, [])
+
+
+def test_redrive_leaves_the_records_of_awaited_changelogs_alone(stream: Stream) -> None:
+    """In each of their forms, also next to those of another table of the stream's domain."""
+    [wrapped, *_] = (RoutedRow("pair_changes", row).record() for row in rows("pair"))
+    fail("processing-failed", "plain", events("plain"))
+    fail("processing-failed", "rest", [*events("pair"), *events("child")])
+    fail("processing-failed", naming.REDRIVE, [wrapped])
+    fail("iceberg-failed", "rest", as_json(rows("pair")))
+    left = {"pair_changes": len(events("pair")) + 1 + len(rows("pair"))}
+    awaiting = WidenedColumns(noted={"pair": {"v": "bigint"}})
+    before = waiting()
+    dry = redrive(stream, dry_run=True, widened=lambda: awaiting)
+    assert (dry["awaited"], waiting(), stream.records) == (left, before, [])
+    answer = redrive(stream, widened=lambda: awaiting)
+    assert (answer["ok"], answer["awaited"], answer["quarantined"]) == (False, left, {})
+    assert answer["redriven"].keys() == {"plain_changes", "child_changes"}
+    assert len(waiting()) == 3 and stream.rows("pair_changes") == []
+    answer = redrive(stream)
+    assert (answer["ok"], answer["awaited"], answer["redriven"]) == (True, {}, left)
+    assert waiting() == []
 
 
 @pytest.mark.parametrize(
@@ -139,6 +171,13 @@ def test_redrive_moves_nothing_until_the_changelog_is_widened(stream: Stream, st
 def test_what_no_changelog_will_follow_holds_up_no_redrive(changed: Plan, noted: Any) -> None:
     stored = {"plain": {"v": "integer"}}
     assert WidenedColumns(noted=noted, changelogs=stored).awaited(changed) == []
+
+
+def test_a_file_that_has_followed_awaits_no_note() -> None:
+    """An old note stays for ever where the stream is paused or removed."""
+    followed = WidenedColumns(changelogs=TYPES).over(plan())
+    widened = WidenedColumns(noted=TYPES)
+    assert (widened.awaited(plan()), widened.awaited(followed)) == (["plain"], [])
 
 
 def test_stream_notes_what_its_changelogs_have() -> None:
