@@ -333,8 +333,12 @@ def _column_problems(table: str, before: Column, after: Column) -> list[str]:
     return problems
 
 
+def _columns(table: Table) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    return table.columns, table.excluded
+
+
 def _other_columns(before: Table, after: Table) -> bool:
-    return (before.columns, before.excluded) != (after.columns, after.excluded)
+    return _columns(before) != _columns(after)
 
 
 def _new_columns(before: Table, after: Table) -> bool:

@@ -140,7 +140,7 @@ def _flow(
             keep_what_is_read(lake, checked, first=False)
         # Until it is saved below, the stored plan still has the connectors that left the file.
         remove_connectors(lake, Plan.from_json(LakeState.load(lake.home).plan))
-        state = replace(state, loading=False, published=())
+        state = replace(state, loading=False, published=[])
         state.save(lake.home)
         if state.paused:
             return state

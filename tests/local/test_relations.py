@@ -152,7 +152,7 @@ def test_rows_that_vanish_before_the_stream_reads_them_leave_the_lake(lake: Runn
     lake.run("up")
     lake.run("resume")
     gone = "select count(*) from parts_current where id < 1001"
-    lake.eventually(lambda: lake.sql(gone) == [[0]], 90)
+    lake.eventually(lambda: lake.sql(gone) == [[0]], 240)
     assert lake.sql("select count(*) from parts_changes where id < 21 and cdc_op = 'c'") == [[20]]
     lake.assert_equal("--table", "parts")
     assert found(lake, "parts") == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -52,7 +52,7 @@ class LakeState:
     left_source: bool = False  # `down` has removed our objects from the external source
     source_id: str = ""  # identity of the external source's database; "": not known
     # Plans, as JSON, that the jobs may have had since the last `up` that ended.
-    published: Sequence[str] = ()
+    published: list[str] = field(default_factory=list)
 
     @staticmethod
     def load(home: Home) -> LakeState:
@@ -73,7 +73,7 @@ class LakeState:
 
     def publishing(self) -> LakeState:
         """Return the state while its plan is given to the jobs."""
-        return replace(self, published=tuple(dict.fromkeys([*self.published, self.plan])))
+        return replace(self, published=list(dict.fromkeys([*self.published, self.plan])))
 
     def save(self, home: Home) -> None:
         """Write the state to the home."""
