@@ -8,10 +8,7 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
-from cdclake.jobs.apply.declared_columns import check_declaration
-from cdclake.jobs.apply.rebuilt_state import ingested_through
-from cdclake.jobs.apply.state_table import apply_changes
-from cdclake.jobs.apply.state_update import StateUpdate
+from cdclake.jobs.apply.state_table import apply_all
 from cdclake.jobs.apply.view_renewal import renew_view
 from cdclake.jobs.operations.delivered_changes import apply_delivered
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
@@ -24,12 +21,7 @@ def apply_table(job: TableJob, table: Table) -> int:
     with job.holding_state(table):
         if table.delivery == "firehose":
             return apply_delivered(job, table)
-        through = ingested_through(job.lake, table)
-        update = StateUpdate(job.lake, table)
-        if update.applied().ingested >= through:
-            return 0
-        check_declaration(job.lake, table)
-        return apply_changes(update, through=through)
+        return apply_all(job.lake, table)
 
 
 def apply_and_renew(job: TableJob, table: Table) -> int:

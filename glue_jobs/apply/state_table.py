@@ -11,10 +11,14 @@ from collections.abc import Mapping
 from pyspark.sql import SparkSession
 
 from cdclake.fail_points import reach
+from cdclake.jobs.apply.declared_columns import check_declaration
 from cdclake.jobs.apply.prepared_changes import apply_prepared
+from cdclake.jobs.apply.rebuilt_state import ingested_through
 from cdclake.jobs.apply.state_job import Answer, StateRequest, run_state_job
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.plan import Table
 
 
 def apply_changes(update: StateUpdate, *, through: int) -> int:
@@ -27,6 +31,19 @@ def apply_changes(update: StateUpdate, *, through: int) -> int:
     while (request := update.request(through)) is not None:
         events += apply_request(update, request, through, None)
     return events
+
+
+def apply_all(lake: LakeTables, table: Table) -> int:
+    """Apply all rows that the state lacks, next to a stream; return the number of events.
+
+    Raises TableError if there are any and the plan cannot hold the tables' columns.
+    """
+    through = ingested_through(lake, table)
+    update = StateUpdate(lake, table)
+    if update.applied().ingested >= through:
+        return 0
+    check_declaration(lake, table)
+    return apply_changes(update, through=through)
 
 
 def write_states(
