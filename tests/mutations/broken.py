@@ -191,7 +191,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a rebuilt state forgets dropped columns",
-        ("tests/spark/test_columns.py", "-k", "rebuilt_state_keeps"),
+        ("tests/spark/test_dropped_columns.py", "-k", "rebuilt_state_keeps"),
         ((_REBUILT, "rows.join(held, [*table.key]", "rows.join(held.limit(0), [*table.key]"),),
     ),
     Mutation(

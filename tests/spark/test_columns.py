@@ -347,44 +347,6 @@ def test_a_number_too_large_for_its_column_is_quarantined_alone(spark) -> None:
     assert (stopped_at(outcome), outcome.quarantined) == (None, 2)
 
 
-@pytest.mark.parametrize("kind", ["text", pytest.param("integer", marks=pytest.mark.slow)])
-@pytest.mark.slow
-def test_a_column_that_comes_again_begins_anew(spark, kind: str) -> None:
-    engine = table_of(spark, MAIL)
-    engine.run(event(engine, "c", 10, {"mail": "a"}), event(engine, "c", 11, {"mail": "b"}, id=2))
-    declare(engine)
-    engine.run(event(engine, "u", 20, {}))
-    again = replace(MAIL, type=kind)
-    declare(engine, again)
-    assert rows(engine, "mail", "cdc_dropped_mail") == {1: (None, "a"), 2: (None, "b")}
-    new = "n" if kind == "text" else 5
-    assert stopped_at(engine.run(event(engine, "u", 30, {"mail": new}))) is None
-    kept = {1: (new, "a"), 2: (None, "b")}
-    assert rows(engine, "mail", "cdc_dropped_mail") == kept
-    rebuild_state(engine.lake, engine.table)
-    assert rows(engine, "mail", "cdc_dropped_mail") == kept
-
-
-@pytest.mark.slow
-def test_a_rebuilt_state_keeps_what_a_dropped_column_held_last(spark) -> None:
-    engine = table_of(spark, MAIL, Column(source="seen", name="seen", type="timestamptz"))
-    seen = {"seen": "2026-01-01T00:00:00Z"}
-    engine.run(*(event(engine, "c", 10 + id, {"mail": "a", **seen}, id=id) for id in (1, 2, 3)))
-    engine.run(event(engine, "u", 20, {"mail": None, **seen}, id=2))
-    declare(engine)
-    engine.run(
-        event(engine, "u", 30, {}),
-        event(engine, "d", 31, None, id=3),
-        event(engine, "c", 32, {}, id=4),
-    )
-    engine.run(event(engine, "c", 33, {}, id=3))
-    names = ("cdc_dropped_mail", "cdc_dropped_seen")
-    before = rows(engine, *names)
-    assert {id: mail for id, (mail, _) in before.items()} == {1: "a", 2: None, 3: "a", 4: None}
-    rebuild_state(engine.lake, engine.table)
-    assert rows(engine, *names) == before
-
-
 # --- a key that is another one -------------------------------------------------------------------
 
 

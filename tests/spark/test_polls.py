@@ -142,7 +142,6 @@ def test_a_poll_gives_way_to_a_truncate_that_waits_for_it(spark, dsn, monkeypatc
     assert polled.rows() == []
 
 
-@pytest.mark.slow
 def test_a_poll_that_loses_its_lock_stores_nothing(spark, dsn, monkeypatch):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
