@@ -160,8 +160,9 @@ class Redrive:
     def _young(self, table: Table, row: Row, now: int) -> RoutedRow:
         """Route the row; raise RefusedEvent if later events of it may be purged or collapsed."""
         committed, age = row[naming.COMMITTED_AT], replay_age(table, self._plan.history_days)
-        is_limited = age is not None and committed is not None and row[naming.OP] not in ("d", "t")
-        if is_limited and now - committed > age // timedelta(microseconds=1):
+        if age is None or committed is None or row[naming.OP] in ("d", "t"):
+            return RoutedRow(table.changes, row)
+        if now - committed > age // timedelta(microseconds=1):
             raise RefusedEvent(refusals.TOO_OLD)
         return RoutedRow(table.changes, row)
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 import psycopg
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from cdclake import naming
 from cdclake.debezium.position import just_after
 from cdclake.errors import TableError
+from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.operations.stale_rows import count_read_rows, delete_stale_rows
 from cdclake.jobs.poll.polled_snapshot import SourceLogin
 from cdclake.jobs.poll.table_poll import TablePoll
@@ -67,7 +69,7 @@ def await_replay(primary: str, replica: str) -> None:
 @pytest.mark.slow
 def test_a_run_with_an_older_plan_keeps_a_newer_column(spark, dsn):
     polled = PolledTable(spark, dsn)
-    old = polled.plan, polled.control, polled.table, time.time()
+    plan, table, started = polled.plan, polled.table, time.time()
     polled.run(
         f"ALTER TABLE {polled.name} ADD note text",
         f"INSERT INTO {polled.name} VALUES (1, 'a', 1, now(), 'noted')",
@@ -75,8 +77,8 @@ def test_a_run_with_an_older_plan_keeps_a_newer_column(spark, dsn):
     columns = (*COLUMNS, Column(source="note", name="note", type="text"))
     polled.plan = replace(polled.plan, polled=(replace(polled.table, columns=columns),))
     assert polled.poll() == 1
-    login = SourceLogin(dsn=dsn, salt="salt")
-    assert TablePoll(polled.lake, *old).run(login) == 0
+    login, control = SourceLogin(dsn=dsn, salt="salt"), cast(ObjectStore, polled.control)
+    assert TablePoll(polled.lake, plan, control, table, started).run(login) == 0
     [row] = polled.lake.read(polled.name).select("v", "note").collect()
     assert tuple(row) == ("a", "noted")
 
