@@ -265,8 +265,8 @@ class DerivedProgress:
         """Parse the content of the control object."""
         rebuilt = content.get("rebuilt", {})
         sources = {
-            name: SourceProgress(*at, rebuilt.get(name, ""))
-            for name, at in content["sources"].items()
+            name: SourceProgress(through, floor, rebuilt.get(name, ""))
+            for name, (through, floor) in content["sources"].items()
         }
         return DerivedProgress(content["definition"], sources, content["maintained_at"])
 

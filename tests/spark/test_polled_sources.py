@@ -76,7 +76,8 @@ def test_a_run_with_an_older_plan_keeps_a_newer_column(spark, dsn):
     polled.plan = replace(polled.plan, polled=(replace(polled.table, columns=columns),))
     assert polled.poll() == 1
     login = SourceLogin(dsn=dsn, salt="salt")
-    assert TablePoll(polled.lake, *old).run(login) == 0
+    poll = TablePoll(polled.lake, *old)  # type: ignore[arg-type]
+    assert poll.run(login) == 0
     [row] = polled.lake.read(polled.name).select("v", "note").collect()
     assert tuple(row) == ("a", "noted")
 
