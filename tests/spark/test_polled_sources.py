@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import cast
 
 import psycopg
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from cdclake import naming
 from cdclake.debezium.position import just_after
 from cdclake.errors import TableError
-from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.operations.stale_rows import count_read_rows, delete_stale_rows
 from cdclake.jobs.poll.polled_snapshot import SourceLogin
 from cdclake.jobs.poll.table_poll import TablePoll
@@ -69,7 +67,7 @@ def await_replay(primary: str, replica: str) -> None:
 @pytest.mark.slow
 def test_a_run_with_an_older_plan_keeps_a_newer_column(spark, dsn):
     polled = PolledTable(spark, dsn)
-    plan, table, started = polled.plan, polled.table, time.time()
+    old = polled.plan, polled.control, polled.table, time.time()
     polled.run(
         f"ALTER TABLE {polled.name} ADD note text",
         f"INSERT INTO {polled.name} VALUES (1, 'a', 1, now(), 'noted')",
@@ -77,8 +75,9 @@ def test_a_run_with_an_older_plan_keeps_a_newer_column(spark, dsn):
     columns = (*COLUMNS, Column(source="note", name="note", type="text"))
     polled.plan = replace(polled.plan, polled=(replace(polled.table, columns=columns),))
     assert polled.poll() == 1
-    login, control = SourceLogin(dsn=dsn, salt="salt"), cast(ObjectStore, polled.control)
-    assert TablePoll(polled.lake, plan, control, table, started).run(login) == 0
+    login = SourceLogin(dsn=dsn, salt="salt")
+    poll = TablePoll(polled.lake, *old)  # type: ignore[arg-type]
+    assert poll.run(login) == 0
     [row] = polled.lake.read(polled.name).select("v", "note").collect()
     assert tuple(row) == ("a", "noted")
 
@@ -123,7 +122,6 @@ def test_a_partitioned_table_is_read_in_chunks_that_hold_rows_of_every_partition
     assert polled.rows() == polled.source_rows()
 
 
-@pytest.mark.slow
 def test_rows_of_the_newest_poll_are_stale_if_the_log_lacks_them(spark, dsn):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a'), (2, 'gone')")
