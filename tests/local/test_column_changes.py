@@ -153,6 +153,6 @@ def test_a_column_is_read_again_after_an_undone_edit(tmp_path: Path) -> None:
             dropped = "select count(cdc_dropped_y) from again"
             return lake.run("sql", dropped, expect=None).get("rows") == [[500]]
 
-        lake.eventually(is_dropped, 60)
+        lake.eventually(is_dropped, 120)
         assert "again has other columns" in lake.run("up", first)["did"]
         lake.assert_equal("--wait", "60")

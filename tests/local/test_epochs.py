@@ -223,6 +223,6 @@ def test_a_source_that_is_set_back_with_its_slot_begins_an_epoch(
     shutil.rmtree(data)
     subprocess.run(["cp", "-a", str(tmp_path / "kept"), str(data)], check=True)
     did = lake.run("up", file, "--wait", "rows")["did"]
-    assert did == [connector_offsets.SET_BACK, f"epoch {epoch} began"]
+    assert did[-2:] == [connector_offsets.SET_BACK, f"epoch {epoch} began"]
     assert lake.run("up", file)["did"] == []
     lake.assert_equal("--deep")
