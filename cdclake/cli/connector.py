@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say, warn_all
 from cdclake.cli.target import DeploymentEnvironment, DeploymentFile
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
     from cdclake.config.deployment import Deployment
 
+Warned = Mapping[str, str]
+
 Worker = Annotated[bool, typer.Option("--worker", help="Print the worker's settings instead.")]
 Host = Annotated[
-    str | None, typer.Option(help="Source's host; default: `aws: source: existing: endpoint`.")
+    str | None,
+    typer.Option(
+        help="Source's host; default: `aws: source: existing: endpoint`, else a placeholder."
+    ),
 ]
 Port = Annotated[int, typer.Option(help="Source's port, with --host.")]
 Authorities = Annotated[
@@ -45,52 +51,81 @@ def connector(
     """
     from cdclake import naming
     from cdclake.config.deployment import load_deployment
-    from cdclake.debezium.deployed_connector import deployed_config, own_worker_settings
-    from cdclake.debezium.worker import properties
+    from cdclake.debezium.deployed_connector import deployed_config
 
     deployment = load_deployment(file, environment)
+    region = region or deployment.aws.region
     if worker:
-        settings = own_worker_settings(deployment.plan, _region(deployment, region))
-        answer = {"ok": True, "worker": settings}
-        emit(answer, json_output, lambda: say(properties(settings).rstrip()))
+        _print_worker(deployment, region, json_output=json_output)
         return
+    source, warnings = _source(deployment, host, port)
     config = deployed_config(
         deployment.plan,
         deployment.prefix,
-        source=_source(deployment, host, port),
+        source=source,
         login=naming.login_secret(deployment.prefix),
         epoch=deployment.aws.connect.epoch,
         heap_bytes=heap_mb * 1024**2,
         region=_registry_region(deployment, region),
         authorities=authorities,
     )
-    answer = {"ok": True, "name": naming.connector_name(deployment.prefix), "config": config}
-    emit(answer, json_output, lambda: say(json.dumps(config, indent=2)))
+    name = naming.connector_name(deployment.prefix)
+    answer = {"ok": True, "name": name, "config": config, "warnings": warnings}
+    emit(answer, json_output, lambda: _render(json.dumps(config, indent=2), warnings))
 
 
-def _source(deployment: Deployment, host: str | None, port: int) -> tuple[str, int]:
+def _print_worker(deployment: Deployment, region: str | None, *, json_output: bool) -> None:
+    from cdclake.debezium.deployed_connector import own_worker_settings
+    from cdclake.debezium.worker import properties
+
+    settings = own_worker_settings(deployment.plan, region)
+    warnings = [] if region is not None else [_unknown_region(deployment)]
+    answer = {"ok": True, "worker": settings, "warnings": warnings}
+    emit(answer, json_output, lambda: _render(properties(settings).rstrip(), warnings))
+
+
+def _render(text: str, warnings: Sequence[Warned]) -> None:
+    """Print the text alone on standard output, which is redirected to a file."""
+    say(text)
+    warn_all(warnings)
+
+
+def _source(
+    deployment: Deployment, host: str | None, port: int
+) -> tuple[tuple[str, int], list[Warned]]:
+    """Return host and port of the source, with a warning if the host is only a placeholder."""
+    from cdclake import naming
+
     existing = deployment.aws.source.existing
     if host is not None:
-        return host, port
+        return (host, port), []
     if existing is not None:
-        return existing.endpoint, existing.port
-    raise InputError(
-        f"{deployment.file} names no host: its source is created by the deployment",
-        "add --host HOST; `aws rds describe-db-instances` shows it",
-    )
+        return (existing.endpoint, existing.port), []
+    return (f"<endpoint of {naming.source_server(deployment.prefix)}>", port), [
+        {
+            "message": f"{deployment.file} names no host: the deployment creates the source, and"
+            " `database.hostname` is a placeholder",
+            "remedy": "add --host HOST; `aws rds describe-db-instances` shows it when it exists",
+        }
+    ]
+
+
+def _unknown_region(deployment: Deployment) -> Warned:
+    return {
+        "message": f"{deployment.file} names no region, and neither do these settings",
+        "remedy": "add --region REGION or `aws: region:`, or set AWS_REGION on the worker",
+    }
 
 
 def _registry_region(deployment: Deployment, region: str | None) -> str:
     """Return the region of the Glue registry; empty without one."""
     from cdclake.plan import GLUE_REGISTRY
 
-    return _region(deployment, region) if deployment.plan.registry == GLUE_REGISTRY else ""
-
-
-def _region(deployment: Deployment, region: str | None) -> str:
-    chosen = region or deployment.aws.region
-    if chosen is None:
+    if deployment.plan.registry != GLUE_REGISTRY:
+        return ""
+    if region is None:
         raise InputError(
-            f"{deployment.file} names no region", "add --region REGION, or `aws: region:`"
+            f"{deployment.file} names no region, and its Glue registry has one",
+            "add --region REGION, or `aws: region:`",
         )
-    return chosen
+    return region

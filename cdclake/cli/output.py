@@ -92,6 +92,12 @@ def warning_lines(warnings: Iterable[Mapping[str, str]]) -> Iterator[str]:
     return (f"warning: {warning['message']}; {warning['remedy']}" for warning in warnings)
 
 
+def warn_all(warnings: Iterable[Mapping[str, str]]) -> None:
+    """Print the `warnings` of an answer on standard error."""
+    for line in warning_lines(warnings):
+        sys.stderr.write((line.translate(ESCAPED_CONTROLS) if sys.stderr.isatty() else line) + "\n")
+
+
 def error_object(error: CdcError) -> dict[str, Any]:
     """Return the JSON object of an error; with `component` and `log_tail` if it has them."""
     shown = {"code": error.code, "message": error.message, "remedy": error.remedy}

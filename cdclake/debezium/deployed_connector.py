@@ -53,13 +53,14 @@ def deployed_config(
     )
 
 
-def own_worker_settings(plan: Plan, region: str) -> dict[str, str]:
+def own_worker_settings(plan: Plan, region: str | None) -> dict[str, str]:
     """Return what the connector needs of a worker that cdclake does not run.
 
     Left out is what differs from worker to worker: brokers and their authentication, listeners,
-    `group.id`, the folder of plugins, and the topics for configuration and status.
+    `group.id`, the folder of plugins, and the topics for configuration and status. Without a
+    `region` the provider of secrets takes the one of the worker's environment.
     """
     return {
-        **worker_settings(OWN_PROVIDER, region=region),
+        **worker_settings(OWN_PROVIDER, **({} if region is None else {"region": region})),
         "offset.storage.topic": naming.offsets_topic(plan.name),
     }

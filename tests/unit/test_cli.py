@@ -311,6 +311,30 @@ def test_the_connector_of_an_existing_source_needs_no_host(run, tmp_path):
     assert code == 0 and "config.providers.secretsmanager.param.region=eu-west-1\n" in text
 
 
+def test_the_connector_of_a_created_source_has_a_placeholder(run, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(f"{VALID}\nenvironments: {{prod: {{}}}}\n")
+    code, out, err = run("connector", str(path), "--environment", "prod")
+    assert (code, json.loads(out)["database.hostname"]) == (0, "<endpoint of shop-prod-source>")
+    assert err.startswith(f"warning: {path} names no host: ") and "add --host HOST" in err
+    code, out, err = run("connector", str(path), "--host", "db", "--json")
+    assert (code, err, json.loads(out)["warnings"]) == (0, "", [])
+    code, out, err = run("connector", str(path), "--json")
+    assert (code, err, len(json.loads(out)["warnings"])) == (0, "", 1)
+
+
+def test_a_worker_without_a_region_takes_that_of_its_environment(run, tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(VALID)
+    code, out, err = run("connector", str(path), "--worker")
+    assert (code, "region" in out, "AWS_REGION" in err) == (0, False, True)
+    path.write_text(VALID.replace("database: shop", "database: shop, format: avro, registry: glue"))
+    assert run("connector", str(path), "--worker")[0] == 0
+    assert run("connector", str(path))[0] == 2
+    code, out, _ = run("connector", str(path), "--region", "eu-west-1")
+    assert (code, json.loads(out)["value.converter.region"]) == (0, "eu-west-1")
+
+
 def test_the_help_of_each_repair_says_which_one_to_use_when():
     repairs = {verb.__name__ for verb in command.VERBS["Repair"]} - {"pause", "runbook"}
     for name in repairs:

@@ -97,8 +97,8 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "connector": [
         (0, ("FILE", "--host", "db")),
         (0, ("FILE", "--worker", "--region", "eu-west-1")),
-        (2, ("FILE",)),
-        (2, ("FILE", "--worker")),
+        (0, ("FILE",)),
+        (0, ("FILE", "--worker")),
         (2, ("BROKEN",)),
     ],
     "dbt": [(0, ("FILE",)), (2, ("FILE", "--warn-after-hours", "0")), (2, ("BROKEN",))],
