@@ -85,7 +85,7 @@ def _render(answer: dict[str, Any]) -> None:
     would = "would go" if answer["dry_run"] else "went"
     for stream, count in answer["put_again"].items():
         say(f"{count} records {would} into the stream {stream} again")
-    say(f"{answer['objects']} objects")
+    say(f"{answer['objects']} objects" if answer["objects"] else "no failed records")
     for changelog, count in answer["redriven"].items():
         say(f"{count} rows {would} into {changelog}")
     for reason, count in answer["quarantined"].items():

@@ -12,7 +12,7 @@ from botocore.config import Config
 from cdclake import naming
 from cdclake.config.deployment import load_deployment
 from cdclake.deployed.aws_calls import explained
-from cdclake.errors import ComponentFailed, InputError
+from cdclake.errors import ComponentFailed
 from cdclake.redrive.put_service import PUTS_REPEATED
 
 # Wait as long as Lambda lets a call run, and never retry it silently.
@@ -52,14 +52,10 @@ class DeployedFunction:
 def deployed_redrives(file: Path, environment: str | None) -> list[DeployedRedrive]:
     """Return the redrive functions of the deployment for a pipeline file and an environment.
 
-    Raise InvalidPipeline or InputError if the file or the environment is invalid.
+    A file without tables that Firehose delivers has none. Raise InvalidPipeline or InputError if
+    the file or the environment is invalid.
     """
     deployment = load_deployment(file, environment)
-    if not deployment.plan.streams:
-        raise InputError(
-            f"{file} has no table that Firehose delivers",
-            "choose the file of a table with `delivery: firehose`, of `puts:` or of `weblogs:`",
-        )
     redrives = []
     if deployment.plan.deliveries:
         redrives.append(DeployedRedrive(naming.redrive_function(deployment.prefix)))

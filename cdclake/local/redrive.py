@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cdclake.errors import ComponentFailed, InputError, NotRunning
+from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.local.firehose import component
 from cdclake.local.firehose.control_reads import erased_keys, widened_columns
 from cdclake.local.lake import stack
@@ -19,10 +19,11 @@ from cdclake.redrive.service import RedriveService
 def redrive_lake(lake: LocalLake, *, dry_run: bool) -> dict[str, Any]:
     """Redrive all failed records of the lake, and return what became of them.
 
-    Raise InputError if Firehose delivers none of its tables, NotRunning if the local Firehose is
-    stopped, ComponentFailed if it does not accept the records.
+    Raise NotRunning if the local Firehose is stopped, ComponentFailed if it does not accept the
+    records.
     """
-    _check(lake)
+    if lake.plan.streams:
+        _check_running(lake)
     try:
         return redrive_all(*_pages(lake), dry_run=dry_run)
     except PutRejected as error:
@@ -56,12 +57,7 @@ def _pages(lake: LocalLake) -> Iterator[RedrivePage]:
         ).page
 
 
-def _check(lake: LocalLake) -> None:
-    if not lake.plan.streams:
-        raise InputError(
-            "no table of the lake is delivered by Firehose",
-            "declare `delivery: firehose` for a table, or `puts:` or `weblogs:`",
-        )
+def _check_running(lake: LocalLake) -> None:
     states = {part["name"]: part["state"] for part in stack.components(lake.home)}
     if states.get(component.NAME) != "running":
         remedy = "run `cdclake resume`" if lake.state.paused else "run `cdclake up`"

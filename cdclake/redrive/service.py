@@ -42,6 +42,7 @@ class RedriveResult:
     dropped: int = 0  # not a change of a table, or erased
     erased: int = 0  # of those dropped: the key was erased after the change
     quarantined: Counter[str] = field(default_factory=Counter)  # by reason
+    quarantined_of: Counter[str] = field(default_factory=Counter)  # by table, if that is known
     too_large: dict[str, int] = field(default_factory=dict)  # by the object that keeps them
 
     def note(self, routed: RoutedRow | None) -> None:
@@ -50,6 +51,8 @@ class RedriveResult:
             self.dropped += 1
         elif routed.relation == naming.QUARANTINE:
             self.quarantined[without_value(routed.reason or "")] += 1
+            if table := routed.row.get("table"):
+                self.quarantined_of[str(table)] += 1
         else:
             self.redriven[routed.relation] += 1
 

@@ -67,7 +67,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "resync": [(0, ("orders",)), (0, ("orders", "--no-wait")), (2, ("nothing",))],
     "replay": [(0, ()), (2, ("--table", "nothing"))],
     "forget": [(2, ("orders", "1", "--yes")), (2, ("nothing", "1", "--yes"))],
-    "redrive": [(2, ("--dry-run",)), (2, ())],  # Firehose delivers no table here
+    "redrive": [(0, ("--dry-run",)), (0, ())],  # Firehose delivers no table here
     "runbook": [(0, ()), (0, ("lag",)), (2, ("nothing",))],
     "pause": [(0, ())],
     "resume": [(0, ())],

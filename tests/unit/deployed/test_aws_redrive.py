@@ -18,7 +18,8 @@ from cdclake.redrive.put_service import PUTS_REPEATED
 PROJECT = Path(__file__).resolve().parents[3]
 ANSWER: dict[str, Any] = {
     "objects": 2, "redriven": {"orders_changes": 3}, "dropped": 1, "quarantined": {"X: y": 1},
-    "too_large": {}, "more": False, "before": "2026-11-22T10:00:00+00:00", "after": "k",
+    "quarantined_of": {"customers": 1}, "too_large": {}, "more": False,
+    "before": "2026-11-22T10:00:00+00:00", "after": "k",
 }  # fmt: skip
 Run = Callable[..., tuple[object, dict[str, Any]]]
 
@@ -59,6 +60,10 @@ def test_calls_go_on_where_the_one_before_stopped(run: Run) -> None:
     code, told = run(client)
     assert (code, told["ok"], told["objects"], told["dropped"]) == (0, True, 4, 2)
     assert (told["redriven"], told["quarantined"]) == ({"orders_changes": 6}, {"X: y": 2})
+    assert told["tables"] == [
+        {"table": "customers", "redriven": 0, "quarantined": 2},
+        {"table": "orders", "redriven": 6, "quarantined": 0},
+    ]
     [name] = client.names
     assert name.endswith("-redrive")
     assert client.events == [
@@ -119,4 +124,9 @@ def test_put_records_are_redriven_by_their_own_function(run: Run, tmp_path: Path
 
 def test_a_file_without_such_tables_has_nothing_to_redrive(run: Run) -> None:
     code, told = run(Lambda(), file="shop")
-    assert (code, told["error"]["code"]) == (2, "bad_input")
+    assert (code, told["ok"], told["objects"], told["tables"]) == (0, True, 0, [])
+
+
+def test_a_function_that_is_older_names_no_quarantined_table(run: Run) -> None:
+    code, told = run(Lambda({k: v for k, v in ANSWER.items() if k != "quarantined_of"}))
+    assert (code, told["tables"]) == (0, [{"table": "orders", "redriven": 3, "quarantined": 0}])

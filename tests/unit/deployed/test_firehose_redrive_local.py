@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 import pytest
 
-from cdclake.errors import ComponentFailed, InputError, NotRunning
+from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.local.firehose import component, firehose_server
 from cdclake.local.firehose.journal import Journal
 from cdclake.local.lake.source_credentials import keep_salt
@@ -96,6 +96,21 @@ def test_a_local_redrive_needs_a_firehose_that_takes_rows(lake: Any, stream: Str
     lake.component["state"] = "stopped"
     with pytest.raises(NotRunning, match="is not running"):
         redrive_lake(lake, dry_run=False)
+
+
+def test_a_lake_without_firehose_has_nothing_to_redrive(lake: Any, stream: Stream) -> None:
+    lake.component["state"] = "stopped"
     lake.plan = replace(lake.plan, deliveries=())
-    with pytest.raises(InputError, match="no table of the lake"):
-        redrive_lake(lake, dry_run=False)
+    told = redrive_lake(lake, dry_run=False)
+    assert (told["ok"], told["objects"], told["tables"]) == (True, 0, [])
+    assert stream.records == []
+
+
+def test_the_answer_has_what_was_done_by_table(lake: Any, stream: Stream) -> None:
+    fail("processing-failed", "parent", [b'{"source": {"schema": "public", "table": "parent"}}'])
+    told = redrive_lake(lake, dry_run=False)
+    assert told["tables"] == [
+        {"table": "parent", "redriven": 0, "quarantined": 1},
+        {"table": "plain", "redriven": len(rows("plain")), "quarantined": 0},
+    ]
+    assert "quarantined_of" not in told
