@@ -36,6 +36,11 @@ stores for Athena. A printed view, as for Trino alone, has no literal and is nev
 476 skips the files before the state's stamp by itself, Trino 406 reads the whole changelog. A `?`
 is a value that Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
 
+Incremental readers of `<t>_changes`, each a few lines: [Spark as a
+stream](how-to/stream-a-changelog.md), and
+[PyIceberg and DuckDB](how-to/stream-a-changelog.md#pyiceberg-and-duckdb) from where the last read
+ended.
+
 The views give points in time in UTC. Engines do not prune files by predicates on such a column,
 nor on other columns than the key in `<t>_current`: filter `<t>` or `<t>_changes` where bytes are
 billed.
@@ -64,9 +69,9 @@ _ABOUT = {
     INCOMPLETE: (
         "In Athena and Trino, `<t>_current` shows NULL for a large value that an UPDATE of the"
         " row's key did not send, until that is applied; elsewhere it has the value. The query"
-        " reads keys, positions and operations of the whole changelog. `cdclake status` counts such"
-        " rows as `incomplete`, and so does `cdclake verify` with `--reader trino` or"
-        " `--reader athena`."
+        " reads keys, positions and operations of the whole changelog. `cdclake status` of a local"
+        " lake counts such rows as `incomplete` (with `--target aws` it is null: this query lists"
+        " them), and so does `cdclake verify` with `--reader trino` or `--reader athena`."
     ),
     "quarantined events": (
         "Events of the table that could not be stored unchanged, by reason; `cdclake replay` tries"
