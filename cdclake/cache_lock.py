@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cdclake.errors import InputError
+from cdclake.places import other_cache
 
 
 @contextmanager
@@ -22,7 +23,7 @@ def locked_cache(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(
             f"the cache {folder} cannot be used: {error.strerror}",
-            "set CDCLAKE_CACHE to a folder that you own",
+            f"make it writable{other_cache()}",
         ) from None
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,7 +1,8 @@
-"""Jars of an installation: fetched from Maven Central when a command first needs them.
+"""Jars that are fetched from Maven Central when a command first needs them.
 
-`jars.lock` has the URL and the SHA-256 of each, and the wheel contains those of this project. In a
-clone `make setup` fetches the same jars by Maven, and nothing here runs.
+`jars.lock` has the URL and the SHA-256 of each. An installation fetches every profile, and its
+wheel contains the jars of this project. In a clone `make setup` fetches most profiles by Maven;
+only the optional ones are fetched here.
 """
 
 from __future__ import annotations
@@ -22,8 +23,15 @@ from pathlib import Path
 
 from cdclake.cache_lock import locked_cache
 from cdclake.errors import InputError
-from cdclake.jar_lock import OWN_JARS, REPOSITORY, jar_name, parse_jar_lock, parse_jar_urls
-from cdclake.places import IS_INSTALLED, JAR_LOCK, JARS, RESOURCES
+from cdclake.jar_lock import (
+    OPTIONAL_PROFILES,
+    OWN_JARS,
+    REPOSITORY,
+    jar_name,
+    parse_jar_lock,
+    parse_jar_urls,
+)
+from cdclake.places import IS_INSTALLED, JAR_LOCK, JARS, RESOURCES, other_cache
 
 POSTGRES_DIST, _POSTGRES = "postgres-dist", "postgres"
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
@@ -34,12 +42,15 @@ _TIMEOUT_S = 60.0
 
 
 def ensure_fetched(folder: Path) -> Path:
-    """Return the folder of a profile's jars; if it is in the cache, fetch it when it is missing.
+    """Return the folder of a profile's jars, and fetch it if it is missing.
+
+    In a clone only the optional profiles are fetched: `make setup` builds or fetches the others.
 
     Raises:
         InputError: if a jar cannot be fetched or written, or is not the locked one.
     """
-    if IS_INSTALLED and folder.parent == JARS and not folder.is_dir():
+    is_fetched_here = IS_INSTALLED or folder.name in OPTIONAL_PROFILES
+    if is_fetched_here and folder.parent == JARS and not folder.is_dir():
         fetch_jars(folder)
     return folder
 
@@ -54,7 +65,7 @@ def fetch_jars(folder: Path) -> None:
         except OSError as error:  # a full or read-only disk
             raise InputError(
                 f"the cache {folder.parent} cannot be written: {error.strerror or error}",
-                "free space there, or set CDCLAKE_CACHE to a folder on another disk",
+                f"free space there{other_cache()}",
             ) from None
 
 

@@ -17,6 +17,8 @@ LOCK_NAME = "jars.lock"
 REPOSITORY = "https://repo1.maven.org/maven2/"
 # Built from java/, so not locked; by profile.
 OWN_JARS = {"secrets": "cdclake-connect.jar", "spark": "cdclake-iceberg.jar"}
+# Large, and each for one feature: `make setup` leaves them out.
+OPTIONAL_PROFILES = ("hudi", "iceberg-sink", "trino", "trino-iceberg")
 
 
 def parse_jar_lock(text: str) -> dict[str, str]:

@@ -46,10 +46,15 @@ def user_project(start: Path | None = None) -> Path:
     )
 
 
+def other_cache() -> str:
+    """Return the end of a remedy for a cache that cannot be used: a clone has no other place."""
+    return f", or set {CACHE_KEY} to another folder" if IS_INSTALLED else ""
+
+
 def fetch_remedy(folder: Path, target: str) -> str:
     """Return the remedy for a folder whose fetched files are missing or wrong.
 
-    Only a clone has a Makefile; an installation fetches a folder that is missing.
+    Only a clone has a Makefile; an installation fetches every folder that is missing.
     """
     if IS_INSTALLED:
         return f"remove {folder}, and run the command again: it fetches the files"

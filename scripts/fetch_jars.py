@@ -28,6 +28,7 @@ from pathlib import Path
 from cdclake.jar_cache import POSTGRES_DIST, put_in_place, unpack_postgres
 from cdclake.jar_lock import (
     LOCK_NAME,
+    OPTIONAL_PROFILES,
     OWN_JARS,
     REPOSITORY,
     jar_name,
@@ -55,8 +56,7 @@ PROFILES = (
     "msk",
 )
 OPTIONAL = (
-    # Large, and each for one feature or its tests only.
-    *("hudi", "iceberg-sink", "trino", "trino-iceberg"),
+    *OPTIONAL_PROFILES,
     # PostgreSQL for the other platforms that an installation may be on.
     *("postgres-darwin-amd64", "postgres-darwin-arm64", "postgres-linux-arm64"),
 )

@@ -1,7 +1,6 @@
 """Zips to deploy: functions with their shared modules, wheels, and the connector's plugin.
 
-In a clone `make plugins` has fetched the jars and wheels; an installation fetches them when they
-are first needed.
+Wheels and optional jars are fetched when they are first needed, in an installation all jars.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def build_firehose_puts(put: PutStream, folder: Path) -> Packed:
 
 
 def build_preparation(plan: Plan, *, wheels: LockedWheels = PREPARATION_WHEELS) -> Packed:
-    """Pack the function that prepares the source; raise InputError if its wheels are missing."""
+    """Pack the function that prepares the source; raise InputError if pip fails."""
     files = {**dict(_preparation_files(wheels)), "plan.json": plan.to_json().encode()}
     return build_function(PREPARE_SOURCE, files)
 
@@ -111,7 +110,7 @@ def _preparation_files(wheels: LockedWheels) -> Iterator[tuple[str, bytes]]:
 
 
 def build_job_wheels(wheels: LockedWheels = JOB_WHEELS) -> Path:
-    """Build the zip of the jobs' wheels; raise InputError if the wheels are missing."""
+    """Build the zip of the jobs' wheels; raise InputError if they cannot be fetched."""
     files = wheels.files()
     pins = sorted("==".join(file.name.split("-")[:2]) for file in files)
     packed = {f"{_WHEELS_FOLDER}/{file.name}": file for file in files}

@@ -1,6 +1,6 @@
-"""Deployed Python packages: the wheels of a lock file, fetched by hash.
+"""Deployed Python packages: the wheels of a lock file, fetched by hash when first needed.
 
-In a clone `make plugins` fetches them, an installation does so when it first needs them.
+`make plugins` fetches them ahead, for machines that are offline later.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from shutil import rmtree
 
 from cdclake.cache_lock import locked_cache
 from cdclake.errors import InputError
-from cdclake.places import IS_INSTALLED, fetch_remedy
 
 STAMP = "locked.sha256"
 
@@ -38,14 +37,8 @@ class LockedWheels:
         return stamp.is_file() and stamp.read_text() == self.digest()
 
     def files(self) -> list[Path]:
-        """Return the wheels; raise InputError if they have not been fetched, or cannot be."""
-        if IS_INSTALLED:
-            self.fetch()
-        if not self.are_fetched():
-            raise InputError(
-                f"packages of {self.lock} are missing in {self.folder}",
-                fetch_remedy(self.folder, "plugins"),
-            )
+        """Return the wheels, fetched if they are missing; raise InputError if pip fails."""
+        self.fetch()
         return sorted(self.folder.glob("*.whl"))
 
     def fetch(self) -> None:

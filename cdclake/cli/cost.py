@@ -11,6 +11,7 @@ import typer
 from cdclake.activity import step
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import DeploymentEnvironment, DeploymentFile
+from cdclake.errors import InputError
 
 if TYPE_CHECKING:
     from cdclake.config.deployment import Deployment
@@ -34,7 +35,9 @@ def cost(
     ] = None,
     templates: Annotated[
         Path | None,
-        typer.Option(help="Output folder of `cdk synth`; without it, needs the extra cdk."),
+        typer.Option(
+            help="Output folder of `cdk synth`; else the extra cdk and Node.js are needed."
+        ),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
@@ -82,8 +85,14 @@ def _templates(deployment: Deployment, folder: Path | None) -> dict[str, dict[st
     from cdclake.stacks.node_warnings import silenced_node_warnings
 
     with step("write the templates"):
-        with silenced_node_warnings():
-            from cdclake.stacks.templates import synthesize_templates
+        try:
+            with silenced_node_warnings():
+                from cdclake.stacks.templates import synthesize_templates
+        except FileNotFoundError as error:  # jsii starts Node.js as soon as the CDK is imported
+            raise InputError(
+                f"{error.filename!r} was not found: the templates are written by Node.js",
+                "install Node.js 22 or 24, or give the output of `cdk synth` as --templates",
+            ) from None
         return synthesize_templates(deployment)
 
 

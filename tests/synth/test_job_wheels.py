@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cdclake import packing
-from cdclake.errors import InputError
 from cdclake.stacks.bundles import JOB_WHEELS, JOB_WHEELS_SUFFIX, build_job_wheels
 from tests.source_tree import PROJECT
 
@@ -53,11 +51,6 @@ def test_equal_wheels_give_equal_bytes(built, tmp_path, monkeypatch):
     monkeypatch.setattr(packing, "BUILT", tmp_path / "again")
     again = build_job_wheels()
     assert (again.name, again.read_bytes()) == (built.name, built.read_bytes())
-
-
-def test_without_them_it_says_what_to_run(tmp_path):
-    with pytest.raises(InputError, match=r"run `make plugins`"):
-        build_job_wheels(replace(JOB_WHEELS, folder=tmp_path))
 
 
 def test_the_job_that_compares_installs_them_and_asks_no_index(created):

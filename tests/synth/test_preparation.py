@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cdclake import packing
 from cdclake.config.deployment import load_deployment
-from cdclake.errors import InputError
 from cdclake.plan import Plan
 from cdclake.stacks.bundles import PREPARATION_WHEELS, build_preparation
-from cdclake.stacks.locked_wheels import STAMP
 from tests.source_tree import PROJECT
 from tests.synth.deployments import EXISTING, OFF, Synthesized, Template
 from tests.synth.roles import allowances
@@ -66,14 +63,6 @@ def test_equal_plans_give_equal_bytes_and_another_plan_another_name(plan, tmp_pa
     fewer = json.loads(plan.to_json())
     del fewer["tables"][0]
     assert build_preparation(Plan.from_json(json.dumps(fewer))).digest != first.digest
-
-
-@pytest.mark.parametrize("stamp", [None, "of an older lock"])
-def test_without_its_packages_it_says_what_to_run(plan, tmp_path, stamp):
-    if stamp is not None:
-        (tmp_path / STAMP).write_text(stamp)
-    with pytest.raises(InputError, match=r"run `make plugins`"):
-        build_preparation(plan, wheels=replace(PREPARATION_WHEELS, folder=tmp_path))
 
 
 def prepares(deployed: Synthesized) -> Template:

@@ -1,4 +1,4 @@
-"""Jars of an installation, from a repository on this machine: fetched once, checked, or refused."""
+"""Jars from a repository on this machine: fetched once, checked, or refused."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from threading import Thread
 
 import pytest
 
-from cdclake import jar_cache
+from cdclake import jar_cache, places
 from cdclake.errors import InputError
-from cdclake.jar_lock import REPOSITORY, parse_jar_lock
+from cdclake.jar_lock import OPTIONAL_PROFILES, OWN_JARS, REPOSITORY, parse_jar_lock
 from cdclake.places import JAR_LOCK
+from scripts import fetch_jars
 
 
 class Repository(SimpleHTTPRequestHandler):
@@ -35,13 +36,15 @@ def repository(tmp_path: Path, jars: Path, monkeypatch: pytest.MonkeyPatch) -> I
     """The folder that a mirror serves, which the lock and the cache are made for."""
     served = tmp_path / "repository"
     lines = []
-    for name, path in (("spark/a.jar", "org/a/1/a.jar"), ("kafka/b.jar", "org/b/1/b.jar")):
+    names = {"a": "spark/a.jar", "b": "kafka/b.jar", "c": "trino/c.jar"}
+    for name, path in ((name, f"org/{key}/1/{key}.jar") for key, name in names.items()):
         (served / path).parent.mkdir(parents=True)
         (served / path).write_text(name)
         digest = hashlib.sha256(name.encode()).hexdigest()
         lines.append(f"{digest}  {name}  {REPOSITORY}{path}\n")
     (tmp_path / "jars.lock").write_text("".join(lines))
-    monkeypatch.setattr(jar_cache, "IS_INSTALLED", True)
+    for module in (jar_cache, places):
+        monkeypatch.setattr(module, "IS_INSTALLED", True)
     monkeypatch.setattr(jar_cache, "JARS", jars)
     monkeypatch.setattr(jar_cache, "JAR_LOCK", tmp_path / "jars.lock")
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Repository, directory=str(served)))
@@ -117,11 +120,31 @@ def test_a_disk_that_is_full_is_named(
     assert [path.name for path in jars.iterdir()] == [".lock"]
 
 
-def test_a_clone_fetches_nothing(
+def test_a_clone_fetches_what_its_setup_leaves_out(
     repository: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jar_cache, "IS_INSTALLED", False)
+    for module in (jar_cache, places):
+        monkeypatch.setattr(module, "IS_INSTALLED", False)
     assert not jar_cache.ensure_fetched(jars / "kafka").exists()
+    folder = jar_cache.ensure_fetched(jars / "trino")
+    assert [jar.read_text() for jar in folder.iterdir()] == ["trino/c.jar"]
+
+
+def test_a_clone_has_no_other_folder_for_its_jars(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (jar_cache, places):
+        monkeypatch.setattr(module, "IS_INSTALLED", False)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(jar_cache, "JARS", tmp_path / "file" / "jars")
+    with pytest.raises(InputError, match="cannot be used: Not a directory") as refused:
+        jar_cache.ensure_fetched(tmp_path / "file" / "jars" / "trino")
+    assert refused.value.remedy == "make it writable"
+
+
+def test_setup_and_commands_agree_on_the_optional_jars() -> None:
+    assert not {*OPTIONAL_PROFILES} & {*fetch_jars.PROFILES, *OWN_JARS}
+    assert {*OPTIONAL_PROFILES} < {*fetch_jars.OPTIONAL}
 
 
 @pytest.mark.parametrize(

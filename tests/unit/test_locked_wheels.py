@@ -20,10 +20,10 @@ def wheels(folder: Path) -> LockedWheels:
     )
 
 
-def test_commands_at_the_same_time_fetch_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fetched: list[str] = []
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders that a stand-in for pip has filled."""
+    found: list[str] = []
 
     def download(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         folder = Path(command[-1])
@@ -31,13 +31,27 @@ def test_commands_at_the_same_time_fetch_once(
         time.sleep(0.1)
         folder.mkdir(parents=True)
         (folder / "x-1-py3-none-any.whl").touch()
-        fetched.append(folder.name)
+        found.append(folder.name)
         return subprocess.CompletedProcess(command, 0, "", "")
 
     monkeypatch.setattr(subprocess, "run", download)
+    return found
+
+
+def test_commands_at_the_same_time_fetch_once(tmp_path: Path, fetched: list[str]) -> None:
     locked = wheels(tmp_path)
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(locked.fetch) for _ in range(4)]:
             done.result()
     assert fetched == ["jobs"]
     assert [file.name for file in locked.files()] == ["x-1-py3-none-any.whl"]
+
+
+def test_a_clone_fetches_missing_and_outdated_wheels(tmp_path: Path, fetched: list[str]) -> None:
+    locked = wheels(tmp_path)
+    for _ in range(2):
+        assert [file.name for file in locked.files()] == ["x-1-py3-none-any.whl"]
+    assert fetched == ["jobs"]
+    locked.lock.write_text("x==2 --hash=sha256:00\n")
+    assert len(locked.files()) == 1
+    assert fetched == ["jobs", "jobs"]

@@ -1,4 +1,4 @@
-"""Jars of one feature: fetched on request, compared with the lock, and missed by name."""
+"""Jars of one feature, fetched ahead by make: compared with the lock."""
 
 from __future__ import annotations
 
@@ -49,16 +49,10 @@ def test_other_jars_are_not_optional(jars: Path) -> None:
         fetch_jars.fetch_optional("kafka", {})
 
 
-def test_a_missing_folder_names_the_command_that_fetches_it(jars: Path) -> None:
+def test_a_missing_folder_of_setup_names_the_command(jars: Path) -> None:
     assert installed.jar_folder("hudi") == jars / "hudi"
-    (jars / "hudi" / "a.jar").unlink()
-    (jars / "hudi").rmdir()
-    with pytest.raises(InputError, match="hudi is missing") as refused:
-        installed.jar_folder("hudi")
-    assert "`make hudi-jars`" in refused.value.remedy
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match="spark is missing; run `make setup`"):
         installed.jar_folder("spark")
-    assert "`make setup`" in refused.value.remedy
 
 
 def test_the_repository_locks_hudis_jars() -> None:

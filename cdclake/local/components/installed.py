@@ -14,21 +14,19 @@ from cdclake.local.process.home import Home, write_atomically
 from cdclake.local.process.supervisor_client import supervisor_alive
 from cdclake.places import JARS, fetch_remedy
 
-OPTIONAL_JARS = ("hudi", "trino", "trino-iceberg")  # fetched by `make NAME-jars`
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
 REGION = "us-east-1"
 PASSED_ON = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
 
 
 def jar_folder(profile: str) -> Path:
-    """Return the profile's folder in jars/; raise InputError if it is missing.
+    """Return the profile's folder in jars/, fetched if that is done on demand.
 
-    An installation fetches it then.
+    Raise InputError if it is missing.
     """
     folder = ensure_fetched(JARS / profile)
     if not folder.is_dir():
-        target = f"{profile}-jars" if profile in OPTIONAL_JARS else "setup"
-        raise InputError(f"{folder} is missing", fetch_remedy(folder, target))
+        raise InputError(f"{folder} is missing", fetch_remedy(folder, "setup"))
     return folder
 
 

@@ -1,7 +1,8 @@
-"""Warnings of jsii about Node's version, which stay out of the output of `cdclake cost`."""
+"""Node.js for `cdclake cost`: no warning about its version, and a message if it is missing."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from cdclake.stacks.node_warnings import silenced_node_warnings
 from tests.source_tree import PROJECT
 
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="jsii runs in Node.js")
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="jsii runs in Node.js")
 
 PRETENDED = "Object.defineProperty(process, 'version', {value: '%s'});"
 # An import of the CDK itself takes seconds; jsii starts with the first package.
@@ -39,6 +40,7 @@ def stderr_of(script: str, version: str, folder: Path) -> str:
     return run.stderr
 
 
+@needs_node
 @pytest.mark.parametrize(
     ("version", "warning"),
     [("v16.0.0", "Node 16 is end-of-life"), ("v99.0.0", "not been tested with node v99")],
@@ -55,3 +57,15 @@ def test_the_environment_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     with silenced_node_warnings():
         assert os.environ["JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION"]
     assert dict(os.environ) == before
+
+
+def test_cost_without_node_names_what_is_missing(tmp_path: Path) -> None:
+    words = ["cost", str(PROJECT / "pipelines" / "shop.yaml"), "--environment", "trial", "--json"]
+    run = subprocess.run(
+        [sys.executable, "-m", "cdclake.cli.main", *words],
+        env={"PATH": str(tmp_path), "CDCLAKE_HOME": str(tmp_path)},
+        cwd=PROJECT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    error = json.loads(run.stdout)["error"]
+    assert run.returncode == 2
+    assert error["message"].startswith("'node' was not found") and "Node.js" in error["remedy"]
