@@ -43,7 +43,12 @@ BATCHES = (
     ),
     Mutation(
         "replay what is older than its tombstone", ("tests/spark/test_repairs.py", "-k", "purged"),
-        (("glue_jobs/operations/replay.py", "may_revive & (", "F.lit(False) & ("),),
+        (("glue_jobs/operations/replay.py", '"t") & is_old', '"t") & F.lit(False)'),),
+    ),
+    Mutation(
+        "replay what may have collapsed",
+        ("tests/spark/test_replayed_values.py", "-k", "older_than_a_collapse"),
+        (("cdclake/iceberg/collapse.py", "if table.toastable else None", "if False else None"),),
     ),
     Mutation(
         "a lost progress begins where Kafka does", (MICRO_BATCH, "-k", "lost_progress"),

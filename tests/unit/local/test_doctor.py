@@ -127,11 +127,13 @@ def test_without_a_lake_its_check_is_skipped(tmp_path: Path) -> None:
         ({"slot_active": True}, "ok"),
         ({"slot_active": False}, "warning"),
         ({"slot_wal_status": "lost"}, "failed"),
+        ({"publication_exists": False}, "failed"),
         ({"slot_exists": False}, "failed"),
     ],
 )
 def test_slot(slot: dict[str, Any], state: str) -> None:
-    found = check_slot(server(**{"slot_exists": True, "slot_active": True, **slot}), "cdclake_shop")
+    exists = {"slot_exists": True, "slot_active": True, "publication_exists": True}
+    found = check_slot(server(**{**exists, **slot}), "cdclake_shop")
     assert (found.state, bool(found.remedy)) == (state, state != "ok")
     assert "cdclake_shop" in found.detail
 
