@@ -64,10 +64,13 @@ from cdclake.extras import missing_extra
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, doctor, init, validate, schema, migrate, plan, up, down, demo),
-    "Look": (status, ui, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
+    "Look": (
+        *(status, ui, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
+        *(connect, dbt),
+    ),
     "Repair": (runbook, pause, resume, job, resync, replay, redrive),
     "Erase": (forget,),
-    "Deploy and connect": (rehearse, cost, views, connect, connector, dbt),
+    "AWS": (rehearse, cost, views, connector),
 }
 
 # Commands of two words, by the first.
@@ -108,7 +111,7 @@ def make_app() -> typer.Typer:
             word = verb.__name__.removeprefix(f"{name}_").replace("_", "-")
             example = _example_text(f"{name} {word}")
             group.command(word, help=help_text(verb), epilog=example)(verb)
-        app.add_typer(group, name=name, rich_help_panel="Deploy and connect")
+        app.add_typer(group, name=name, rich_help_panel="Start")
     return app
 
 

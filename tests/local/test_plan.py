@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,21 @@ def plan(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     return answer
 
 
+@contextmanager
+def slot_and_publication(database: str, name: str) -> Iterator[None]:
+    """Have both of them as after an `up`, and drop the slot, which has no database of its own."""
+    options = "publish_via_partition_root = true"
+    run(
+        database,
+        f"CREATE PUBLICATION {name} FOR TABLE orders, parts WITH ({options})",
+        f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')",
+    )
+    try:
+        yield
+    finally:
+        run(database, f"SELECT pg_drop_replication_slot('{name}')")
+
+
 def test_sizes_are_those_of_the_statistics(
     database: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,11 +112,8 @@ def test_columns_that_up_declares_are_read(
     home = Home(tmp_path / "home")
     home.create()
     LakeState(plan=load_plan(file).to_json(), epoch=1, external=True).save(home)
-    run(database, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
-    try:
+    with slot_and_publication(database, slot):
         answer = plan(capsys, str(file), "--source", database)
-    finally:
-        run(database, f"SELECT pg_drop_replication_slot('{slot}')")
     found = {table["source"]: (table["effect"], table["reason"]) for table in answer["tables"]}
     assert found == {
         "public.orders": ("load again", "`up` declares new columns: total"),
@@ -119,10 +133,13 @@ def test_a_missing_slot_begins_a_new_epoch(
     reason = "a new epoch begins: the slot does not exist in the source"
     assert {(t["effect"], t["reason"]) for t in answer["tables"]} == {("load again", reason)}
     slot = load_plan(file).source_object
-    run(database, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
-    try:
+    with slot_and_publication(database, slot):
         assert {t["effect"] for t in plan(capsys, str(file), "--source", database)["tables"]} == {
             "unchanged"
         }
-    finally:
-        run(database, f"SELECT pg_drop_replication_slot('{slot}')")
+        run(database, f"DROP PUBLICATION {slot}")
+        tables = plan(capsys, str(file), "--source", database)["tables"]
+        reason = (
+            "a new epoch begins: the slot cannot be decoded past the time without a publication"
+        )
+        assert {t["reason"] for t in tables} == {reason}
