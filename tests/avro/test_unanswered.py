@@ -60,7 +60,12 @@ def test_a_registry_that_is_gone_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["503/proxy", "500/RegistryStorageException", "429/TooManyRequests"]
+    "answer",
+    [
+        "503/proxy",
+        pytest.param("500/RegistryStorageException", marks=pytest.mark.slow),
+        pytest.param("429/TooManyRequests", marks=pytest.mark.slow),
+    ],
 )
 def test_a_registry_that_fails_is_tried_again(server: str, answer: str) -> None:
     assert failure_with(f"{server}/{answer}") == RETRIED

@@ -25,7 +25,7 @@ from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 from tests.local.recording_sink import plugin_zip
 
-pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(300)]
 
 PIPELINE = """\
 version: 1
@@ -98,7 +98,6 @@ def eventually(condition: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
-@pytest.mark.slow
 def test_the_derived_settings_of_the_sink_are_valid(home: Home, plan: Plan) -> None:
     config = config_of(home, plan, "lake")
     assert validated(home, config) == []

@@ -77,6 +77,7 @@ def refused(handing: ConnectorStart, source: BulkSource) -> str:
     return str(error.value)
 
 
+@pytest.mark.slow
 def test_a_first_load_keeps_the_connector_from_starting(source):
     handing = handover()
     handing.begin(of(source))

@@ -259,6 +259,7 @@ def test_a_collapse_that_leaves_no_old_row_is_a_delete(spark, ingest_at, tmp_pat
     assert sorted(reader.received) == [10, 11, 30, 40]
 
 
+@pytest.mark.slow
 def test_a_copy_without_what_has_collapsed_is_written_as_a_whole(spark, ingest_at) -> None:
     engine = Engine(spark)
     e = engine.event

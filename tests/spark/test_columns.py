@@ -176,10 +176,8 @@ def test_a_column_is_one_under_all_its_names(spark) -> None:
     assert stopped_at(engine.run(event(engine, "u", 50, {}))) == 5
 
 
-@pytest.mark.parametrize(
-    ("kind", "identity"),
-    [("text", "default"), pytest.param("int", "full", marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "identity"), [("text", "default"), ("int", "full")])
 def test_what_came_between_both_names_is_not_sent_rather_than_null(
     spark, kind: str, identity: str
 ) -> None:

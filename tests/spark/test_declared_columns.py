@@ -30,6 +30,7 @@ CHANGES: dict[str, tuple[tuple[Column, ...], dict[str, str]]] = {
     "added": ((NARROW, MAIL), {**EARLIER, "mail": "a@example.org"}),
 }
 Work = Callable[[TableJob, Table], int]
+WORK = [apply_table, pytest.param(rebuild_table, marks=pytest.mark.slow)]
 
 
 def job_of(engine: Engine) -> TableJob:
@@ -43,7 +44,7 @@ def texts(engine: Engine, *names: str) -> dict[int, tuple[str, ...]]:
     return {key: tuple(str(value) for value in values) for key, values in found.items()}
 
 
-@pytest.mark.parametrize("work", [apply_table, rebuild_table])
+@pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("change", CHANGES)
 def test_job_with_an_older_plan_applies_no_event_of_a_newer_one(
     spark: SparkSession, change: str, work: Work
@@ -79,7 +80,7 @@ def test_job_with_a_newer_plan_applies_what_fits_it(spark: SparkSession) -> None
     assert apply_table(job_of(engine), table) == 0, "nothing is to be applied"
 
 
-@pytest.mark.parametrize("work", [apply_table, rebuild_table])
+@pytest.mark.parametrize("work", WORK)
 def test_job_with_an_older_plan_applies_no_delivered_row_of_a_newer_one(
     spark: SparkSession, work: Work
 ) -> None:

@@ -170,6 +170,7 @@ def test_a_session_in_another_time_zone_is_refused(spark: SparkSession) -> None:
     assert open_source(lake.city.lake, lake.sources[1]).table.name == lake.names["city"]
 
 
+@pytest.mark.slow
 def test_a_truncate_has_the_table_written_as_a_whole(spark: SparkSession) -> None:
     lake = filled(DerivedLake(spark))
     lake.refresh()

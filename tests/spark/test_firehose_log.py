@@ -209,6 +209,7 @@ def test_a_new_epoch_sweeps_what_its_snapshot_does_not_bring(log: FirehoseLog) -
     assert log.state() == [(1, "new", None)]
 
 
+@pytest.mark.slow
 def test_a_table_is_swept_of_which_the_new_snapshot_has_no_row(log: FirehoseLog) -> None:
     e = log.engine.event
     log.commit(rows(log, e("c", 10, 10, v="a")))

@@ -122,6 +122,7 @@ def test_a_partitioned_table_is_read_in_chunks_that_hold_rows_of_every_partition
     assert polled.rows() == polled.source_rows()
 
 
+@pytest.mark.slow
 def test_rows_of_the_newest_poll_are_stale_if_the_log_lacks_them(spark, dsn):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a'), (2, 'gone')")

@@ -95,6 +95,7 @@ def go_on(stored: StoredLake, spark: SparkSession) -> None:
     assert stored.rows(without_times=True) == stored.expected["later"]
 
 
+@pytest.mark.slow
 def test_stream_goes_on_from_the_stored_offsets(stored: StoredLake, spark: SparkSession) -> None:
     go_on(stored, spark)
     notes = {
