@@ -199,8 +199,11 @@ def test_a_dropped_publication_begins_an_epoch(lake: RunningLake, file: str) -> 
     epoch = lake.run("status")["epoch"]
     with lake.connect() as connection:
         connection.execute("DROP PUBLICATION cdclake_epochs")
-        connection.execute("INSERT INTO emptied VALUES (2, 'unpublished', NULL)")
+        connection.execute("INSERT INTO emptied VALUES (-2, 'unpublished', NULL)")
         connection.execute("DELETE FROM big WHERE id % 10 = 1")
+    log = lake.home / "logs" / "connect.log"
+    failure = 'publication "cdclake_epochs" does not exist'
+    lake.eventually(lambda: failure in log.read_text(errors="replace"), 120)
     lake.run("up", file, "--wait", "rows")
     assert lake.run("status")["epoch"] == epoch + 1
     lake.assert_equal()
