@@ -23,7 +23,7 @@ YOUNG = TOMBSTONE_HORIZON - timedelta(days=1)
 
 
 def collapse_age(history_days: int) -> timedelta:
-    """Return the age from which events collapse, which no event that is read again has.
+    """Return the age at which events collapse: replayed and redriven events are younger.
 
     >>> collapse_age(3).days, collapse_age(90).days
     (14, 90)

@@ -66,8 +66,8 @@ class FileTarget:
     def write_partitions(self, rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
         """Write one file for each partition of the rows; yield descriptions and their rows.
 
-        Columns that the rows lack become NULL, also those by which the table is partitioned. Only
-        one partition's rows are copied at a time. A column of texts has at most 2 GiB.
+        Columns that the rows lack become NULL, partition columns as well. Only one partition's
+        rows are copied at a time. A column of texts has at most 2 GiB.
         """
         stored = self._completed(rows)
         for partition, numbers in partitions(stored, self.partition_by):

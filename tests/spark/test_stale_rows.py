@@ -6,12 +6,11 @@ By default test_repairs.py sweeps what a new reading did not find.
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.views import current_view
-from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.operations.stale_rows import count_older_values, delete_stale_rows
 from tests.spark.events import Engine, plan_of
 from tests.spark.test_repairs import known
+from tests.spark.test_replayed_values import current
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -41,14 +40,7 @@ def test_a_change_that_comes_after_the_sweep_brings_its_row_back_whole(engine: E
     assert delete_stale_rows(engine.stream(), known(engine)) == 1
     assert engine.state() == {}
     engine.run(e("u", 20, 20, id=1, v="2", big=...), apply_now=False)
-    view = current_view(
-        engine.table,
-        state=engine.lake.qualified(engine.table.name),
-        changes=engine.lake.qualified(engine.table.changes),
-        applied=applied_through(engine.lake, engine.table),
-        dialect=SPARK,
-    )
-    assert [tuple(row) for row in engine.spark.sql(view).collect()] == [(1, "2", "LARGE")]
+    assert current(engine) == {1: ("2", "LARGE")}
     engine.run(e("c", 30, 30, id=2, v="b"), e("d", 40, 40, id=2))
     assert engine.state() == {1: ("2", "LARGE")}
     [row] = engine.lake.read(engine.table.name).where("id = 1").collect()

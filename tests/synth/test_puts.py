@@ -260,7 +260,7 @@ def test_a_stream_from_kinesis_that_reads_nothing_is_an_alarm(variants) -> None:
         "read": ("DataReadFromKinesisStream.Records", stream),
         "put": ("IncomingRecords", [{"Name": "StreamName", "Value": "shop-visits"}]),
     }
-    # DIFF needs the hours before, of which an alarm of one period might retrieve none.
+    # DIFF needs earlier hours, which an alarm of one period might not retrieve.
     assert (alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]) == (3, 1)
 
 
