@@ -72,7 +72,6 @@ _OWN, _OTHER = "__amazon_msk_connect_*_shop-source_*", "__msk_connect_*_shop-sou
 _AS_DOCUMENTED = "MSK's pages disagree on the topics' names: here they have the first"
 UNRECORDED_OF_CONNECTOR: dict[tuple[str, str], str] = {
     ("kafka-cluster:DescribeCluster", ""): "Kafka tells anyone its id; MSK may not",
-    ("kafka-cluster:WriteDataIdempotently", ""): "newer than the recording",
     ("kafka-cluster:CreateTopic", _OWN): "Kafka asks for it if the cluster denies creation",
     ("kafka-cluster:CreateTopic", _OTHER): _AS_DOCUMENTED,
     ("kafka-cluster:DescribeTopic", _OTHER): _AS_DOCUMENTED,
