@@ -322,7 +322,12 @@ def _rewritten(
             remedy=_read_again(table),
             resync=True,
         )
-        return
+    else:
+        yield from _retyped(table, record, found)
+
+
+def _retyped(table: Table, record: RelationRecord, found: SourceTable) -> Iterator[RelationChange]:
+    """Yield the new types of a rewritten table, with the columns whose values they changed."""
     types = {column.name: column.shown for column in found.columns}
     changed = [n for n, kind in record.columns.items() if types.get(n, kind) != kind]
     flowing = {column.source for column in table.columns}
