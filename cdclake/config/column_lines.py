@@ -27,9 +27,9 @@ class Lines:
         """Return the column's type in the file; None if it cannot be read."""
         if self._document is None:
             return None
-        for spelled, entry in self._document.mapping("tables").items():
-            if _is_key_of(spelled, table) and isinstance(entry, dict):
-                found = (entry.get("columns") or {}).get(column)
+        for spelled in self._document.mapping("tables"):
+            if _is_key_of(spelled, table):
+                found = self._document.get("tables", spelled, "columns", column)
                 kind = found.get("type") if isinstance(found, dict) else found
                 return parse_type(kind) if isinstance(kind, str) else None
         return None

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from cdclake.errors import InputError, NotRunning
+from cdclake.local.process.child_process import rotated_log
 from cdclake.local.process.home import Home
 from cdclake.log_line import LogLine, merged_lines
 
@@ -28,6 +29,7 @@ def log_lines(
 ) -> Iterator[LogLine]:
     """Yield the lines of one component, or of all, since so long ago, in the order of time.
 
+    Lines from before the last rotation of a log are included.
     A line without a time, as of a traceback, has that of the line before it. With `follow` it goes
     on forever, also with the log of a job that starts later.
     """
@@ -37,7 +39,7 @@ def log_lines(
     if component is not None and component not in files:
         raise InputError(f"unknown component {component!r}", f"choose one of {', '.join(files)}")
     after = datetime.now(UTC) - since
-    tail = _FolderTail(home, component)
+    tail = _FolderTail(home, component, after)
     for line in merged_lines([tail], follow=follow, poll_seconds=_POLL_S):
         if line.at >= after:
             yield line
@@ -46,8 +48,9 @@ def log_lines(
 class _FolderTail:
     """Reader of the folder's logs, or of one, with those that are created meanwhile."""
 
-    def __init__(self, home: Home, component: str | None) -> None:
+    def __init__(self, home: Home, component: str | None, after: datetime) -> None:
         self._home, self._pattern = home, f"{component or '*'}.log"
+        self._after = after
         self._tails: dict[Path, _Tail] = {}
 
     def lines(self) -> Iterator[LogLine]:
@@ -55,23 +58,32 @@ class _FolderTail:
         paths = sorted(self._home.logs.glob(self._pattern))
         for path in paths:
             if path not in self._tails:
-                self._tails[path] = _Tail(path.stem, path)
+                self._tails[path] = _Tail(path.stem, path, self._after)
         return heapq.merge(*(self._tails[path].lines() for path in paths))
 
 
 class _Tail:
-    """Reader of one file that goes on where it has stopped."""
+    """Reader of one log that goes on where it has stopped, also after a rotation."""
 
-    def __init__(self, component: str, path: Path) -> None:
+    def __init__(self, component: str, path: Path, after: datetime) -> None:
         self._component, self._path = component, path
         self._offset = 0
-        self._at = _first_time(path) or datetime.fromtimestamp(path.stat().st_ctime, UTC)
+        old = rotated_log(path)
+        self._reads_old = old.exists() and old.stat().st_mtime >= after.timestamp()
+        first = old if self._reads_old else path
+        self._at = _first_time(first) or datetime.fromtimestamp(first.stat().st_ctime, UTC)
 
     def lines(self) -> Iterator[LogLine]:
-        """Yield the complete lines that are new; from the beginning if the file was rotated."""
-        if self._path.stat().st_size < self._offset:
+        """Yield the complete lines that are new; after a rotation first those of the old file."""
+        if self._reads_old or self._path.stat().st_size < self._offset:
+            self._reads_old = False
+            if (old := rotated_log(self._path)).exists():
+                yield from self._lines_of(old)
             self._offset = 0
-        with self._path.open("rb") as file:
+        yield from self._lines_of(self._path)
+
+    def _lines_of(self, path: Path) -> Iterator[LogLine]:
+        with path.open("rb") as file:
             file.seek(self._offset)
             for raw in file:
                 if not raw.endswith(b"\n"):

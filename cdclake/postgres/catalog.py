@@ -40,6 +40,14 @@ class SourceColumn:
             return self.shown
         return f"{self.shown} with {self.money_digits} fractional digits (lc_monetary)"
 
+    @property
+    def resolved(self) -> str:
+        """PostgreSQL's spelling of the type, for a domain that of its base type."""
+        is_extension = self.type is not None and self.type.base in _EXTENSION_TYPES
+        if self.type is None or is_extension or "." not in self.shown:  # a domain has its schema
+            return self.shown
+        return str(self.type)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniqueIndex:

@@ -322,16 +322,27 @@ def _rewritten(
             remedy=_read_again(table),
             resync=True,
         )
-        return
+    else:
+        yield from _retyped(table, record, found)
+
+
+def _retyped(table: Table, record: RelationRecord, found: SourceTable) -> Iterator[RelationChange]:
+    """Yield the new types of a rewritten table, with the columns whose values they changed."""
     types = {column.name: column.shown for column in found.columns}
     changed = [n for n, kind in record.columns.items() if types.get(n, kind) != kind]
     flowing = {column.source for column in table.columns}
-    cast = [n for n in changed if n in flowing and changes_values(record.columns[n], types[n])]
+    cast = [
+        column.name
+        for column in found.columns
+        if column.name in changed and column.name in flowing
+        if changes_values(record.columns[column.name], column.resolved)
+    ]
     if cast:
         yield RelationChange(
             kind="converted",
             message=f"PostgreSQL converted the values of {', '.join(cast)} to the new type: the"
-            " rounded, padded or normalized ones are in no event, and the lake has the old ones",
+            " rounded, cut, padded or normalized ones are in no event, and the lake has the old"
+            " ones",
             remedy="run `cdclake up`, which reads the table again",
             resync=True,
         )

@@ -12,6 +12,8 @@ _TIMES = frozenset({"timestamp", "timestamptz", "time", "timetz", "interval"})
 _NORMALIZED = frozenset(
     {("json", "jsonb"), ("inet", "cidr"), ("macaddr", "macaddr8"), ("macaddr8", "macaddr")}
 )
+# Types that `varchar` is cast from by assignment, and whose values may end with blanks.
+_VARIABLE_LENGTH = frozenset({"varchar", "text", "json"})
 
 
 def changes_values(before: str, now: str) -> bool:
@@ -23,8 +25,12 @@ def changes_values(before: str, now: str) -> bool:
     False
     """
     old, new = parse_type(before), parse_type(now)
-    if old is None or new is None:  # intervals with fields, such as `interval day to second`
-        return all(each.startswith("interval") for each in (before, now)) and now != "interval"
+    if new is None:  # an interval with fields, such as `interval day to second`, or not in the lake
+        return all(each.startswith("interval") for each in (before, now))
+    if old is None:  # that, a domain or an enum, whose values may be longer or more precise
+        return bool(new.parameters)
+    if new.base == "varchar" and old.base in _VARIABLE_LENGTH:
+        return _length(new) < _length(old)  # cuts blanks at the end; other characters are an error
     if old.base != new.base:
         return (old.base, new.base) in _NORMALIZED
     if old.base == "char":  # padded to its length
@@ -38,3 +44,7 @@ def _fraction_digits(kind: ColumnType) -> float:
     if kind.base == "numeric":
         return (*kind.parameters, 0)[1] if kind.parameters else math.inf
     return 0
+
+
+def _length(kind: ColumnType) -> float:
+    return kind.parameters[0] if kind.parameters else math.inf

@@ -48,12 +48,17 @@ def compare_and_record(
     """Compare all tables, and record what is new in them; InputError if there is no answer.
 
     A label or a partition that is not recorded can be renamed or detached without a difference.
+    Only `up` adds and removes records: it may have written those of a plan that follows this one.
     """
     stored = control.read(naming.RELATIONS)
     records = parse_records(stored.content, plan.tables) if stored else {}
     source, changes = changed_relations(dsn, plan, records, plan.tables)
-    merged = merged_records(source, plan.tables, records)
-    if stored is not None and merged != records:
+    if stored is None:
+        return changes
+    recorded = [table for table in plan.tables if table.source in records]
+    every = parse_records(stored.content, ())
+    merged = {**every, **merged_records(source, recorded, records)}
+    if merged != every:
         # Refused if a command that reads tables again has recorded them meanwhile.
         control.write_if(naming.RELATIONS, records_content(merged), stored.etag)
     return changes

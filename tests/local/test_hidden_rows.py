@@ -17,11 +17,12 @@ from tests.local.running import RunningLake, streamed_lake_in
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
 SOURCE = """
-create table orders (id bigint primary key, at timestamp, code char(3), doc json);
+create table orders (id bigint primary key, at timestamp, code char(3), doc json,
+  note varchar(9));
 create table parts (id bigint primary key, n int) partition by range (id);
 create table parts_1 partition of parts for values from (1) to (101);
 insert into orders select i, timestamp '2026-01-01 10:00:00.7' + i * interval '1 hour', 'a',
-  '{"b": 1,   "a": 2}' from generate_series(1, 20) i;
+  '{"b": 1,   "a": 2}', 'ab   ' from generate_series(1, 20) i;
 insert into parts select i, i from generate_series(1, 20) i;
 """
 PIPELINE = """
@@ -31,7 +32,7 @@ source: {database: postgres}
 tables:
   public.orders:
     key: [id]
-    columns: {id: bigint, at: timestamp, code: char(3), doc: json}
+    columns: {id: bigint, at: timestamp, code: char(3), doc: json, note: text}
   public.parts: {key: [id], columns: {id: bigint, n: int}}
 """
 
@@ -103,12 +104,12 @@ def test_values_that_postgres_converts_are_read_again(lake: RunningLake) -> None
     run(
         lake,
         "alter table orders alter at type timestamp(0), alter code type char(5),"
-        " alter doc type jsonb",
+        " alter doc type jsonb, alter note type varchar(3)",
     )
     [(found, change)] = changes(lake).items()
-    assert (found, "at, code, doc" in change["message"]) == (("orders", "converted"), True)
+    assert (found, "at, code, doc, note" in change["message"]) == (("orders", "converted"), True)
     assert resynced(lake) == {("public.orders", "converted")}
-    padded = "select count(*) from orders_current where code = 'a    '"
+    padded = "select count(*) from orders_current where code = 'a    ' and note = 'ab '"
     lake.eventually(lambda: lake.sql(padded) == [[14]], 90)
     assert changes(lake) == {}
     lake.assert_equal()

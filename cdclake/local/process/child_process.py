@@ -102,7 +102,12 @@ def kill_group(child: Child) -> None:
 def rotate(log: Path) -> None:
     """Rotate a large log, keeping one old file, so that frequent starts cannot fill the disk."""
     if log.exists() and log.stat().st_size > LOG_LIMIT_BYTES:
-        log.replace(log.with_name(log.name + ".1"))
+        log.replace(rotated_log(log))
+
+
+def rotated_log(log: Path) -> Path:
+    """Return the file to which `rotate` moves a log."""
+    return log.with_name(log.name + ".1")
 
 
 def dying_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:

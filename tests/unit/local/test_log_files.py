@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import pytest
 
 from cdclake.errors import InputError, NotRunning
 from cdclake.local.log_files import log_lines
+from cdclake.local.process.child_process import rotate, rotated_log
 from cdclake.local.process.home import Home
 
 LONG = timedelta(days=20_000)
@@ -95,3 +97,52 @@ def test_lines_before_the_first_time_of_a_log_are_not_its_newest(home: Home, beg
     found = [line.text for line in log_lines(home, None, LONG, follow=False)]
     assert "Formatting metadata" in found[:-2]
     assert found[-2:] == ["[7] x@y STATEMENT:  SELECT a", "\tFROM t"]
+
+
+CRASH = "[2026-11-26 06:00:00,100] ERROR out of memory (io.debezium)\n"
+
+
+def test_lines_of_before_a_rotation_belong_to_their_component(home: Home) -> None:
+    rotated_log(home.log("connect")).write_text(f"first words\n{CRASH}")
+    rotated_log(home.log("stream")).write_text("a file that is too old to be read\n")
+    os.utime(rotated_log(home.log("stream")), (0, 0))
+    since = datetime.now(UTC) - datetime(2026, 1, 1, tzinfo=UTC)
+    found = [(line.component, line.text) for line in log_lines(home, None, since, follow=False)]
+    assert found[:3] == [
+        ("connect", "first words"),
+        ("connect", "ERROR out of memory (io.debezium)"),
+        ("postgres", '[7] x@y ERROR:  column "a" does not exist'),
+    ]
+    assert len(found) == 9
+    [*_, last] = log_lines(home, "connect", since, follow=False)
+    assert last.text == "java.lang.Error: x"
+
+
+def test_a_log_that_is_rotated_while_it_is_followed_loses_no_line(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def restarts(_: float) -> None:
+        log = home.log("connect")
+        assert not rotated_log(log).exists()  # else the lines would be awaited for ever
+        with log.open("a") as opened:
+            opened.write(CRASH)
+        log.replace(rotated_log(log))
+        log.write_text("started\n")
+
+    monkeypatch.setattr("cdclake.log_line.time", SimpleNamespace(sleep=restarts))
+    lines = log_lines(home, "connect", LONG, follow=True)
+    assert [next(lines).text for _ in range(4)] == [
+        "WARN too slow (io.debezium)",
+        "java.lang.Error: x",
+        "ERROR out of memory (io.debezium)",
+        "started",
+    ]
+
+
+def test_a_component_that_rotates_its_log_moves_it_to_where_logs_looks(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdclake.local.process.child_process.LOG_LIMIT_BYTES", 1)
+    rotate(home.log("connect"))
+    home.log("connect").touch()
+    assert len(list(log_lines(home, "connect", LONG, follow=False))) == 2

@@ -7,7 +7,7 @@ import pytest
 from cdclake.cli.status_text import _notes
 from cdclake.config.column_lines import Lines
 from cdclake.errors import APPLY_FILE
-from cdclake.local.lake.source_changes import compare_columns
+from cdclake.local.lake.source_changes import compare_columns, widened_changes
 from tests.unit.config.pipelines import VALID
 from tests.unit.postgres.tables import actual, column, declared
 
@@ -57,6 +57,15 @@ def test_lines_are_those_of_the_file_as_it_is_now(tmp_path: Path) -> None:
     assert (lines.of(declared(), "note"), lines.of(declared(), "added")) == (9, 7)
     assert lines.of(declared(table="others"), "note") is None
     assert Lines(str(tmp_path / "moved.yaml")).of(declared(), "note") is None
+
+
+@pytest.mark.parametrize("columns", ["[number]", "[number: bigint]", "text", "5", "null"])
+def test_a_file_with_columns_of_another_form_has_no_types(tmp_path: Path, columns: str) -> None:
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(f"tables:\n  public.orders:\n    columns: {columns}\n")
+    lines = Lines(str(file))
+    assert list(widened_changes(declared(), lines)) == []
+    assert (lines.of(declared(), "number"), lines.of_table(declared())) == (3, 2)
 
 
 def test_a_line_of_an_environment_is_that_of_its_overlay(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cdclake import naming
 from cdclake.jobs.operations import source_relations
 from cdclake.postgres.catalog import SourceColumn, SourceTable
 from cdclake.postgres.prepare import PublicationState
@@ -126,6 +127,14 @@ def test_a_table_whose_snapshot_would_differ_is_reported() -> None:
         ("interval day", "interval", False),
         ("character(5)", "character(10)", True),
         ("character varying(5)", "character varying(10)", False),
+        ("character varying(5)", "text", False),
+        ("character varying(10)", "character varying(5)", True),  # cuts trailing blanks
+        ("character varying[]", "character varying(5)[]", True),
+        ("text", "character varying(5)", True),
+        ("json", "character varying(5)", True),
+        ("uuid", "character varying(36)", False),
+        ("public.short", "character varying(5)", True),  # a domain may have been longer
+        ("public.short", "text", False),
         ("numeric", "numeric(50,2)", True),
         ("numeric(50,2)", "numeric", False),
         ("json", "jsonb", True),
@@ -145,6 +154,22 @@ def test_values_that_postgres_converts_are_read_again(before: str, now: str, cha
     record = RelationRecord.of(declared(), old, settled=True)
     [other] = later.compare(declared(("id", "integer")), record)
     assert not other.resync  # not in the lake
+
+
+def test_a_domain_converts_values_as_its_base_type() -> None:
+    def of_domain(base: str, shown: str) -> SourceState:
+        domain = replace(column("number", base, number=2), shown=shown)
+        return source(replace(TABLE, file=11, columns=(TABLE.columns[0], domain)))
+
+    text = (TABLE.columns[0], column("number", "text", number=2))
+    assert "converted" in found(
+        replace(TABLE, columns=text), of_domain("varchar(5)", "public.short")
+    )
+    assert "rewritten" in found(replace(TABLE, columns=text), of_domain("text", "public.long"))
+    plain = (TABLE.columns[0], replace(column("number", "vector"), shown="public.vector"))
+    assert "rewritten" in found(
+        replace(TABLE, columns=plain), of_domain("vector(3)", "public.vector(3)")
+    )
 
 
 def test_a_lost_identity_is_reported_next_to_a_column_that_is_not_validated() -> None:
@@ -252,6 +277,32 @@ def test_status_records_what_is_new_for_its_next_comparison(
     assert status(replace(moods(oid7="sad", oid8="meh"), leaves=(more,))) == []
     assert status(moods(oid7="sad", oid8="fine")) == ["detached", "relabelled"]
     assert status(moods(oid7="sad", oid8="fine")) == ["detached", "relabelled"]
+
+
+def test_status_during_up_keeps_the_records_of_its_new_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`up` records the tables of the new plan before `status` reads that plan."""
+    orders, old = declared(), plan(declared(), declared(table="gone", name="gone"))
+    new = plan(orders, declared(table="joins", name="joins"))
+    now = source(*(replace(TABLE, table=table) for table in ("orders", "gone", "joins")))
+    control: Any = MemoryStore()
+    monkeypatch.setattr(source_relations, "connect", lambda _: nullcontext())
+    read = {table.source for table in new.tables}
+    source_relations.keep_records(control, now, new, read=read, settled=False)
+    before = control.read(naming.RELATIONS).content
+    monkeypatch.setattr(source_relations, "read_source", lambda *_: replace(now, streams=False))
+    source_relations.compare_and_record(control, "", old)
+    assert control.read(naming.RELATIONS).content == before
+    renamed = plan(declared(name="sales"))
+    source_relations.compare_and_record(control, "", renamed)
+    assert control.read(naming.RELATIONS).content == before
+    labels = source(moods(oid7="sad"), replace(TABLE, table="joins"))
+    monkeypatch.setattr(source_relations, "read_source", lambda *_: replace(labels, streams=False))
+    source_relations.compare_and_record(control, "", old)
+    changed = control.read(naming.RELATIONS).content["tables"]
+    assert changed["public.joins"] == before["tables"]["public.joins"]
+    assert changed["public.orders"]["labels"] == {"7": "sad"}
 
 
 def test_status_leaves_the_records_to_a_command_that_reads_again(
