@@ -37,7 +37,7 @@ _MAX_CLOCK_DIFFERENCE_S = 5.0
 
 
 def check_machine(home: Home) -> list[Check]:
-    """Check platform, Java, Node.js, Python, its packages, jars, disk, the home's rights and ports."""
+    """Check platform, Java, Node.js, Python, its packages, jars, disk, rights and ports."""
     return [
         *guarded("platform", _platform),
         *guarded("java", lambda: _java(home)),
