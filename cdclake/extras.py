@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from cdclake.errors import InputError
 
-LOCAL = "local"
+LOCAL, CDK = "local", "cdk"
 # The modules of each extra in pyproject.toml that cdclake imports; `local` includes `read`.
 MODULES: Mapping[str, tuple[str, ...]] = {
     "read": (
@@ -19,7 +19,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
         *("msgspec", "numpy", "pandas"),
         *("pyarrow", "pyiceberg", "pyspark", "trino", "werkzeug"),
     ),
-    "cdk": ("aws_cdk", "cdk_nag", "constructs", "pip"),
+    CDK: ("aws_cdk", "cdk_nag", "constructs", "pip"),
 }
 
 

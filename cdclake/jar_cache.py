@@ -35,7 +35,7 @@ from cdclake.places import IS_INSTALLED, JAR_LOCK, JARS, RESOURCES, other_cache
 
 POSTGRES_DIST, _POSTGRES = "postgres-dist", "postgres"
 _ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-_COMMON_PLATFORM = "linux-amd64"
+COMMON_PLATFORM = "linux-amd64"
 MIRROR_KEY = "CDCLAKE_MAVEN_MIRROR"
 _CONNECTIONS = 8
 _TIMEOUT_S = 60.0
@@ -79,21 +79,43 @@ def _fill(folder: Path) -> None:
         _fetch(folder)
 
 
+def platform_name(system: str, machine: str) -> str:
+    """Return the name of a platform as the lock spells it.
+
+    >>> platform_name("Linux", "x86_64")
+    'linux-amd64'
+    """
+    return f"{system.lower()}-{_ARCHITECTURES.get(machine.lower(), machine)}"
+
+
 def postgres_profile(system: str, machine: str) -> str:
     """Return the profile of PostgreSQL's binaries for a platform, which may not be locked.
 
     >>> postgres_profile("Linux", "x86_64"), postgres_profile("Darwin", "arm64")
     ('postgres', 'postgres-darwin-arm64')
     """
-    found = f"{system.lower()}-{_ARCHITECTURES.get(machine.lower(), machine)}"
-    return _POSTGRES if found == _COMMON_PLATFORM else f"{_POSTGRES}-{found}"
+    found = platform_name(system, machine)
+    return _POSTGRES if found == COMMON_PLATFORM else f"{_POSTGRES}-{found}"
+
+
+def check_locked(profile: str) -> None:
+    """Raise InputError if the lock has no jars of the profile."""
+    profiles = {name.partition("/")[0] for name in parse_jar_lock(JAR_LOCK.read_text())}
+    if profile in profiles:
+        return
+    if not profile.startswith(f"{_POSTGRES}-"):
+        raise InputError(f"{JAR_LOCK} has no jars {profile!r}", "reinstall cdclake")
+    others = sorted(name.removeprefix(f"{_POSTGRES}-") for name in profiles if "-linux-" in name)
+    raise InputError(
+        f"cdclake has no PostgreSQL for {profile.removeprefix(f'{_POSTGRES}-')}",
+        f"use {' or '.join([COMMON_PLATFORM, *others])}, or an existing database as --source",
+    )
 
 
 def _fetch(folder: Path) -> None:
+    check_locked(folder.name)
     lock, urls = (parse(JAR_LOCK.read_text()) for parse in (parse_jar_lock, parse_jar_urls))
     names = [name for name in lock if name.startswith(f"{folder.name}/")]
-    if not names:
-        raise InputError(f"{JAR_LOCK} has no jars {folder.name!r}", "reinstall cdclake")
     sys.stderr.write(f"fetching {len(names)} jars of {folder.name} to {folder}\n")
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     fresh = temporary / folder.name

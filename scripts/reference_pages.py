@@ -57,7 +57,7 @@ Without a command: `--version` (with `--json` as `{"ok": true, "version": ...}`)
 |---|---|---|
 | `CDCLAKE_HOME` | folder of the local lake | `.cdclake` in the clone or in your project |
 | `CDCLAKE_SOURCE_DSN` | the source's DSN with its password, for every command that takes one | |
-| `CDCLAKE_CACHE` | folder of an installation's jars | in the platform's cache folder |
+| `CDCLAKE_CACHE` | an installation's jars, the demo's downloads | in the platform's cache folder |
 | `CDCLAKE_MAVEN_MIRROR` | base URL of the jars that an installation fetches | Maven Central |
 | `CDCLAKE_PAGILA`, `CDCLAKE_MOMA` | folder of a database for `demo --database` | |
 """

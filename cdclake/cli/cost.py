@@ -82,17 +82,17 @@ def _templates(deployment: Deployment, folder: Path | None) -> dict[str, dict[st
         from cdclake.cost.cloud_assembly import read_templates
 
         return read_templates(folder, deployment.prefix)
+    from cdclake.node_program import NODE_REMEDY, has_node, node_program
     from cdclake.stacks.node_warnings import silenced_node_warnings
 
+    if not has_node():
+        raise InputError(
+            f"{node_program()!r} was not found: the templates are written by Node.js",
+            f"{NODE_REMEDY}, or give the output of `cdk synth` as --templates",
+        )
     with step("write the templates"):
-        try:
-            with silenced_node_warnings():
-                from cdclake.stacks.templates import synthesize_templates
-        except FileNotFoundError as error:  # jsii starts Node.js as soon as the CDK is imported
-            raise InputError(
-                f"{error.filename!r} was not found: the templates are written by Node.js",
-                "install Node.js 22 or 24, or give the output of `cdk synth` as --templates",
-            ) from None
+        with silenced_node_warnings():
+            from cdclake.stacks.templates import synthesize_templates
         return synthesize_templates(deployment)
 
 

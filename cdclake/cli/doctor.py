@@ -54,9 +54,9 @@ def doctor(
 ) -> None:
     """Check what a lake needs, and print a remedy for each check that fails.
 
-    Locally: Java, jars, disk, ports and rights, and with --source the database. With --target aws:
-    the account, before a first deployment; with --probe also where the Glue jobs will run, with
-    --probe-connector also where Debezium will. Exit with 1 if a check has failed.
+    Locally: platform, Java, Node.js, jars, disk, ports and rights, and with --source the database.
+    With --target aws: the account, before a first deployment; with --probe also where the Glue jobs
+    will run, with --probe-connector also where Debezium will. Exit with 1 if a check has failed.
     """
     from cdclake.check import summary
 

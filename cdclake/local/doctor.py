@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -12,14 +13,16 @@ from pathlib import Path
 
 from cdclake.check import Check, failed, guarded, passed, skipped, warned
 from cdclake.errors import InputError
-from cdclake.extras import LOCAL, install_command, missing_modules
+from cdclake.extras import CDK, LOCAL, install_command, missing_modules
+from cdclake.jar_cache import COMMON_PLATFORM, check_locked, platform_name, postgres_profile
 from cdclake.jobs.runtime.source import connect
-from cdclake.local.components.installed import jar_folder, present_java
+from cdclake.local.components.installed import check_system, jar_folder, present_java
 from cdclake.local.lake.source import check_source
 from cdclake.local.lake.source_tls import refuse_options, secured
 from cdclake.local.process.home import Home, read_json
 from cdclake.local.process.ports import is_free
 from cdclake.local.stream_checks import check_stream, check_wal_limit
+from cdclake.node_program import NODE_REMEDY, has_node, node_program
 from cdclake.places import IS_INSTALLED, JARS
 from cdclake.plan import Plan
 from cdclake.postgres.ownership import Owner
@@ -34,11 +37,13 @@ _MAX_CLOCK_DIFFERENCE_S = 5.0
 
 
 def check_machine(home: Home) -> list[Check]:
-    """Check Java, Python, its packages, jars, disk, the home's rights and its ports."""
+    """Check platform, Java, Node.js, Python, its packages, jars, disk, rights and ports."""
     return [
+        *guarded("platform", _platform),
         *guarded("java", lambda: _java(home)),
         *_python(),
         *_packages(),
+        *_node(),
         *guarded("jars", _jars),
         *_disk(home),
         *_rights(home),
@@ -69,6 +74,19 @@ def repair(home: Home) -> list[str]:
     for path in wrong:
         path.chmod(path.stat().st_mode & ~0o077)
     return [f"{path} is private again" for path in wrong]
+
+
+def _platform() -> Iterator[Check]:
+    check_system()
+    system, machine = platform.system(), platform.machine()
+    check_locked(postgres_profile(system, machine))
+    name = platform_name(system, machine)
+    if name == COMMON_PLATFORM:
+        yield passed("platform", name)
+    else:
+        yield warned(
+            "platform", f"a lake was never tried on {name}", f"use {COMMON_PLATFORM} if it fails"
+        )
 
 
 def _java(home: Home) -> Iterator[Check]:
@@ -105,6 +123,20 @@ def _packages() -> Iterator[Check]:
         yield failed("packages", f"a local lake needs {', '.join(missing)}", install_command(LOCAL))
     else:
         yield passed("packages", "all of a local lake are installed")
+
+
+def _node() -> Iterator[Check]:
+    """Check what the CDK needs; a lake on this machine does not need it."""
+    if missing_modules(CDK):
+        yield skipped("node", "the extra cdk is not installed")
+    elif has_node():
+        yield passed("node", f"{node_program()!r} was found")
+    else:
+        yield warned(
+            "node",
+            f"{node_program()!r} was not found: `cdclake cost` and a deployment need Node.js",
+            NODE_REMEDY,
+        )
 
 
 def _jars() -> Iterator[Check]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.faults.catalogue import GROUPS
+from tests.faults.catalogue import FAULTS, GROUPS
 from tests.mutations.broken import MUTATIONS
+from tests.proofs.marked_tests import count_tests
 from tests.recorded_requests.record import PARTS
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -26,6 +27,7 @@ class Unit:
 
     name: str
     command: tuple[str, ...]
+    tests: int = 1  # test functions that CI leaves out, mutations or faults
     environment: tuple[tuple[str, str], ...] = ()
 
 
@@ -99,12 +101,18 @@ def all_parts() -> list[Part]:
 
 
 def _marked_files(folder: str, mark: str, *, whole: bool = False) -> tuple[Unit, ...]:
-    """Return a unit for each file with the mark, of its marked tests or of the whole file."""
+    """Return a unit for each file with the mark, of its marked tests or of the whole file.
+
+    Only the marked tests count: CI runs the others.
+    """
     files = sorted((PROJECT / folder).glob("**/test_*.py"))
     marked = [file for file in files if mark in _MARKED.findall(file.read_text())]
-    names: Sequence[str] = [str(file.relative_to(PROJECT)) for file in marked]
     selected = "" if whole else mark
-    return tuple(Unit(name, ("pytest", "-q", "-m", selected, name)) for name in names)
+    return tuple(
+        Unit(name, ("pytest", "-q", "-m", selected, name), count_tests(file.read_text(), mark))
+        for file in marked
+        for name in [str(file.relative_to(PROJECT))]
+    )
 
 
 def _local_units() -> Iterator[Unit]:
@@ -126,13 +134,14 @@ def _model_unit(first: int) -> Unit:
     return Unit(
         f"seeds {first} to {first + SEEDS_PER_UNIT - 1}",
         ("pytest", "-q", "-m", "model", "tests/model_lake/test_model.py"),
-        seeds,
+        environment=seeds,
     )
 
 
 def _fault_unit(group: str, seed: int) -> Unit:
     command = ("tests.faults.run", "--group", group, "--seed", str(seed))
-    return Unit(f"group {group}, seed {seed}", command)
+    faults = sum(fault.group == group for fault in FAULTS)
+    return Unit(f"group {group}, seed {seed}", command, faults)
 
 
 def _reads_unit(first: int) -> Unit:
@@ -143,10 +152,17 @@ def _reads_unit(first: int) -> Unit:
     return Unit(
         f"reads {first + 1} to {first + READS_PER_UNIT}",
         ("pytest", "-q", "-m", "slow", _READS),
-        variables,
+        environment=variables,
     )
 
 
 def _mutation_units() -> tuple[Unit, ...]:
     files = sorted({mutation.tests[0] for mutation in MUTATIONS})
-    return tuple(Unit(name, ("tests.mutations.run", "--tests", name)) for name in files)
+    return tuple(
+        Unit(
+            name,
+            ("tests.mutations.run", "--tests", name),
+            sum(name in mutation.tests for mutation in MUTATIONS),
+        )
+        for name in files
+    )

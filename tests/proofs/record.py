@@ -22,6 +22,7 @@ class Result:
     commit: str  # of the checkout; `+` follows if files had changed
     engine: str  # digest of the engine's files
     seconds: float
+    tests: int  # of the unit when it ran; `passed` counts every case of a test function
     passed: int
     failed: int
     skipped: int
@@ -30,6 +31,10 @@ class Result:
     def succeeded(self) -> bool:
         """True if something passed and nothing failed."""
         return self.passed > 0 and self.failed == 0
+
+    def proves(self, tests: int) -> bool:
+        """Return True if it succeeded, and the unit's tests are no more than those that ran."""
+        return self.succeeded and tests <= self.tests
 
 
 def engine_digest(project: Path = PROJECT) -> str:

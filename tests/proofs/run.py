@@ -2,7 +2,8 @@
 
     python -m tests.proofs.run PART [--minutes 30] [--again] [--only NAME,NAME]
 
-Units that have succeeded on the present engine are not run again. After the given minutes no
+Units that have succeeded on the present engine, with the tests that they have now, are not run
+again. After the given minutes no
 further unit is started; the same command goes on. Without PART it lists the parts.
 """
 
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,7 +42,7 @@ def main() -> int:
         engine = engine_digest()
         for part in parts.values():
             results = read_results(part.name)
-            current = sum(_is_proved(results.get(unit.name), engine) for unit in part.units)
+            current = sum(_is_proved(unit, results, engine) for unit in part.units)
             counts = f"{current} of {len(part.units)} proved on this engine"
             say(f"{part.name:12} {counts:31} {part.proves}")
         return 0 if not args.part else 2
@@ -61,7 +62,7 @@ def run_part(part: Part, minutes: float, *, again: bool = False, only: Sequence[
     known = {unit.name for unit in part.units}
     results = {name: result for name, result in results.items() if name in known}
     chosen = [u for u in part.units if not only or any(text in u.name for text in only)]
-    open_units = [u for u in chosen if again or not _is_proved(results.get(u.name), engine)]
+    open_units = [u for u in chosen if again or not _is_proved(u, results, engine)]
     for number, unit in enumerate(open_units):
         if time.monotonic() > deadline:
             say(f"{len(open_units) - number} units are left: run the same command again")
@@ -102,14 +103,16 @@ def run_unit(unit: Unit, engine: str) -> Result:
         commit=_commit(),
         engine=engine,
         seconds=round(seconds, 1),
+        tests=unit.tests,
         passed=passed,
         failed=failed,
         skipped=skipped,
     )
 
 
-def _is_proved(result: Result | None, engine: str) -> bool:
-    return result is not None and result.succeeded and result.engine == engine
+def _is_proved(unit: Unit, results: Mapping[str, Result], engine: str) -> bool:
+    result = results.get(unit.name)
+    return result is not None and result.proves(unit.tests) and result.engine == engine
 
 
 def _junit_counts(report: Path) -> tuple[int, int, int]:

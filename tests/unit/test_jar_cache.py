@@ -160,6 +160,15 @@ def test_postgres_is_locked_for_each_platform(system: str, machine: str) -> None
     assert system.lower() in locked[0]
 
 
-def test_a_platform_without_postgres_is_refused(repository: Path, jars: Path) -> None:
-    with pytest.raises(InputError, match="has no jars 'postgres-sunos-sparc'"):
-        jar_cache.ensure_fetched(jars / jar_cache.postgres_profile("SunOS", "sparc"))
+def test_a_platform_without_postgres_is_refused() -> None:
+    with pytest.raises(InputError, match="has no PostgreSQL for linux-s390x") as refused:
+        jar_cache.check_locked(jar_cache.postgres_profile("Linux", "s390x"))
+    assert refused.value.remedy == (
+        "use linux-amd64 or linux-arm64, or an existing database as --source"
+    )
+
+
+def test_a_profile_that_the_lock_lacks_is_refused(repository: Path, jars: Path) -> None:
+    with pytest.raises(InputError, match="has no jars 'connect'") as refused:
+        jar_cache.ensure_fetched(jars / "connect")
+    assert refused.value.remedy == "reinstall cdclake"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -48,6 +50,42 @@ def test_versions_are_those_of_this_repository(files: dict[str, str]) -> None:
     assert written["tool"]["uv"] == {"package": False, "sources": {"cdclake": {"path": wheel}}}
     tested = [line for line in project["optional-dependencies"]["dev"] if "pytest==" in line]
     assert set(tested) <= set(written["dependency-groups"]["dev"])
+
+
+@pytest.mark.parametrize("name", ["cdclake", "pytest", "trino"])
+def test_project_has_the_name_of_no_package_that_it_installs(name: str) -> None:
+    """Installers take such a requirement for the project itself, and refuse it."""
+    written = tomllib.loads(project_files(name, render_schema(), None)["pyproject.toml"])
+    lock = (PROJECT / "requirements.lock").read_text()
+    installed = {"cdclake", *re.findall(r"^([A-Za-z0-9._-]+)==", lock, re.M)}
+    assert name in installed and written["project"]["name"] not in installed
+
+
+def test_readme_names_node_before_the_first_tests(files: dict[str, str]) -> None:
+    before, _, _ = files["README.md"].partition("uv run pytest")
+    assert "Node.js 22 or 24" in before
+
+
+@pytest.mark.parametrize(
+    ("has_node", "message"),
+    [(False, "the CDK needs Node.js: install version 22 or 24"), (True, "has no aws_cdk: run `uv")],
+)
+def test_app_names_what_it_lacks(
+    tmp_path: Path, files: dict[str, str], has_node: bool, message: str
+) -> None:
+    write_project(tmp_path, files)
+    if has_node:
+        (tmp_path / "node").touch(0o755)
+    done = subprocess.run(
+        [sys.executable, "-S", "app.py"],  # without the installed packages
+        cwd=tmp_path,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, message in done.stderr) == (1, True), done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_feature_flags_are_those_of_this_repository(files: dict[str, str]) -> None:

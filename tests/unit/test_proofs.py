@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from tests.faults import run as faults
 from tests.faults.catalogue import GROUPS
 from tests.proofs import run
-from tests.proofs.page import PAGE, render_page
+from tests.proofs.marked_tests import count_tests
+from tests.proofs.page import PAGE, render_page, render_part
 from tests.proofs.parts import FAULT_SEEDS, Part, Unit, all_parts
 from tests.proofs.record import Result, engine_digest, read_results, write_results
 
@@ -73,6 +75,50 @@ def test_a_part_goes_on_with_what_is_left(monkeypatch: pytest.MonkeyPatch) -> No
     assert ran == ["good", "bad", "bad"]
 
 
+MARKED = """
+CASES = [pytest.param(1, marks=pytest.mark.slow), 2]
+
+@pytest.fixture(params=[pytest.param("a", marks=pytest.mark.slow), "b"])
+def place(request): ...
+
+@pytest.mark.parametrize("case", CASES)
+def test_cases(case): ...
+
+def test_places(place): ...
+
+@pytest.mark.slow
+def test_long(): ...
+
+def test_short(): "This is no mark.slow."
+"""
+
+
+def test_marked_tests_are_counted_by_function() -> None:
+    assert count_tests(MARKED, "slow") == 3
+    assert count_tests(MARKED, "synth") == 0
+    assert count_tests(f"pytestmark = [pytest.mark.slow]\n{MARKED}", "slow") == 4
+
+
+def test_every_unit_counts_its_tests() -> None:
+    assert [unit.name for part in all_parts() for unit in part.units if unit.tests < 1] == []
+
+
+def test_an_added_test_is_not_proved_by_an_earlier_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    kept = {"good": _result(passed=1, failed=0)}
+    monkeypatch.setattr(run, "read_results", lambda _: dict(kept))
+    monkeypatch.setattr(run, "write_results", lambda _, results: kept.update(results))
+    same = Part("p", "", (GOOD,))
+    assert render_part(same, kept).endswith("| 1 of 1 | 1 | 2026-11-25 | `c` | complete |\n")
+    grown = Part("p", "", (replace(GOOD, tests=2),))
+    row = "| 0 of 1 | 0 | 2026-11-25 | `c` | incomplete, 1 with new tests |\n"
+    assert render_part(grown, kept).endswith(row)
+    monkeypatch.setattr(run, "say", ran.append)
+    assert run.run_part(same, minutes=1) and ran == ["p: 1 units, failed: none"]
+    assert run.run_part(grown, minutes=1) and ran[1].startswith("passed")
+    assert render_part(grown, kept).endswith(" complete |\n")
+
+
 def test_faults_are_recorded_by_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "campaign.json"
     monkeypatch.setattr(faults, "RESULTS", file)
@@ -104,6 +150,7 @@ def _result(*, passed: int, failed: int) -> Result:
         commit="c",
         engine=engine_digest(),
         seconds=1.0,
+        tests=1,
         passed=passed,
         failed=failed,
         skipped=0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from pathlib import Path
 
@@ -17,6 +18,16 @@ from cdclake.places import JARS, fetch_remedy
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
 REGION = "us-east-1"
 PASSED_ON = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
+
+
+def check_system() -> None:
+    """Raise InputError unless this is Linux: the components start on no other system."""
+    if (system := platform.system()) != "Linux":
+        raise InputError(
+            f"the local lake does not start on {system}: its processes end with their supervisor by"
+            " prctl, which only Linux has",
+            "use Linux on amd64, or a container with it",
+        )
 
 
 def jar_folder(profile: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from cdclake.errors import InputError
+from cdclake.places import CACHE_KEY, cache_folder
 
 _TIMEOUT_S = 30.0
 
@@ -27,9 +27,8 @@ class PinnedFiles:
     @property
     def cache(self) -> Path:
         """Return the folder that keeps them, which their hashes name."""
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         digest = hashlib.sha256(" ".join(sorted(self.hashes.values())).encode())
-        return Path(base) / "cdclake" / f"{self.name}-{digest.hexdigest()[:12]}"
+        return cache_folder() / f"{self.name}-{digest.hexdigest()[:12]}"
 
     def fetch(self, remedy: str) -> Path:
         """Download the files that the cache lacks; return its folder.
@@ -37,11 +36,17 @@ class PinnedFiles:
         Raises InputError with this remedy if a file cannot be had, or is another one.
         """
         folder = self.cache
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, expected in self.hashes.items():
-            file = folder / name
-            if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != expected:
-                self._download(file, expected, remedy)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, expected in self.hashes.items():
+                file = folder / name
+                if not file.is_file() or hashlib.sha256(file.read_bytes()).hexdigest() != expected:
+                    self._download(file, expected, remedy)
+        except OSError as error:
+            raise InputError(
+                f"the cache {folder} cannot be used: {error.strerror or error}",
+                f"make it writable, or set {CACHE_KEY} to another folder",
+            ) from None
         return folder
 
     def _download(self, file: Path, expected: str, remedy: str) -> None:

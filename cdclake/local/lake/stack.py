@@ -19,6 +19,7 @@ from psycopg.conninfo import make_conninfo
 from cdclake.activity import step
 from cdclake.local.components import aws, connect, jaas, kafka, postgres, postgres_place
 from cdclake.local.components.connect import ConnectApi
+from cdclake.local.components.installed import check_system
 from cdclake.local.components.kafka import Broker
 from cdclake.local.process import ports, supervisor_client
 from cdclake.local.process.credentials import Login, aws_keys, connect_login, kafka_login
@@ -77,6 +78,7 @@ def bring_up(
     With `streaming`, include the components that tables from the log need. `converter` is the
     profile of pom.xml with the connector's Avro converter; None: that of before.
     """
+    check_system()
     with home.changing():
         if converter is not None:
             connect.choose_converter(home, converter)

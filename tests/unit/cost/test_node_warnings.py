@@ -69,3 +69,4 @@ def test_cost_without_node_names_what_is_missing(tmp_path: Path) -> None:
     error = json.loads(run.stdout)["error"]
     assert run.returncode == 2
     assert error["message"].startswith("'node' was not found") and "Node.js" in error["remedy"]
+    assert "Traceback" not in run.stderr

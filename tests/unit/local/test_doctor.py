@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 import socket
 import sys
@@ -38,6 +39,51 @@ def program(folder: Path, version: str) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
     file.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "state", "remedy"),
+    [
+        ("Linux", "x86_64", "ok", ""),
+        ("Linux", "aarch64", "warning", "linux-amd64"),
+        ("Linux", "s390x", "failed", "use linux-amd64 or linux-arm64, or an existing database"),
+        ("Darwin", "arm64", "failed", "use Linux on amd64"),
+    ],
+)
+def test_platform(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    system: str,
+    machine: str,
+    state: str,
+    remedy: str,
+) -> None:
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    found = check(Home(tmp_path), "platform")
+    assert (found.state, remedy in found.remedy) == (state, True), found
+
+
+def test_no_component_starts_on_another_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(stack, "_components", None)  # the next that a start would call
+    with pytest.raises(InputError, match="does not start on Darwin"):
+        stack.bring_up(Home(tmp_path / "home"))
+    assert not (tmp_path / "home").exists()
+
+
+def test_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "node").touch(0o755)
+    monkeypatch.delenv("JSII_NODE", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert [each.state for each in doctor._node()] == ["ok"]
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    [found] = doctor._node()
+    assert (found.state, found.remedy) == ("warning", "install Node.js 22 or 24")
+    monkeypatch.setattr(doctor, "missing_modules", lambda _: ["aws_cdk"])
+    assert [each.state for each in doctor._node()] == ["skipped"]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(found.folder)))
     found.address = f"http://127.0.0.1:{server.server_address[1]}"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CDCLAKE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("CDCLAKE_PAGILA", raising=False)
     monkeypatch.delenv("CDCLAKE_MOMA", raising=False)
@@ -61,6 +61,17 @@ def test_a_pinned_database_is_downloaded_once(served: Served) -> None:
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == CONTENT
     assert served.database(HASHES).folder(None) == folder
     assert sorted(served.asked) == sorted(CONTENT)
+
+
+def test_downloads_are_in_the_named_cache(served: Served, tmp_path: Path) -> None:
+    assert served.database(HASHES).folder(None).parent == tmp_path / "cache"
+
+
+def test_a_cache_that_cannot_be_used_is_named(served: Served, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("")
+    with pytest.raises(InputError, match="cannot be used: Not a directory") as refused:
+        served.database(HASHES).folder(None)
+    assert "CDCLAKE_CACHE" in refused.value.remedy
 
 
 def test_a_damaged_copy_is_downloaded_again(served: Served) -> None:
