@@ -285,6 +285,7 @@ class PollProgress:
     ingested: int = 0  # newest time of ingestion in the changelog
     definition: str = ""  # digest of what was read
     run_started: float = 0.0  # seconds since 1970, by the job's clock
+    run_plan: str = ""  # URI of the run's plan
 
     def to_json(self) -> Json:
         """Return the content of the control object."""

@@ -74,9 +74,10 @@ def _row(table: Line) -> list[str]:
 def _word(table: Line) -> str:
     if table["state"] == "stopped":
         return "STOPPED"
-    if any(table[kind] for kind in ("missing", "extra", "different")):
-        return "DIFFERENT"
-    return "error" if table["error"] else "equal"
+    if table["error"]:  # such as a table that is late: it may lack rows that have not arrived
+        return "error"
+    is_different = any(table[kind] for kind in ("missing", "extra", "different"))
+    return "DIFFERENT" if is_different else "equal"
 
 
 def _total_row(tables: Sequence[Line]) -> list[str]:

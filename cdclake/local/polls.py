@@ -9,6 +9,8 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.jobs.control.poll_state import read_poll
+from cdclake.jobs.verify.not_arrived import NotArrived
+from cdclake.jobs.verify.poll_wait import failed_polls
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.spark_jobs import run_job, start_over
 from cdclake.plan import Plan, Table
@@ -37,11 +39,11 @@ def poll_new_tables(lake: LocalLake, before: Plan | None) -> dict[str, dict[str,
 
 def poll_now(
     lake: LocalLake, tables: Collection[Table], meanwhile: Callable[[], None]
-) -> Mapping[str, str]:
+) -> Mapping[str, NotArrived]:
     """Poll these tables, as a `Wait` of `verify`; return those that failed, with the error."""
     del meanwhile  # the poll waits for its job
     report = run_job(lake, naming.POLL_JOB, [table.name for table in tables])
-    return {line["table"]: line["error"] for line in report["tables"] if line["error"]}
+    return failed_polls(report["tables"])
 
 
 @contextmanager

@@ -63,6 +63,7 @@ log = logging.getLogger("cdclake.poll")
 def poll_table(job: TableJob, table: Table) -> int:
     """Poll the table under its lease, after an erasure if one is requested.
 
+    The plan is read under the lease: it may have changed while another run held the lease.
     Returns the number of rows appended. The reason of a failed poll is kept for `status` until a
     poll succeeds. A poll for a comparison, an erasure or an operator waits for another one of the
     table, as a sweep may take long. A scheduled one leaves the table to it: schedules whose runs
@@ -76,12 +77,14 @@ def poll_table(job: TableJob, table: Table) -> int:
             if not is_held:
                 log.info("%s: left to another run, which polls it", table.name)
                 return 0
+            current = job.with_current_plan()
+            declared = current.plan.polled_table(table.name)
             salt = job.arguments.get("mask_salt")
             login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
-            erased = partial(at_every_position, table=table, salt=login.salt)
-            answer_request(job, table, erased)
-            poll = TablePoll(job.lake, job.plan, job.control, table, job.started)
-            appended = poll.run(login)
+            erased = partial(at_every_position, table=declared, salt=login.salt)
+            answer_request(current, declared, erased)
+            run = job.started, job.arguments["plan"]
+            appended = TablePoll(job.lake, current.plan, job.control, declared, *run).run(login)
     except Exception as error:
         job.control.write(failed, {"error": hold_reason(table.name, error) or str(error)})
         raise
@@ -98,11 +101,12 @@ class TablePoll:
     control: ObjectStore
     table: Table
     started: float = field(default_factory=time.time)  # seconds since 1970; of the job's run
+    plan_uri: str = ""
 
     def run(self, login: SourceLogin) -> int:
         """Poll once; return the number of rows appended.
 
-        Does nothing if a run that started later has polled the table under another declaration:
+        Does nothing if a run with a newer plan has polled the table under another declaration:
         columns that this plan lacks would be renamed as dropped ones. Raises TableError, with
         nothing appended, if two rows have the same key, or if `stop_table_after` rows or more
         cannot be stored.
@@ -110,7 +114,7 @@ class TablePoll:
         stored = self.control.read(poll_name(self.table.name))
         before = None if stored is None else PollProgress.from_json(stored.content)
         if before is not None and self._is_out_of_date(before):
-            log.warning("%s: a later run has polled it under another plan", self.table.name)
+            log.warning("%s: a run with a newer plan has polled it", self.table.name)
             return 0
         for schema in (changes_schema, state_schema):
             self.lake.create(schema(self.table, self.plan))
@@ -123,15 +127,23 @@ class TablePoll:
             appended, refused = self._append(snapshot, progress, since, stamped)
         self._apply()
         ingested = ingested_through(self.lake, self.table)
-        progress = replace(progress, refused=refused, ingested=ingested, run_started=self.started)
+        progress = replace(progress, refused=refused, ingested=ingested)
         reach("before_poll_progress")
         self.control.write(poll_name(self.table.name), progress.to_json())
         log.info("%s: %d rows appended, %d refused", self.table.name, appended, refused)
         return appended
 
     def _is_out_of_date(self, before: PollProgress) -> bool:
-        """Check whether this run's plan may be older than the last poll's: runs may overlap."""
-        return before.run_started > self.started and before.definition != self._definition
+        """Check whether this run's plan may be older than the last poll's: runs may overlap.
+
+        The local lake replaces its plan, and each poll reads it under the lease: the last one has
+        the newest. A deployment has a new file for a new plan, and a run keeps that of its start.
+        """
+        return (
+            before.run_plan != self.plan_uri
+            and before.run_started > self.started
+            and before.definition != self._definition
+        )
 
     def _apply(self) -> None:
         through = ingested_through(self.lake, self.table)
@@ -176,6 +188,8 @@ class TablePoll:
             epoch=epoch,
             slot=max(int(time.time()) // _SLOT_S, last.slot + 1),
             definition=self._definition,
+            run_started=self.started,
+            run_plan=self.plan_uri,
         )
 
     @property

@@ -51,6 +51,11 @@ class TableJob:
     named: bool  # whether --tables lists the tables
     arguments: Mapping[str, str] = field(default_factory=dict)
     started: float = field(default_factory=time.time)  # seconds since 1970
+    read_plan: Callable[[], Plan] | None = None  # None: the plan does not change
+
+    def with_current_plan(self) -> TableJob:
+        """Return the job under the plan as it is now: the stream widens columns during a run."""
+        return self if self.read_plan is None else replace(self, plan=self.read_plan())
 
     @contextmanager
     def holding_state(self, table: Table) -> Iterator[None]:
@@ -83,10 +88,16 @@ def run_over_tables(
     plan = plans.read()
     lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
     job = TableJob(
-        plan, lake, Leases(control, name), control, named="tables" in arguments, arguments=arguments
+        plan,
+        lake,
+        Leases(control, name),
+        control,
+        named="tables" in arguments,
+        arguments=arguments,
+        read_plan=plans.read,
     )
     chosen = list(choose(plan, arguments.get("tables")))
-    reports = report_tables(job, chosen, _by_current_plan(plans, choose, work))
+    reports = report_tables(job, chosen, _by_current_plan(choose, work))
     report = save_report(control, arguments.get("run", name), reports)
     for line in report["tables"]:
         log.info("%s", line)
@@ -96,17 +107,13 @@ def run_over_tables(
 
 
 def _by_current_plan(
-    plans: PlanWatcher,
     choose: Callable[[Plan, str | None], Iterator[T]],
     work: Callable[[TableJob, T], int],
 ) -> Callable[[TableJob, T], int]:
-    """Return the work under the plan as it is when a table's turn comes.
-
-    A run may take hours, and the stream widens columns meanwhile.
-    """
+    """Return the work under the plan as it is when a table's turn comes: a run may take hours."""
 
     def done(job: TableJob, table: T) -> int:
-        current = replace(job, plan=plans.read())
+        current = job.with_current_plan()
         [declared] = choose(current.plan, table.name)
         return work(current, declared)
 

@@ -17,6 +17,7 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Held
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.runtime.source import confirmed_lsn, write_marker
+from cdclake.jobs.verify.not_arrived import NotArrived
 from cdclake.plan import Plan, Table
 
 Offsets = Mapping[str, Mapping[int, int]]  # by partition
@@ -65,9 +66,11 @@ class CatchUp:
     obstacle: Callable[[], CdcError | None] = lambda: None  # the reason why nothing arrives
     run_stream: Callable[[], None] | None = None  # run a stream once that only a schedule starts
     # Reasons by late table: a further wait does not await these tables again.
-    given_up: dict[str, str] = field(default_factory=dict)
+    given_up: dict[str, NotArrived] = field(default_factory=dict)
 
-    def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
+    def wait(
+        self, tables: Collection[Table], meanwhile: Callable[[], None]
+    ) -> Mapping[str, NotArrived]:
         """Wait until everything written before the call is in the lake, except stopped tables.
 
         A table that is held back by a failure that may pass is waited for, for two tries, or for
@@ -91,7 +94,7 @@ class CatchUp:
 
     def _wait(
         self, tables: Collection[Table], meanwhile: Callable[[], None], shown: Step
-    ) -> Mapping[str, str]:
+    ) -> Mapping[str, NotArrived]:
         deadline = time.monotonic() + self.wait_s
         watch = _ObstacleWatch(self.obstacle, deadline)
         shown.note(Advance(now="the connector reads the source's log"))
@@ -135,16 +138,16 @@ class CatchUp:
         self.run_stream()
         return time.monotonic() - begun
 
-    def _late(self, behind: list[tuple[Table, str]]) -> dict[str, str]:
+    def _late(self, behind: list[tuple[Table, str]]) -> dict[str, NotArrived]:
         """Return the tables that Firehose is behind with, and the reason; raise it for others."""
         error = self._failure([table for table, _ in behind], [text for _, text in behind])
         if any(table.delivery != "firehose" for table, _ in behind):
             raise error
-        late = {table.name: f"{text}; {error.remedy}" for table, text in behind}
+        late = {table.name: NotArrived(f"{text}; {error.remedy}") for table, text in behind}
         self.given_up.update(late)
         return late
 
-    def _given_up_of(self, tables: Collection[Table]) -> dict[str, str]:
+    def _given_up_of(self, tables: Collection[Table]) -> dict[str, NotArrived]:
         return {t.name: self.given_up[t.name] for t in tables if t.name in self.given_up}
 
     def _failure(self, tables: list[Table], texts: list[str]) -> ComponentFailed:
@@ -189,10 +192,10 @@ class CatchUp:
             time.sleep(_POLL_INTERVAL_S)
 
 
-def _stopped(progress: Progress, tables: Collection[Table]) -> dict[str, str]:
+def _stopped(progress: Progress, tables: Collection[Table]) -> dict[str, NotArrived]:
     found = {table.name: progress.tables.get(table.name) for table in tables}
     return {
-        name: place.last_error or "the stream has stopped the table"
+        name: NotArrived(place.last_error or "the stream has stopped the table", is_stopped=True)
         for name, place in found.items()
         if place is not None and not place.is_streaming
     }

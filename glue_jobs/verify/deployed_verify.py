@@ -72,7 +72,7 @@ def compare(
             ends=lambda topics: offsets(spark, brokers, topics),
             progress=lambda: Progress.load(control),
             arrived=delivered_offsets(
-                reader, plan, TopicRecords(spark, brokers), _erased(control, arguments)
+                reader, plan, tables, TopicRecords(spark, brokers), _erased(control, arguments)
             ),
             wait_s=float(arguments.get("wait", default_wait_s(plan, tables))),
             obstacle=lambda: find_obstacle(plan, control, datetime.now(UTC)),

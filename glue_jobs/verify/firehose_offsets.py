@@ -19,7 +19,9 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.verify.settled_records import SettledRecords
 from cdclake.jobs.verify.topic_records import Offsets, Ranges, ReadRecord
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
+
+MAX_LOOK_S = 10.0  # the wait looks at its deadline only between two looks at the topics
 
 
 class DeliveredTopics(Protocol):
@@ -39,9 +41,15 @@ class DeliveredTopics(Protocol):
 
 
 def delivered_offsets(
-    reader: Reader, plan: Plan, topics: DeliveredTopics, erased: ReadErased
+    reader: Reader,
+    plan: Plan,
+    tables: Collection[Table],
+    topics: DeliveredTopics,
+    erased: ReadErased,
 ) -> Callable[[Progress], Offsets]:
     """Return a function that finds, by table, the topic offsets that its changelog has reached.
+
+    Of the Firehose streams only those of `tables` are asked.
 
     For a Firehose stream that is the newest event in any of its changelogs, or the last record
     after it that is settled. Older events may still be in flight, and undeliverable ones are in no
@@ -49,19 +57,22 @@ def delivered_offsets(
     dropped them. `erased` returns the erased keys.
     """
     settled = SettledRecords(reader, plan, topics.read)
+    chosen = {table.name for table in tables}
+    streams = [stream for stream in plan.deliveries if chosen.intersection(stream.tables)]
 
     def arrived(progress: Progress) -> Offsets:
         found = dict(progress.offsets())
-        if not plan.deliveries:
+        if not streams:
             return found
-        names = [stream.topic for stream in plan.deliveries]
+        names = [stream.topic for stream in streams]
         kept, ends, gone = topics.begins(names), topics.ends(names), erased()
-        for stream in plan.deliveries:
+        until = time.monotonic() + MAX_LOOK_S
+        for stream in streams:
             newest = dict(kept.get(stream.topic, {}))
             reached = _in_logs(reader, plan, stream, progress.first_epoch(stream.topic))
             for partition, offset in [*reached, *_overdue(progress, stream)]:
                 newest[partition] = max(offset, newest.get(partition, 0))
-            through = settled.after(stream.topic, newest, ends.get(stream.topic, {}), gone)
+            through = settled.after(stream.topic, newest, ends.get(stream.topic, {}), gone, until)
             found |= dict.fromkeys(stream.tables, through)
         return found
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from cdclake import naming
 from cdclake.jobs.control.poll_state import read_poll, read_poll_error
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.table_jobs.deployment_jobs import DeploymentJobs
+from cdclake.jobs.verify.not_arrived import NotArrived
 from cdclake.jobs.verify.rounds import Wait
 from cdclake.plan import Table
 
@@ -19,7 +21,7 @@ _INTERVAL_S = 5.0
 def with_polls(streamed: Wait, polled: Wait) -> Wait:
     """Return a `Wait` that asks `polled` for polled tables, and `streamed` for the others."""
 
-    def wait(tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
+    def wait(tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, NotArrived]:
         by_poll = [table for table in tables if table.polling is not None]
         others = [table for table in tables if table.polling is None]
         stopped = dict(streamed(others, meanwhile)) if others else {}
@@ -28,17 +30,24 @@ def with_polls(streamed: Wait, polled: Wait) -> Wait:
     return wait
 
 
+def failed_polls(lines: Iterable[Mapping[str, Any]]) -> dict[str, NotArrived]:
+    """Return the tables that a poll has failed to read, by the lines of its job's report."""
+    return {line["table"]: NotArrived(line["error"]) for line in lines if line["error"]}
+
+
 @dataclass(frozen=True, slots=True)
 class StartedPolls:
     """Polls that the comparison starts, by the deployment's job."""
 
     jobs: DeploymentJobs
 
-    def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
+    def wait(
+        self, tables: Collection[Table], meanwhile: Callable[[], None]
+    ) -> Mapping[str, NotArrived]:
         """Poll these tables; return those that failed, with the error."""
         del meanwhile  # the poll waits for its job
         report = self.jobs.run_over(naming.POLL_JOB, [table.name for table in tables])
-        return {line["table"]: line["error"] for line in report["tables"] if line["error"]}
+        return failed_polls(report["tables"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,9 @@ class NextPoll:
     control: ObjectStore
     wait_s: float
 
-    def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
+    def wait(
+        self, tables: Collection[Table], meanwhile: Callable[[], None]
+    ) -> Mapping[str, NotArrived]:
         """Wait until a poll has read each table since the call.
 
         Returns the tables that none has read in time, with the reason.
@@ -56,7 +67,7 @@ class NextPoll:
         begun, deadline = time.time() * 1e6, time.monotonic() + self.wait_s
         while pending := [table for table in tables if self._read_at(table) < begun]:
             if time.monotonic() > deadline:
-                return {table.name: self._late(table) for table in pending}
+                return {table.name: NotArrived(self._late(table)) for table in pending}
             meanwhile()
             time.sleep(_INTERVAL_S)
         return {}

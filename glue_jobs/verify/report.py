@@ -34,8 +34,8 @@ class TableComparison:
     unsettled: int = 0  # still changing in the last round: undecided
     omitted_columns: list[str] = field(default_factory=list)
     first: list[Example] = field(default_factory=list)
-    state: str = "streaming"  # or stopped
-    error: str | None = None  # why the table has stopped, or cannot be compared completely
+    state: str = "streaming"  # or stopped, by the stream
+    error: str | None = None  # why the table has stopped, is late, or cannot be compared completely
     compared_rows: int = 0  # of the source; fewer than `source_rows` in a sample
     seconds: float = 0.0
     quarantined: int = 0  # events in the quarantine, a cause of differences

@@ -12,6 +12,7 @@ from cdclake.errors import CdcError
 from cdclake.jobs.verify.compared_rows import LakeEngine, LakeRows, Place, SourceRows
 from cdclake.jobs.verify.first_pass import Sides
 from cdclake.jobs.verify.mismatches import Digest, Mismatches
+from cdclake.jobs.verify.not_arrived import NotArrived
 from cdclake.jobs.verify.report import Example
 from cdclake.plan import Table
 from cdclake.verify.compare import Row, differing_columns, lake_digest, shown, source_digest
@@ -25,7 +26,7 @@ _MAX_TEXT_CHARACTERS = 200
 
 # Waits until everything written has arrived, and calls a function repeatedly meanwhile. Returns the
 # tables for which it has not, with the reason.
-Wait = Callable[[Collection[Table], Callable[[], None]], Mapping[str, str]]
+Wait = Callable[[Collection[Table], Callable[[], None]], Mapping[str, NotArrived]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +39,18 @@ class Open:
 
 def settle(
     tables: Collection[Open], source: SourceRows, engine: LakeEngine, wait: Wait
-) -> tuple[int, dict[str, str | None]]:
+) -> tuple[int, dict[str, NotArrived | None]]:
     """Compare until every key is decided, at most `MAX_ROUNDS` times.
 
     A round reads the source, waits until all of that has arrived, reads the lake, and reads the
     source again. The lake is correct if it shows any state that the source has had meanwhile. For
     keys that change all the time, reading the source during the wait catches more such states. A
-    wait that fails ends the rounds: the other tables' results stay.
+    wait that fails ends the rounds of its tables: the other tables' results stay.
 
     Returns:
         The number of rounds, and by table the reason if its last wait failed.
     """
-    reasons: dict[str, str | None] = {}
+    reasons: dict[str, NotArrived | None] = {}
     for number in range(1, MAX_ROUNDS + 1):
         undecided = [table for table in tables if len(table.candidates)]
         if not undecided:
@@ -60,18 +61,35 @@ def settle(
         names = [table.sides.table for table in undecided]
         few = sum(len(table.candidates) for table in undecided) <= _MAX_WATCHED_KEYS
         look = functools.partial(_read_source, undecided, source)
-        is_last = number == MAX_ROUNDS
-        try:
-            failed = wait(names, look if few else _look_away)
-        except CdcError as error:
-            failed, is_last = {table.name: str(error) for table in names}, True
-        reasons |= {table.name: failed.get(table.name) for table in names}
+        late, ended = _await(names, wait, look if few else _look_away)
+        reasons |= {table.name: late.get(table.name) for table in names}
         _read_lake(undecided, engine)
         _read_source(undecided, source)
         for table in undecided:
+            is_last = number == MAX_ROUNDS or table.sides.table.name in ended
             table.candidates.decide(last=is_last)
         time.sleep(_PAUSE_S)
     return MAX_ROUNDS, reasons
+
+
+def _await(
+    tables: Collection[Table], wait: Wait, look: Callable[[], None]
+) -> tuple[dict[str, NotArrived], set[str]]:
+    """Wait for all changes; return the tables that may lack some, and those whose wait failed.
+
+    Each kind of delivery has its wait, and one that fails concerns only its tables: neither polls
+    nor Firehose depend on the stream.
+    """
+    late: dict[str, NotArrived] = {}
+    ended: set[str] = set()
+    for delivery in dict.fromkeys(table.delivery for table in tables):
+        awaited = [table for table in tables if table.delivery == delivery]
+        try:
+            late |= wait(awaited, look)
+        except CdcError as error:
+            late |= {table.name: NotArrived(str(error)) for table in awaited}
+            ended.update(table.name for table in awaited)
+    return late, ended
 
 
 def _look_away() -> None:

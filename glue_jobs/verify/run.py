@@ -50,12 +50,12 @@ def verify_tables(
     quarantined = functools.cache(quarantined)  # first called when all keys are decided
     with source_rows.snapshot(dsn, salt) as source:
         sides, broken = _comparable(tables, plan, source, engine)
-        stopped = wait(tables, lambda: None)
+        late = wait(tables, lambda: None)
         with engine.open([each.table for each in sides]) as lake:
             passes, seconds = first_passes(sides, PostgresRows(source), lake, sample)
     with source_rows.session(dsn, salt) as source:
         explain, rows = _withholding(reader, quarantined), PostgresRows(source)
-        reports, rounds = settled(sides, passes, stopped, rows, engine, wait, explain)
+        reports, rounds = settled(sides, passes, late, rows, engine, wait, explain)
     reports |= {each.table: each for each in broken}
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)

@@ -7,6 +7,7 @@ one that the function refuses. Without these, a topic's last records would be wa
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,26 +30,38 @@ ReadRecords = Callable[[str, Ranges], Sequence[ReadRecord]]
 
 
 class SettledRecords:
-    """Search for the first record of a topic that may still become a row of a changelog."""
+    """Search for the first record of a topic that may still become a row of a changelog.
+
+    A record that is settled stays so: the next search begins after it.
+    """
 
     def __init__(self, reader: Reader, plan: Plan, read: ReadRecords) -> None:
         self._reader, self._read = reader, read
         self._rows = DeliveredRows(plan)
+        self._found: dict[str, dict[int, int]] = {}  # by topic
 
     def after(
-        self, topic: str, reached: Mapping[int, int], ends: Mapping[int, int], erased: Erased
+        self,
+        topic: str,
+        reached: Mapping[int, int],
+        ends: Mapping[int, int],
+        erased: Erased,
+        until: float,
     ) -> dict[int, int]:
         """Return by partition the offset of the first record that is not settled, or its end.
 
-        The records before the offsets `reached` are settled.
+        The records before the offsets `reached` are settled. One page is read in any case, and none
+        begins after the monotonic time `until`: the offset of a record that was not read is
+        returned then, and the next call continues there.
         """
-        found = dict(reached)
+        found = self._found.setdefault(topic, {})
+        found |= {p: max(offset, found.get(p, 0)) for p, offset in reached.items()}
         while ranges := dict(_pages(found, ends)):
             open_at = self._first_open(self._read(topic, ranges), erased)
             found |= {p: open_at.get(p, following) for p, (_, following) in ranges.items()}
-            if open_at:
+            if open_at or time.monotonic() > until:
                 break
-        return found
+        return dict(found)
 
     def _first_open(self, records: Iterable[ReadRecord], erased: Erased) -> dict[int, int]:
         """Return by partition the offset of the first of these records that is not settled."""

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from cdclake.activity import Advance, step
 from cdclake.jobs.verify.compared_rows import LakeEngine, LakeRows, SourceRows
 from cdclake.jobs.verify.first_pass import FirstPass, Sides, first_pass
+from cdclake.jobs.verify.not_arrived import NotArrived
 from cdclake.jobs.verify.report import Example, TableComparison
 from cdclake.jobs.verify.rounds import Open, Wait, examples, mark_incomplete, settle
 
@@ -34,7 +35,7 @@ def first_passes(
 def settled(
     sides: Sequence[Sides],
     passes: Mapping[str, FirstPass],
-    stopped: Mapping[str, str],
+    late: Mapping[str, NotArrived],
     source: SourceRows,
     engine: LakeEngine,
     wait: Wait,
@@ -42,24 +43,24 @@ def settled(
 ) -> tuple[dict[str, TableComparison], int]:
     """Decide the differing keys, and return the results by table and the number of rounds.
 
-    `stopped` are the reasons by table of the first wait. Those of later waits count only for tables
-    that still have keys: the others are equal. `explain` marks the keys of a table whose difference
-    has a reason that the engine does not know.
+    `late` has the tables that may have lacked changes after the first wait. Later waits count only
+    for tables that still have keys: the others are equal. `explain` marks the keys of a table whose
+    difference has a reason that the engine does not know.
     """
     opened = [Open(each, passes[each.table.name].candidates) for each in sides]
     with ExitStack() as closing:
         for table in opened:
             closing.callback(table.candidates.close)
         with step("read again what has changed meanwhile"):
-            rounds, late = settle(opened, source, engine, wait)
+            rounds, later = settle(opened, source, engine, wait)
         _mark_incomplete(opened, source, engine)
         for table in opened:
             if table.candidates.differing_hashes():
                 explain(table)
         shown = _examples(opened, source, engine)
-        errors = {name: why for name, why in late.items() if name in shown} | dict(stopped)
+        waits = {name: found for name, found in later.items() if name in shown} | dict(late)
         reports = {
-            name: _report(each, passes[name], errors.get(name), shown.get(name, []))
+            name: _report(each, passes[name], waits.get(name), shown.get(name, []))
             for name, each in zip(passes, sides, strict=True)
         }
     return reports, rounds
@@ -86,11 +87,11 @@ def _examples(
 
 
 def _report(
-    sides: Sides, passed: FirstPass, error: str | None, first: list[Example]
+    sides: Sides, passed: FirstPass, late: NotArrived | None, first: list[Example]
 ) -> TableComparison:
-    """Build the table's result; `error` is the reason if a wait for the table failed."""
+    """Build the table's result; `late` has the reason if the table may have lacked changes."""
     table, found = sides.table, passed.candidates
-    state = "streaming" if error is None else "stopped"
+    error = None if late is None else late.reason
     if error is None and sides.gone:
         error = f"the source no longer has the column {', '.join(map(repr, sides.gone))}"
     return TableComparison(
@@ -107,6 +108,6 @@ def _report(
         withheld=found.count("withheld"),
         incomplete=found.count("incomplete"),
         first=first,
-        state=state,
+        state="stopped" if late is not None and late.is_stopped else "streaming",
         error=error,
     )

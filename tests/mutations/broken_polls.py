@@ -21,6 +21,16 @@ POLLS = (
         ((_POLL, "before.run_started > self.started", "False"),),
     ),
     Mutation(
+        "a run that started earlier polls nothing under a plan that it has read again",
+        ("tests/unit/jobs/test_poll_leases.py", "-k", "older_plan"),
+        ((_POLL, "before.run_plan != self.plan_uri", "True"),),
+    ),
+    Mutation(
+        "a poll that has waited has the plan of before",
+        ("tests/unit/jobs/test_poll_leases.py",),
+        ((_POLL, "current = job.with_current_plan()", "current = job"),),
+    ),
+    Mutation(
         "a poll reads since the last poll, not since the oldest transaction",
         (_TESTS, "-k", "open_over"),
         ((_QUERIES, "least(clock_timestamp(), min(xact_start))", "clock_timestamp()"),

@@ -72,6 +72,16 @@ VERIFY = (
         (("glue_jobs/verify/catch_up.py", "            raise found\n", "            return\n"),),
     ),
     Mutation(
+        "call a table that is late stopped", ("tests/unit/verify/test_rounds.py",),
+        (("glue_jobs/verify/table_results.py", "late is not None and late.is_stopped",
+          "late is not None"),),
+    ),
+    Mutation(
+        "count the records after the newest event again at each look",
+        ("tests/unit/verify/test_delivered.py", "-k", "settled"),
+        (("glue_jobs/verify/settled_records.py", "self._found.setdefault(topic, {})", "{}"),),
+    ),
+    Mutation(
         "run no scheduled stream for a table that its last run has held back",
         ("tests/unit/deployed/test_verify_runs.py",),
         (("glue_jobs/verify/catch_up.py",

@@ -67,7 +67,7 @@ def await_replay(primary: str, replica: str) -> None:
 @pytest.mark.slow
 def test_a_run_with_an_older_plan_keeps_a_newer_column(spark, dsn):
     polled = PolledTable(spark, dsn)
-    old = polled.plan, polled.control, polled.table, time.time()
+    old = polled.plan, polled.control, polled.table, time.time(), "s3://state/plan-old.json"
     polled.run(
         f"ALTER TABLE {polled.name} ADD note text",
         f"INSERT INTO {polled.name} VALUES (1, 'a', 1, now(), 'noted')",

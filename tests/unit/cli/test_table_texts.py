@@ -46,6 +46,12 @@ def test_differing_table_is_shown_with_its_rows_and_the_totals() -> None:
     assert lines[-1].startswith("NOT equal: 2 tables") and "2 further readings" in lines[-1]
 
 
+def test_a_late_table_is_not_called_different_or_stopped() -> None:
+    late = {"state": "streaming", "missing": 3, "error": "3 records have not arrived"}
+    [_, _, line, *_] = verify_lines(report({}, late, ok=False), False)
+    assert line.split()[:2] == ["t1", "error"]
+
+
 def test_stopped_and_quarantined_tables_deviate_and_omitted_columns_do_not() -> None:
     lines = list(
         verify_lines(

@@ -21,6 +21,7 @@ from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.verify import catch_up, poll_wait
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.deployed_verify import default_wait_s, wait_with_jobs
+from cdclake.jobs.verify.not_arrived import NotArrived
 from cdclake.polling import Polling
 from tests.unit.verify.lakes import make_plan, make_table
 
@@ -89,7 +90,7 @@ def test_polled_tables_are_polled_by_a_run_of_the_job(
         found = wait_with_jobs(arrival(), control, RUNS)([CITY], lambda: None)
     finally:
         undo()
-    assert found == ({"city": error} if error else {})
+    assert found == ({"city": NotArrived(error)} if error else {})
     [given] = started(POLLS)
     assert given["--tables"] == "city"
     assert given["--run"].startswith("verify_tables-")
@@ -126,7 +127,7 @@ def test_stopped_table_starts_no_stream(control: ObjectStore) -> None:
     stopped = Progress()
     stopped.table("t").stop("columns differ")
     wait = wait_with_jobs(arrival(progress=lambda: stopped), control, RUNS)
-    assert "columns differ" in wait([STREAMED], lambda: None)["t"]
+    assert "columns differ" in wait([STREAMED], lambda: None)["t"].reason
     assert started(STREAM) == []
 
 
@@ -159,7 +160,7 @@ def test_table_that_a_run_holds_back_again_is_not_waited_for(control: ObjectStor
     fails = arrival(progress=held, wait_s=60.0, **ALL_ARRIVED)
     begun = time.monotonic()
     found = wait_with_jobs(fails, control, RUNS)([STREAMED], lambda: None)
-    assert "S3 does not answer" in found["t"]
+    assert "S3 does not answer" in found["t"].reason
     assert len(started(STREAM)) == 1
     assert time.monotonic() - begun < 10
 
@@ -167,7 +168,7 @@ def test_table_that_a_run_holds_back_again_is_not_waited_for(control: ObjectStor
 def test_table_whose_pause_a_run_would_not_see_end_starts_no_stream(control: ObjectStore) -> None:
     fails = arrival(progress=lambda: held(failures=9), wait_s=60.0, **ALL_ARRIVED)
     found = wait_with_jobs(fails, control, RUNS)([STREAMED], lambda: None)
-    assert "9 times" in found["t"]
+    assert "9 times" in found["t"].reason
     assert started(STREAM) == []
 
 
@@ -196,9 +197,9 @@ def test_without_a_job_of_polls_the_next_one_is_waited_for(control: ObjectStore)
 
     assert wait([CITY], poll) == {}
     late = wait_with_jobs(arrival(), control, {"JOB_NAME": "shop-verify_tables"})
-    assert "no poll has read the table within" in late([CITY], lambda: None)["city"]
+    assert "no poll has read the table within" in late([CITY], lambda: None)["city"].reason
     control.write(poll_error_name("city"), {"error": "permission denied for table city"})
-    assert late([CITY], lambda: None) == {"city": "permission denied for table city"}
+    assert late([CITY], lambda: None) == {"city": NotArrived("permission denied for table city")}
     assert started(POLLS) == []
 
 

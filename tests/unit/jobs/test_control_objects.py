@@ -25,7 +25,7 @@ from tests.source_tree import sources
 
 RESYNC = ResyncRequest(id="i", position="p", notified=4, rejoins=True)
 ENDED = RESYNC.with_end(ScanEnd(status="SUCCEEDED", rows=9, offsets={0: 7}))
-POLLED = PollProgress(read_at=1, epoch=2, lsn=3, definition="d")
+POLLED = PollProgress(read_at=1, epoch=2, lsn=3, definition="d", run_plan="s3://b/plan.json")
 RESYNC_JSON = {"id": "i", "position": "p", "notified": 4, "rejoins": True}
 ENDED_JSON = {"status": "SUCCEEDED", "rows": 9, "offsets": {"0": 7}}
 STORED: list[tuple[Any, dict[str, Any]]] = [

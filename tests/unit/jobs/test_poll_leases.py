@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,11 +18,13 @@ from cdclake.jobs.poll import table_poll
 from cdclake.jobs.poll.polled_snapshot import SourceLogin
 from cdclake.jobs.poll.table_poll import TablePoll, poll_table
 from cdclake.jobs.table_jobs.table_job import TableJob
+from cdclake.plan import Plan, Table
 from cdclake.polling import Polling
 from tests.spark.events import MemoryStore
 from tests.unit.verify.lakes import make_plan, make_table
 
 CITY = make_table(name="city", delivery="poll", polling=Polling(by="v", every="rate(1 day)"))
+WIDER = replace(CITY, columns=tuple(replace(column, type="bigint") for column in CITY.columns))
 SWEEP_S = 1800.0  # three times as long as a run waits for another job
 SCHEDULED = "poll_tables-rate-1-day"
 
@@ -31,10 +34,20 @@ def store() -> Any:
     return MemoryStore()
 
 
+def begin(_: Any, plan: Plan, store: Any, table: Table, started: float, plan_uri: str) -> Any:
+    """Return a poll of three rows, if the table is that of the newest plan."""
+    del store, started
+    assert (plan, table, plan_uri) == (make_plan(WIDER), WIDER, "s3://b/plan.json")
+    return SimpleNamespace(run=lambda _: 3)
+
+
 @pytest.fixture
 def poll(store: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """A poll of three rows that begins while a run of the given job holds the table's lease."""
     passed = [0.0]
+
+    def read_plan() -> Plan:
+        return make_plan(CITY if passed[0] < SWEEP_S else WIDER)
 
     def hold(holder: str) -> None:
         if passed[0] < SWEEP_S:
@@ -53,7 +66,10 @@ def poll(store: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
         hold(holder)
         lake: Any = SimpleNamespace()
         own = Leases(store, "poll_tables")
-        job = TableJob(make_plan(CITY), lake, own, store, named=True, arguments={"run": name})
+        given = {"run": name, "plan": "s3://b/plan.json"}
+        job = TableJob(
+            make_plan(CITY), lake, own, store, named=True, arguments=given, read_plan=read_plan
+        )
         try:
             return poll_table(job, CITY)
         except TableError as error:
@@ -64,11 +80,13 @@ def poll(store: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 
     monkeypatch.setattr(table_poll, "deployed_dsn", lambda _: nullcontext(""))
     monkeypatch.setattr(table_poll, "answer_request", lambda *_: None)
-    monkeypatch.setattr(table_poll, "TablePoll", lambda *_: SimpleNamespace(run=lambda _: 3))
+    monkeypatch.setattr(table_poll, "TablePoll", begin)
     return run
 
 
-def test_a_poll_waits_for_a_longer_poll_of_its_table(poll: Callable[..., int]) -> None:
+def test_a_poll_waits_for_a_longer_one_and_reads_the_plan_of_then(
+    poll: Callable[..., int],
+) -> None:
     assert poll("poll_tables") == 3
 
 
@@ -89,22 +107,31 @@ def test_a_poll_fails_behind_another_job(poll: Callable[..., int], name: str) ->
 
 
 @pytest.mark.parametrize(
-    ("started", "is_other_plan", "is_polled"),
-    [(7.0, True, False), (7.0, False, True), (9.0, True, True)],
+    ("started", "plan", "definition", "is_polled"),
+    [
+        (7.0, "s3://b/old.json", "other", False),
+        (7.0, "s3://b/old.json", "", True),
+        (9.0, "s3://b/new.json", "other", True),
+        (7.0, "s3://b/plan.json", "other", True),
+    ],
+    ids=["older plan", "same columns", "newer plan", "plan that was read again"],
 )
 def test_poll_with_an_older_plan_than_the_last_one_does_nothing(
-    started: float, is_other_plan: bool, is_polled: bool
+    started: float, plan: str, definition: str, is_polled: bool
 ) -> None:
-    """It would rename a column that it does not know, as a dropped one."""
+    """It would rename a column that it does not know, as a dropped one.
+
+    A plan of the same place as the last poll's was read after it, under the lease.
+    """
 
     def create(_: Any) -> None:
         raise ConnectionError("the poll has begun")
 
     lake: Any = SimpleNamespace(create=create)
     store: Any = MemoryStore()
-    poll = TablePoll(lake, make_plan(CITY), store, CITY, started)
-    definition = "of another plan" if is_other_plan else poll._definition
-    last = PollProgress(definition=definition, run_started=8.0)
+    poll = TablePoll(lake, make_plan(CITY), store, CITY, started, plan)
+    definition = definition or poll._definition
+    last = PollProgress(definition=definition, run_started=8.0, run_plan="s3://b/plan.json")
     store.write(poll_name("city"), last.to_json())
     login = SourceLogin(dsn="", salt="")
     if is_polled:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import SnapshotTopic
 from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.verify import firehose_offsets
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
 from cdclake.jobs.verify.settled_records import PAGE_RECORDS
 from cdclake.jobs.verify.topic_records import Ranges, ReadRecord
@@ -80,6 +81,17 @@ class Topics:
         return [ReadRecord(0, offset, self.records[offset - self.begin]) for offset in places]
 
 
+def finder(
+    topics: Topics,
+    logs: Logs | None = None,
+    *,
+    tables: Collection[Table] = (A, STREAMED),
+    erased: Erased | None = None,
+) -> Callable[[Progress], Any]:
+    reader = cast(Reader, logs or Logs())
+    return delivered_offsets(reader, plan(), tables, topics, lambda: erased or {})
+
+
 def arrived(
     logs: Logs,
     begin: int = 0,
@@ -90,9 +102,7 @@ def arrived(
 ) -> dict[str, Any]:
     progress = progress or Progress(epoch=1)
     progress.tables["c"] = TableProgress(offsets={0: 5})
-    reads = topics or Topics(begin)
-    find = delivered_offsets(cast(Reader, logs), plan(), reads, lambda: erased or {})
-    return dict(find(progress))
+    return dict(finder(topics or Topics(begin), logs, erased=erased)(progress))
 
 
 def change(op: str, lsn: int, number: int, table: str = "a", **values: Any) -> bytes:
@@ -154,6 +164,34 @@ def test_settled_records_are_read_by_pages_until_one_is_open() -> None:
     assert topics.read_ranges == [
         (page * PAGE_RECORDS, (page + 1) * PAGE_RECORDS) for page in range(3)
     ]
+
+
+def test_settled_records_are_not_read_again() -> None:
+    records = [None] * (PAGE_RECORDS + 1) + [change("c", 9, 9)]
+    topics, logs = Topics(records=records), Logs()
+    find = finder(topics, logs)
+    for _ in range(2):
+        assert find(Progress(epoch=1))["a"] == {0: PAGE_RECORDS + 1}
+    last = (PAGE_RECORDS + 1, PAGE_RECORDS + 2)  # not settled
+    assert topics.read_ranges == [(0, PAGE_RECORDS), (PAGE_RECORDS, PAGE_RECORDS + 2), last]
+    logs.logs["a"] = [event("c", 9, 9, id=9, offset=PAGE_RECORDS + 1)]
+    assert find(Progress(epoch=1))["a"] == {0: PAGE_RECORDS + 2}
+    assert len(topics.read_ranges) == 3
+
+
+def test_a_look_at_settled_records_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(firehose_offsets, "MAX_LOOK_S", -1.0)
+    topics = Topics(records=[None] * (PAGE_RECORDS + 2))
+    find = finder(topics)
+    assert find(Progress(epoch=1))["a"] == {0: PAGE_RECORDS}
+    assert topics.read_ranges == [(0, PAGE_RECORDS)]
+    assert find(Progress(epoch=1))["a"] == {0: PAGE_RECORDS + 2}
+
+
+def test_streams_of_other_tables_are_not_read() -> None:
+    topics = Topics(records=[None])
+    assert finder(topics, tables=[STREAMED])(Progress(tables={"c": TableProgress()})) == {"c": {}}
+    assert topics.read_ranges == []
 
 
 def noted(since: int | None, age_s: float = 0.0) -> Progress:

@@ -18,6 +18,7 @@ from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.verify import catch_up
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.deployed_verify import find_obstacle
+from cdclake.jobs.verify.not_arrived import NotArrived
 from cdclake.jobs.verify.poll_wait import with_polls
 from cdclake.plan import Table
 from cdclake.polling import Polling
@@ -87,7 +88,7 @@ def test_a_table_that_stays_held_back_is_named_at_the_deadline(arrival: CatchUp)
     held.tables["t"].hold("S3 does not answer", time.time())
     begun = time.monotonic()
     stays = replace(arrival, progress=lambda: held, arrived=lambda _: {"t": {0: 3}})
-    assert "S3 does not answer" in stays.wait([make_table()], lambda: None)["t"]
+    assert "S3 does not answer" in stays.wait([make_table()], lambda: None)["t"].reason
     assert time.monotonic() - begun >= arrival.wait_s
 
 
@@ -97,7 +98,7 @@ def test_a_table_that_has_failed_three_times_is_not_waited_for(arrival: CatchUp)
         held.tables["t"].hold("S3 does not answer", time.time())
     fails = replace(arrival, progress=lambda: held, wait_s=60.0)
     begun = time.monotonic()
-    assert "3 times" in fails.wait([make_table()], lambda: None)["t"]
+    assert "3 times" in fails.wait([make_table()], lambda: None)["t"].reason
     assert time.monotonic() - begun < 10
 
 
@@ -116,9 +117,10 @@ def test_without_obstacle_the_missing_records_are_named(arrival: CatchUp) -> Non
 
 
 def test_failed_delivery_is_named_as_a_cause(arrival: CatchUp) -> None:
-    late = arrival.wait([FIREHOSE], lambda: None)
-    assert "3 records of topic" in late["t"]
-    assert "cdclake redrive --dry-run" in late["t"]
+    late = arrival.wait([FIREHOSE], lambda: None)["t"]
+    assert "3 records of topic" in late.reason
+    assert "cdclake redrive --dry-run" in late.reason
+    assert not late.is_stopped
 
 
 def test_late_delivery_does_not_hold_up_polled_tables(arrival: CatchUp) -> None:
@@ -127,7 +129,7 @@ def test_late_delivery_does_not_hold_up_polled_tables(arrival: CatchUp) -> None:
     )
     polled: list[str] = []
 
-    def poll(tables: Collection[Table], _: Callable[[], None]) -> Mapping[str, str]:
+    def poll(tables: Collection[Table], _: Callable[[], None]) -> Mapping[str, NotArrived]:
         polled.extend(table.name for table in tables)
         return {}
 
@@ -146,8 +148,9 @@ def test_late_delivery_does_not_hold_up_next_to_a_stopped_table(arrival: CatchUp
         progress=lambda: stopped,
     )
     found = waiting.wait([make_table(), late], lambda: None)
-    assert "columns differ" in found["t"]
-    assert "3 records of topic p.late" in found["late"]
+    assert "columns differ" in found["t"].reason
+    assert "3 records of topic p.late" in found["late"].reason
+    assert [each.is_stopped for each in (found["t"], found["late"])] == [True, False]
 
 
 def test_table_that_is_late_in_a_later_round_is_given_up(arrival: CatchUp) -> None:
@@ -176,7 +179,7 @@ def test_late_delivery_does_not_hold_up_the_other_tables(arrival: CatchUp) -> No
     )
     reasons = waiting.wait([late, other, streamed], lambda: None)
     assert reasons.keys() == {"late"}
-    assert "2 records of topic p.late have not arrived; a record that" in reasons["late"]
+    assert "2 records of topic p.late have not arrived; a record that" in reasons["late"].reason
     begun = time.monotonic()
     assert replace(waiting, wait_s=60.0).wait([late], lambda: None) == reasons  # in a later round
     assert time.monotonic() - begun < 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,9 +14,10 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.verify import rounds
 from cdclake.jobs.verify.first_pass import FirstPass, Sides
 from cdclake.jobs.verify.mismatches import Mismatches
+from cdclake.jobs.verify.not_arrived import NotArrived
 from cdclake.jobs.verify.report import TableComparison
 from cdclake.jobs.verify.table_results import settled
-from cdclake.plan import Table
+from cdclake.plan import Delivery, Table
 from cdclake.verify.columns import compared_columns
 from cdclake.verify.compare import Row
 from cdclake.verify.statements import Comparable
@@ -54,17 +56,22 @@ Outcome = Mapping[str, str] | ComponentFailed
 
 
 def compare(
-    *outcomes: Outcome, stopped: Mapping[str, str] | None = None, arrives_in: int = 1
+    *outcomes: Outcome,
+    stopped: Mapping[str, str] | None = None,
+    arrives_in: int = 1,
+    moving: Delivery = "stream",
 ) -> tuple[dict[str, TableComparison], int]:
     """Compare a table whose row is lost, one whose row arrives in a round, and an equal one.
 
-    The wait of each round has the next of these outcomes, and those after them the last.
+    Each wait of the rounds has the next of these outcomes, and those after them the last. A round
+    has a wait for each kind of delivery, first for that of the lost row.
     """
     source: Any = Rows(lost=[ROW], moving=[ROW], quiet=[ROW])
     lake: Any = Rows(lost=[], moving=[], quiet=[ROW])
     waits = iter(range(len(outcomes) + rounds.MAX_ROUNDS))
+    tables = TABLES | {"moving": replace(TABLES["moving"], delivery=moving)}
 
-    def wait(tables: Collection[Table], _: Callable[[], None]) -> Mapping[str, str]:
+    def wait(tables: Collection[Table], _: Callable[[], None]) -> Mapping[str, NotArrived]:
         number = next(waits)
         if number + 1 >= arrives_in:
             lake.rows["moving"] = [ROW]
@@ -72,9 +79,9 @@ def compare(
         if isinstance(outcome, ComponentFailed):
             raise outcome
         names = {table.name for table in tables}
-        return {name: reason for name, reason in outcome.items() if name in names}
+        return {name: NotArrived(why) for name, why in outcome.items() if name in names}
 
-    sides = [_sides(table) for table in TABLES.values()]
+    sides = [_sides(table) for table in tables.values()]
     passes = {
         name: FirstPass(
             source_rows=1,
@@ -84,7 +91,8 @@ def compare(
         )
         for name in NAMES
     }
-    return settled(sides, passes, stopped or {}, source, lake, wait, lambda _: None)
+    first = {name: NotArrived(why, is_stopped=True) for name, why in (stopped or {}).items()}
+    return settled(sides, passes, first, source, lake, wait, lambda _: None)
 
 
 def _sides(table: Table) -> Sides:
@@ -101,6 +109,7 @@ def errors(found: Mapping[str, TableComparison]) -> dict[str, str | None]:
 
 def test_table_that_a_later_wait_gives_up_has_the_reason() -> None:
     found, _ = compare({"lost": "1 record has not arrived"})
+    assert found["lost"].state == "streaming"
     assert errors(found) == {"lost": "1 record has not arrived", "moving": None, "quiet": None}
     assert found["lost"].missing == 1
     assert [table.ok for table in found.values()] == [False, True, True]
@@ -112,6 +121,17 @@ def test_failed_wait_keeps_the_results_of_the_others() -> None:
     assert errors(found) == {"lost": str(late), "moving": None, "quiet": None}
     assert (found["lost"].unsettled, found["lost"].ok) == (1, False)
     assert number == 1, "a further wait would take as long again"
+
+
+@pytest.mark.parametrize("moving", ["poll", "firehose"])
+def test_failed_wait_for_the_stream_concerns_no_other_delivery(moving: Delivery) -> None:
+    late = ComponentFailed("the lake was behind the source", "wait longer with --wait")
+    found, number = compare(late, {}, moving=moving, arrives_in=99)
+    assert errors(found) == {"lost": str(late), "moving": None, "quiet": None}
+    assert (found["moving"].missing, number) == (1, 2)
+    found, _ = compare({}, late, {}, moving=moving, arrives_in=99)
+    assert errors(found) == {"lost": None, "moving": str(late), "quiet": None}
+    assert (found["lost"].missing, found["moving"].unsettled) == (1, 1)
 
 
 def test_reason_counts_until_a_wait_for_the_table_succeeds() -> None:
@@ -130,4 +150,5 @@ def test_reason_of_a_table_that_is_equal_is_dropped() -> None:
 def test_reason_of_the_first_wait_is_kept() -> None:
     stopped = {"lost": "columns differ", "quiet": "columns differ"}
     found, _ = compare({"lost": "late"}, stopped=stopped)
+    assert [found[name].state for name in NAMES] == ["stopped", "streaming", "stopped"]
     assert errors(found) == {"lost": "columns differ", "moving": None, "quiet": "columns differ"}
