@@ -223,4 +223,5 @@ def _verify_in_athena(
 
     report = _verify_on_aws([] if table is None else [table], arguments, file, environment)
     lake = DeployedLake(deployed_file(file), environment)
-    return with_answers(report, compare_athena(lake, table, sample))
+    compared = [each["table"] for each in report["tables"]]
+    return with_answers(report, compare_athena(lake, compared, sample))

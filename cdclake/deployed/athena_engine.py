@@ -21,6 +21,7 @@ from cdclake.plan import Table
 if TYPE_CHECKING:
     from cdclake.jobs.verify.compared_rows import LakeRows
 
+_NOT_IN_FILE = "not compared in Athena: the pipeline file does not have this deployed table"
 _COUNTS = ("missing", "extra", "different", "unsettled", "withheld", "incomplete")
 
 
@@ -59,15 +60,20 @@ class AthenaEngine:
         return incomplete_rows_in(self.database, table)
 
 
-def compare_athena(lake: DeployedLake, table: str | None, sample: int | None) -> dict[str, Any]:
-    """Compare Athena's `_current` of the tables with DuckDB's; return a report of `verify`."""
+def compare_athena(
+    lake: DeployedLake, names: Collection[str], sample: int | None
+) -> dict[str, Any]:
+    """Compare Athena's `_current` with DuckDB's; return a report of `verify`.
+
+    Only named tables that the file has are compared: the deployed plan may have others.
+    """
     plan = lake.plan
     if "athena" not in plan.readers:
         raise InputError(
             "the pipeline file does not list Athena among `lake: readers:`",
             "add it there, or compare with --reader duckdb",
         )
-    tables = plan.all_tables if table is None else (plan.table(table, of="file"),)
+    tables = [table for table in plan.all_tables if table.name in names]
     engine = AthenaEngine(WorkgroupClient(lake.deployment.prefix), plan.lake_database)
     with TemporaryDirectory() as spill:
         return compare_engines(lake.reader(Path(spill)), tables, engine, sample).to_json()
@@ -78,15 +84,17 @@ def with_answers(report: dict[str, Any], answered: dict[str, Any]) -> dict[str, 
     of_engine = {table["table"]: table for table in answered["tables"]}
     return {
         **report,
-        "ok": report["ok"] and answered["ok"],
+        "ok": report["ok"] and answered["ok"] and len(of_engine) == len(report["tables"]),
         "reader": answered["reader"],
-        "tables": [_with(table, of_engine[table["table"]]) for table in report["tables"]],
+        "tables": [_with(table, of_engine.get(table["table"])) for table in report["tables"]],
         "rounds": report["rounds"] + answered["rounds"],
         "seconds": round(report["seconds"] + answered["seconds"], 2),
     }
 
 
-def _with(table: dict[str, Any], of_engine: dict[str, Any]) -> dict[str, Any]:
+def _with(table: dict[str, Any], of_engine: dict[str, Any] | None) -> dict[str, Any]:
+    if of_engine is None:
+        return {**table, "error": table["error"] or _NOT_IN_FILE}
     counts = {kind: table.get(kind, 0) + of_engine[kind] for kind in _COUNTS}
     examples: Sequence[Any] = [*table["first"], *of_engine["first"]]
     seconds = round(table["seconds"] + of_engine["seconds"], 2)

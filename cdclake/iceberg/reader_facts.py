@@ -41,7 +41,8 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         views="stored by `cdclake views`: as fresh as the changelog",
         attached_by="the Glue catalog, through the deployment's workgroup",
         limits="no types with a time zone in views; in `<t>_current`, large values over key changes"
-        " once they are applied",
+        " once they are applied; no view for readers whom Lake Formation gives only some columns,"
+        " rows or cells",
         source="Athena user guide, Using Apache Iceberg tables",
         read_on="2026-11-25",
     ),

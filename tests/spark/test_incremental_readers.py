@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 from pyiceberg.table import StaticTable
+from pyspark.errors import UnsupportedOperationException
 
 from cdclake.jobs.maintenance import actions
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files
@@ -117,3 +118,20 @@ def duckdb_rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
             session.execute(f"LOAD '{extension_file(extension)}'")
         scan = f"iceberg_scan('{location}')"
         return session.execute(query.replace("orders_changes", scan)).fetchall()
+
+
+def test_iceberg_has_a_changelog_view_of_the_changelog_and_none_of_the_state(engine):
+    # Two commits of the state: the second one has deletes of the first one's rows.
+    for lsn in (10, 20):
+        engine.run(engine.event("u", 1, lsn, v=str(lsn)))
+    changes = f"table => 'cdc.{engine.table.changes}', changelog_view => 'changes_view'"
+    engine.spark.sql(f"CALL lake.system.create_changelog_view({changes})")
+    rows = engine.spark.sql("SELECT cdc_lsn, _change_type FROM changes_view").collect()
+    assert sorted(map(tuple, rows)) == [(10, "INSERT"), (20, "INSERT")]
+    state = (
+        f"table => 'cdc.{engine.table.name}', changelog_view => 'state_view',"
+        " identifier_columns => array('id')"
+    )
+    engine.spark.sql(f"CALL lake.system.create_changelog_view({state})")
+    with pytest.raises(UnsupportedOperationException, match="Delete files are currently not"):
+        engine.spark.sql("SELECT * FROM state_view").collect()

@@ -121,6 +121,14 @@ def test_both_steps_are_in_the_report(
         assert table[kind] == of_job.get(kind, 0) + of_athena.get(kind, 0)
 
 
+def test_a_deployed_table_that_the_file_lacks_is_an_error() -> None:
+    answered = Report(tables=[], reader="athena", sample=None, rounds=1, seconds=0.5).to_json()
+    report = with_answers(report_of("duckdb", lake_rows=5), answered)
+    [table] = report["tables"]
+    assert not report["ok"] and table["lake_rows"] == 5
+    assert "does not have this deployed table" in table["error"]
+
+
 def test_incomplete_rows_are_no_silent_equality() -> None:
     *_, result = lines = list(verify_lines(report_of("athena", incomplete=2), verbose=False))
     assert result.startswith("equal except for incomplete rows in athena")
