@@ -123,8 +123,9 @@ def _fetch(folder: Path, shown: Step) -> None:
     fresh.mkdir()
     try:
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            locked = [(urls[name], lock[name]) for name in names]
-            for _ in pool.map(lambda each: _download(*each, fresh, fetched), locked):
+            for _ in pool.map(
+                lambda name: _download(urls[name], lock[name], fresh, fetched), names
+            ):
                 pass
         if folder.name in OWN_JARS:
             shutil.copy(RESOURCES / OWN_JARS[folder.name], fresh)
