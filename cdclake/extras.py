@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 
+from cdclake import __version__
 from cdclake.errors import InputError
 
 LOCAL, CDK = "local", "cdk"
@@ -28,9 +31,23 @@ def missing_modules(extra: str) -> list[str]:
     return [module for module in MODULES[extra] if find_spec(module) is None]
 
 
-def install_command(extra: str) -> str:
-    """Return the command that installs the extra."""
-    return f'pip install "cdclake[{extra}]"'
+def install_remedy(extra: str) -> str:
+    """Return how to install the extra.
+
+    cdclake is not on PyPI, where anyone may publish a package of that name: the remedy names the
+    wheel that this cdclake was installed from.
+    """
+    try:
+        text = distribution("cdclake").read_text("direct_url.json")  # as PEP 610 defines it
+    except PackageNotFoundError:  # in a clone
+        return "run `make setup` in the project's folder"
+    example = f"file:///path/to/cdclake-{__version__}-py3-none-any.whl"
+    wheel = json.loads(text)["url"] if text else example
+    return (
+        f'install "cdclake[{extra}] @ {wheel}" with the tool that installed cdclake'
+        " (`pip install`, `pipx install --force`, `uvx --from`); in a project of `cdclake new`,"
+        " run `uv sync`"
+    )
 
 
 def missing_extra(error: ModuleNotFoundError) -> InputError | None:
@@ -40,6 +57,6 @@ def missing_extra(error: ModuleNotFoundError) -> InputError | None:
         if module in modules:
             return InputError(
                 f"this command needs the Python package of {module!r}, which is not installed",
-                install_command(extra),
+                install_remedy(extra),
             )
     return None

@@ -18,9 +18,11 @@ import tempfile
 import urllib.request
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
 from pathlib import Path
+from threading import Lock
 
+from cdclake.activity import Advance, Step, is_shown, step
 from cdclake.cache_lock import locked_cache
 from cdclake.errors import InputError
 from cdclake.jar_lock import (
@@ -39,6 +41,25 @@ COMMON_PLATFORM = "linux-amd64"
 MIRROR_KEY = "CDCLAKE_MAVEN_MIRROR"
 _CONNECTIONS = 8
 _TIMEOUT_S = 60.0
+_CHUNK_BYTES = 1 << 18
+
+
+class _Fetched:
+    """Jars and bytes that threads have fetched, as the progress of a step."""
+
+    def __init__(self, shown: Step, total: int) -> None:
+        self._shown, self._total = shown, total
+        self._jars = self._bytes = 0
+        self._lock = Lock()
+        self.add()
+
+    def add(self, *, jars: int = 0, size: int = 0) -> None:
+        """Note further jars and bytes."""
+        with self._lock:
+            self._jars += jars
+            self._bytes += size
+            advance = Advance(done=self._jars, total=self._total, unit="jars", size=self._bytes)
+            self._shown.note(advance)
 
 
 def ensure_fetched(folder: Path) -> Path:
@@ -57,11 +78,11 @@ def ensure_fetched(folder: Path) -> Path:
 
 def fetch_jars(folder: Path) -> None:
     """Fetch the locked jars of the profile that the folder is named after, all of them or none."""
-    with locked_cache(folder.parent):
+    with step(f"fetch the jars of {folder.name}") as shown, locked_cache(folder.parent):
         if folder.is_dir():
             return  # another process was first
         try:
-            _fill(folder)
+            _fill(folder, shown)
         except OSError as error:  # a full or read-only disk
             raise InputError(
                 f"the cache {folder.parent} cannot be written: {error.strerror or error}",
@@ -69,14 +90,14 @@ def fetch_jars(folder: Path) -> None:
             ) from None
 
 
-def _fill(folder: Path) -> None:
+def _fill(folder: Path, shown: Step) -> None:
     if folder.name == POSTGRES_DIST:
         jars = folder.with_name(postgres_profile(platform.system(), platform.machine()))
         if not jars.is_dir():
-            _fetch(jars)
+            _fetch(jars, shown)
         unpack_postgres(jars, folder)
     else:
-        _fetch(folder)
+        _fetch(folder, shown)
 
 
 def platform_name(system: str, machine: str) -> str:
@@ -112,17 +133,21 @@ def check_locked(profile: str) -> None:
     )
 
 
-def _fetch(folder: Path) -> None:
+def _fetch(folder: Path, shown: Step) -> None:
     check_locked(folder.name)
     lock, urls = (parse(JAR_LOCK.read_text()) for parse in (parse_jar_lock, parse_jar_urls))
     names = [name for name in lock if name.startswith(f"{folder.name}/")]
-    sys.stderr.write(f"fetching {len(names)} jars of {folder.name} to {folder}\n")
+    if not is_shown():  # as during `cdk synth`
+        sys.stderr.write(f"fetching {len(names)} jars of {folder.name} to {folder}\n")
+    fetched = _Fetched(shown, len(names))
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     fresh = temporary / folder.name
     fresh.mkdir()
     try:
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            for _ in pool.map(lambda name: _download(urls[name], lock[name], fresh), names):
+            for _ in pool.map(
+                lambda name: _download(urls[name], lock[name], fresh, fetched), names
+            ):
                 pass
         if folder.name in OWN_JARS:
             shutil.copy(RESOURCES / OWN_JARS[folder.name], fresh)
@@ -131,13 +156,12 @@ def _fetch(folder: Path) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _download(url: str, digest: str, folder: Path) -> None:
+def _download(url: str, digest: str, folder: Path, fetched: _Fetched) -> None:
     """Download a jar, and check it before it gets its name."""
     url = os.environ.get(MIRROR_KEY, REPOSITORY).rstrip("/") + "/" + url.removeprefix(REPOSITORY)
     jar = folder / url.rpartition("/")[2]
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
-            content = answer.read()
+        content = _read(url, fetched)
     except (OSError, HTTPException, ValueError) as error:  # ValueError: the mirror is no URL
         raise InputError(
             f"{url} cannot be fetched: {error}",
@@ -150,6 +174,19 @@ def _download(url: str, digest: str, folder: Path) -> None:
             "do not use what this repository serves, and report it",
         )
     jar.write_bytes(content)
+    fetched.add(jars=1)
+
+
+def _read(url: str, fetched: _Fetched) -> bytes:
+    content = bytearray()
+    with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
+        while chunk := answer.read(_CHUNK_BYTES):
+            content += chunk
+            fetched.add(size=len(chunk))
+        missing = int(answer.headers.get("Content-Length") or 0) - len(content)
+    if missing > 0:  # a read of a part does not raise for a connection that ended early
+        raise IncompleteRead(bytes(content), missing)
+    return bytes(content)
 
 
 def unpack_postgres(jars: Path, place: Path) -> None:

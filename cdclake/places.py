@@ -19,8 +19,9 @@ JAR_LOCK = RESOURCES / "jars.lock"
 IS_INSTALLED = not (PACKAGE / "jobs").is_symlink()  # a wheel has the files themselves
 CACHE_KEY = "CDCLAKE_CACHE"
 _DIGEST_DIGITS = 12
-# In the root of a project or of a lake's home; the nearest one above the current folder counts.
-_MARKS = ("cdk.json", ".cdclake")
+# The nearest folder above the current one that has one of these counts. Every lake has the second;
+# logs of a failed command and a removed demo leave a `.cdclake` that is no lake.
+_MARKS = ("cdk.json", ".cdclake/secrets.properties")
 
 
 def cache_folder() -> Path:
@@ -41,7 +42,8 @@ def user_project(start: Path | None = None) -> Path:
         return IMPORT_ROOT
     here = Path.cwd() if start is None else start
     return next(
-        (folder for folder in (here, *here.parents) if any((folder / m).exists() for m in _MARKS)),
+        # Path.exists raises for a `.cdclake` of another user, which this one may not enter.
+        (d for d in (here, *here.parents) if any(os.access(d / m, os.F_OK) for m in _MARKS)),
         here,
     )
 

@@ -11,7 +11,7 @@ import typer
 
 from cdclake.activity import listening
 from cdclake.cli.demo_text import given_lines, shop_lines
-from cdclake.cli.output import JsonOption, emit, say, say_progress
+from cdclake.cli.output import JsonOption, close_progress, emit, say, say_progress
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def _demo_of_shop(json_output: bool, **given: Any) -> None:
             f"unknown delivery {options.delivery!r}",
             "use --delivery stream or --delivery firehose",
         )
+    _fetch_jars()
     watch = Stopwatch()
     title = f"cdclake demo: {options.rate:g} rows/s for {options.seconds:g} s"
     show = _show(watch, json_output, title)
@@ -121,6 +122,7 @@ def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> Non
         raise InputError(f"unknown database {name!r}", f"use shop, {' or '.join(GIVEN)}")
     given = GIVEN[name]
     folder = given.folder(data)
+    _fetch_jars()
     watch = Stopwatch()
     show = PlainLines(watch, say_progress if json_output else say)
     base = Home.from_environment().path
@@ -128,6 +130,14 @@ def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> Non
         answer = run_given(home, given, folder, watch, show, keep=keep)
     answer["seconds_total"] = round(watch.elapsed, 1)
     _end(answer | ({"home": str(home.path)} if keep else {}), json_output, _render_given)
+
+
+def _fetch_jars() -> None:
+    """Fetch the jars before the demo's own display, which does not show how far a step is."""
+    from cdclake.local.components.installed import fetch_lake_jars
+
+    fetch_lake_jars()
+    close_progress()
 
 
 def _end(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from cdclake.cli.aligned import UNKNOWN, aligned, counted, number
@@ -97,12 +101,23 @@ def _end_lines(answer: Line) -> Iterator[str]:
     yield ""
     yield f"{equal}; {answer['seconds_total']} s in total"
     yield ""
+    yield from _path_lines()
     if "home" in answer:
         table = answer["tables"][-1]["table"]
         yield "next, look into the lake, which is still running:"
-        yield f"  export CDCLAKE_HOME={answer['home']}"
+        yield f"  export CDCLAKE_HOME={shlex.quote(answer['home'])}"
         yield "  cdclake status"
         yield f"  cdclake sql 'SELECT * FROM {table}_current LIMIT 5'"
         yield "  cdclake down"
     else:
         yield from NEXT_STEP
+
+
+def _path_lines() -> Iterator[str]:
+    """Yield how to run this `cdclake` by its name, if a shell would find none or another one."""
+    program = Path(sys.executable).with_name("cdclake")
+    found = shutil.which(program.name)
+    if program.exists() and (found is None or Path(found).resolve() != program.resolve()):
+        yield "first put this cdclake on the PATH:"
+        yield f'  export PATH={shlex.quote(str(program.parent))}:"$PATH"'
+        yield ""

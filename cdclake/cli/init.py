@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -173,7 +174,7 @@ def _render_update(answer: dict[str, Any]) -> None:
         what = "1 table" if count == 1 else f"{count} tables"
         say(f"{what} of the source not declared, nor in `policies: new_tables`")
     say(
-        f"Review the file, then run: cdclake up {answer['file']}"
+        f"Review the file, then run: cdclake up {shlex.quote(answer['file'])}"
         if added or answer["added_tables"]
         else f"{answer['file']} declares every column that it can"
     )
@@ -223,4 +224,4 @@ def _render(output: Path, proposals: list[Proposal], warnings: list[dict[str, st
     if refused:
         say("The refused tables are comments in the file, with what admits each.")
     say_all(warning_lines(warnings))
-    say(f"Review the file, then run: cdclake up {output}")
+    say(f"Review the file, then run: cdclake up {shlex.quote(str(output))}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -62,8 +63,8 @@ def deployed_file(file: Path | None) -> Path:
 
 def deployment_options(file: Path | None, environment: str | None) -> str:
     """Return the options that a command needs for this deployment."""
-    given = "" if environment is None else f" --environment {environment}"
-    return f" --target aws --file {file}{given}"
+    given = "" if environment is None else f" --environment {shlex.quote(environment)}"
+    return f" --target aws --file {shlex.quote(str(file))}{given}"
 
 
 def deployed_job(file: Path | None, environment: str | None, name: str) -> DeployedJob:
@@ -110,4 +111,5 @@ def quarantine_of(
     check_local(file, environment)
     lake = open_lake(Home.from_environment())
     used = lake.state.pipeline_file
-    yield Quarantine(lake.plan, lake_reader(lake), used, f"run `cdclake up {used}`")
+    applying = f"run `cdclake up {shlex.quote(used)}`"
+    yield Quarantine(lake.plan, lake_reader(lake), used, applying)

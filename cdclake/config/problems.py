@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -57,7 +58,7 @@ class InvalidPipeline(InputError):
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         super().__init__(
             "\n".join([f"{file} has {count}:", *lines]),
-            f"correct the file; `cdclake validate {file}` lists every problem",
+            f"correct the file; `cdclake validate {shlex.quote(file)}` lists every problem",
         )
         self.args = (file, tuple(problems))
         self.file = file

@@ -13,10 +13,14 @@ from pathlib import Path
 
 from cdclake.check import Check, failed, guarded, passed, skipped, warned
 from cdclake.errors import InputError
-from cdclake.extras import CDK, LOCAL, install_command, missing_modules
+from cdclake.extras import CDK, LOCAL, install_remedy, missing_modules
 from cdclake.jar_cache import COMMON_PLATFORM, check_locked, platform_name, postgres_profile
 from cdclake.jobs.runtime.source import connect
-from cdclake.local.components.installed import check_system, jar_folder, present_java
+from cdclake.local.components.installed import (
+    check_system,
+    fetch_lake_jars,
+    present_java,
+)
 from cdclake.local.lake.source import check_source
 from cdclake.local.lake.source_tls import refuse_options, secured
 from cdclake.local.process.home import Home, read_json
@@ -31,7 +35,6 @@ from cdclake.postgres.source import check_polled_tables, read_server
 
 _JAVA = re.compile(r'version "(\d+)')
 _JAVA_VERSION = 17
-_PROFILES = ("connect", "debezium", "kafka", "postgres", "spark")
 _LEAST_FREE_GB, _ENOUGH_FREE_GB = 2, 10
 _MAX_CLOCK_DIFFERENCE_S = 5.0
 
@@ -120,7 +123,7 @@ def _python() -> Iterator[Check]:
 
 def _packages() -> Iterator[Check]:
     if missing := missing_modules(LOCAL):
-        yield failed("packages", f"a local lake needs {', '.join(missing)}", install_command(LOCAL))
+        yield failed("packages", f"a local lake needs {', '.join(missing)}", install_remedy(LOCAL))
     else:
         yield passed("packages", "all of a local lake are installed")
 
@@ -143,8 +146,7 @@ def _jars() -> Iterator[Check]:
     if IS_INSTALLED:
         yield passed("jars", f"each is fetched to {JARS} when it is first needed")
         return
-    for profile in _PROFILES:
-        jar_folder(profile)
+    fetch_lake_jars()
     yield passed("jars", f"all of {JARS} are there")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -236,11 +237,13 @@ def _outcome(facts: TraceFacts) -> Iterator[TraceFinding]:
 
 def _deleted(facts: TraceFacts, event: TracedEvent) -> TraceFinding:
     if event.other_key is not None:
+        is_one_word = len(facts.table.key) == 1  # otherwise it has one word per column
+        key = shlex.quote(event.other_key) if is_one_word else event.other_key
         return TraceFinding(
             "key_changed_to",
             f"the key of the row was changed to {event.other_key}, and the row lives on there"
             f"{_in_transaction(event)}",
-            f"run `cdclake trace {facts.table.name} {event.other_key}`",
+            f"run `cdclake trace {facts.table.name} {key}`",
         )
     if facts.table.deletes == "soft":
         return TraceFinding(

@@ -20,7 +20,9 @@ _COMMAND = re.compile(r"`(cdclake (?!runbook )[^`]+)`")  # of a lake
 def trace_report(facts: TraceFacts, options: str = "") -> dict[str, Any]:
     """Return the object of `trace --json`; `options` are those that remedies need for this lake."""
     findings = [
-        replace(found, remedy=_COMMAND.sub(rf"`\1{options}`", found.remedy))
+        replace(
+            found, remedy=_COMMAND.sub(lambda command: f"`{command[1]}{options}`", found.remedy)
+        )
         for found in explain(facts)
     ]
     return {

@@ -21,7 +21,7 @@ import duckdb
 
 from cdclake import naming
 from cdclake.errors import CdcError, ComponentFailed
-from cdclake.extras import install_command
+from cdclake.extras import install_remedy
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.tail_facts import UNKNOWN, TailFacts
 from cdclake.iceberg.views import AppliedThrough
@@ -324,7 +324,7 @@ def extension_file(extension: str) -> Path:
     found = sorted(folder.rglob(f"{extension}.duckdb_extension")) if spec is not None else []
     if not found:
         raise ComponentFailed(
-            f"DuckDB's extension {extension!r} is not installed", install_command("read"), "reader"
+            f"DuckDB's extension {extension!r} is not installed", install_remedy("read"), "reader"
         )
     return found[0]
 

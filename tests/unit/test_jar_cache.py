@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import resource
 from collections.abc import Iterator
 from functools import partial
@@ -13,6 +14,7 @@ from threading import Thread
 import pytest
 
 from cdclake import jar_cache, places
+from cdclake.activity import Advance, Step, listening
 from cdclake.errors import InputError
 from cdclake.jar_lock import OPTIONAL_PROFILES, OWN_JARS, REPOSITORY, parse_jar_lock
 from cdclake.places import JAR_LOCK
@@ -64,6 +66,47 @@ def test_jars_are_fetched_when_they_are_first_needed(
     (repository / "org/b/1/b.jar").unlink()
     assert jar_cache.ensure_fetched(folder) == folder
     assert capsys.readouterr().err == ""
+
+
+class Heard:
+    """Listener that keeps the steps."""
+
+    def __init__(self) -> None:
+        self.ended: list[tuple[str, Advance | None]] = []
+
+    def begin(self, step: Step) -> None:
+        """Keep nothing before the end."""
+
+    def end(self, step: Step) -> None:
+        self.ended.append((step.name, step.advance))
+
+
+def test_a_fetch_is_a_step_and_writes_nothing_itself(
+    repository: Path, jars: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heard = Heard()
+    with listening(heard):
+        jar_cache.ensure_fetched(jars / "kafka")
+        jar_cache.ensure_fetched(jars / "kafka")
+    size = len("kafka/b.jar")
+    assert heard.ended == [
+        ("fetch the jars of kafka", Advance(done=1, total=1, unit="jars", size=size))
+    ]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_connection_that_ends_early_is_no_other_jar(
+    repository: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def send_head(self: Repository) -> io.BytesIO:
+        self.send_response(200)
+        self.send_header("Content-Length", "11")
+        self.end_headers()
+        return io.BytesIO(b"kafka")
+
+    monkeypatch.setattr(Repository, "send_head", send_head)
+    with pytest.raises(InputError, match=r"b\.jar cannot be fetched: IncompleteRead\(5 bytes"):
+        jar_cache.ensure_fetched(jars / "kafka")
 
 
 def test_the_projects_own_jar_comes_with_the_package(repository: Path, jars: Path) -> None:

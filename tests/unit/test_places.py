@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdclake import places
+from cdclake.local.process.home import Home
 from tests.source_tree import PROJECT
 
 
@@ -24,18 +25,32 @@ def test_only_a_clone_fetches_by_make(tmp_path: Path, monkeypatch: pytest.Monkey
     assert installed == f"remove {tmp_path}/spark, and run the command again: it fetches the files"
 
 
-@pytest.mark.parametrize(("mark", "is_folder"), [("cdk.json", False), (".cdclake", True)])
+@pytest.mark.parametrize("mark", ["cdk.json", ".cdclake"])
 def test_the_nearest_marked_folder_is_the_project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, is_folder: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str
 ) -> None:
     monkeypatch.setattr(places, "IS_INSTALLED", True)
     below = tmp_path / "pipelines" / "more"
     below.mkdir(parents=True)
     assert places.user_project(below) == below
-    (tmp_path / mark).mkdir() if is_folder else (tmp_path / mark).touch()
+    if mark == "cdk.json":
+        (tmp_path / mark).touch()
+    else:
+        Home(tmp_path / mark).create()
     assert places.user_project(below) == tmp_path
     monkeypatch.chdir(below)
     assert places.user_project() == tmp_path
+
+
+def test_a_folder_without_a_lake_is_no_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "IS_INSTALLED", True)
+    below = tmp_path / "shop"
+    below.mkdir()
+    (tmp_path / ".cdclake" / "logs").mkdir(parents=True)  # of a failed command
+    Home(tmp_path / ".cdclake" / "demo-1a2b3c").create()
+    assert places.user_project(below) == below
 
 
 def test_cache_is_the_platforms_unless_one_is_named(

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from cdclake.errors import InputError
-from cdclake.jar_cache import ensure_fetched
+from cdclake.jar_cache import POSTGRES_DIST, ensure_fetched
 from cdclake.local.components import class_archive, jaas
 from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home, write_atomically
@@ -17,6 +17,7 @@ from cdclake.places import JARS, fetch_remedy
 
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
 REGION = "us-east-1"
+_LAKE_PROFILES = ("connect", "debezium", "kafka", POSTGRES_DIST, "secrets", "spark")
 PASSED_ON = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
 
 
@@ -39,6 +40,15 @@ def jar_folder(profile: str) -> Path:
     if not folder.is_dir():
         raise InputError(f"{folder} is missing", fetch_remedy(folder, "setup"))
     return folder
+
+
+def fetch_lake_jars() -> None:
+    """Fetch the jars of every lake if that is done on demand.
+
+    Raise InputError if some are missing.
+    """
+    for profile in _LAKE_PROFILES:
+        jar_folder(profile)
 
 
 def java(lake: Home) -> str:

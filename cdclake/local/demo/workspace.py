@@ -24,6 +24,7 @@ def temporary_home(base: Path, *, keep: bool) -> Iterator[Home]:
     After a failure the logs are kept. With `keep`, the lake of a successful demo keeps running.
     """
     remove_forgotten(base)
+    is_new = not base.exists()
     home = Home(base / f"{_PREFIX}{secrets.token_hex(3)}")
     home.create()
     lock = home.path / _LOCK
@@ -37,13 +38,13 @@ def temporary_home(base: Path, *, keep: bool) -> Iterator[Home]:
             raise
         except BaseException:  # interrupted: the logs are not needed
             with uninterrupted():
-                stack.purge(home)
+                _remove(home, with_base=is_new)
             raise
         if keep:
             lock.unlink()
             return
         with uninterrupted():
-            stack.purge(home)
+            _remove(home, with_base=is_new)
 
 
 def remove_forgotten(base: Path) -> None:
@@ -53,6 +54,14 @@ def remove_forgotten(base: Path) -> None:
             abandoned = not is_locked(held.fileno())
         if abandoned:
             stack.purge(Home(lock.parent))
+
+
+def _remove(home: Home, *, with_base: bool) -> None:
+    """Remove the home; `with_base` also the folder around it, unless another demo is in it."""
+    stack.purge(home)
+    base = home.path.parent
+    if with_base and not any(base.iterdir()):
+        base.rmdir()
 
 
 def _remove_data(home: Home) -> None:

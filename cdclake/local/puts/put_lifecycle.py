@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -56,10 +57,11 @@ def refuse_to_leave(home: Home, before: LakeState, plan: Plan) -> None:
     for name in _direct(Plan.from_json(before.plan)) - stays:
         waiting = journal.waiting(name)
         if waiting:
+            file_before = shlex.quote(before.pipeline_file)
             raise InputError(
                 f"{waiting} records of the stream {name} are not delivered yet, and the pipeline"
                 " file no longer has this stream",
-                f"run `cdclake up {before.pipeline_file}`, wait until `cdclake status` shows none"
+                f"run `cdclake up {file_before}`, wait until `cdclake status` shows none"
                 " waiting, then run this command again",
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -88,7 +89,8 @@ def _table(lake: LocalLake, name: str) -> Table:
             ) from None
         raise InputError(
             f"{error.message}: {file} does not declare it, so its rows are not captured",
-            f"declare the table in {file} and run `cdclake up {file}`, or {error.remedy}",
+            f"declare the table in {file} and run `cdclake up {shlex.quote(file)}`,"
+            f" or {error.remedy}",
         ) from None
 
 

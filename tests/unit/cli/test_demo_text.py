@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import sys
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,7 +60,7 @@ def typed(lines: list[str]) -> list[list[str]]:
 
 
 def test_no_line_of_the_end_is_wider_than_80_columns(answer) -> None:
-    kept = {**answer, "home": "/home/user/.cdclake/demo-abcdefgh"}
+    kept = {**answer, "home": "/home/user name/.cdclake/demo-abcdefgh"}
     for lines in (shop_lines(answer), shop_lines(kept), given_lines({**answer, "statements": 12})):
         assert [line for line in lines if cell_len(line) > NARROW] == []
 
@@ -100,6 +103,35 @@ def test_the_last_lines_are_commands_that_the_cli_takes(answer) -> None:
         assert shown and lines[-1].split() == shown[-1]
         for _, name, *words in shown:
             commands()[name].make_context(name, words)
+
+
+def run_by_shell(lines: list[str], then: str) -> str:
+    """Run the lines of `export` in a shell, and then a command."""
+    exports = [line for line in lines if line.startswith("  export ")]
+    done = subprocess.run(
+        ["/bin/sh", "-c", "\n".join([*exports, then])], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_the_commands_are_found_by_a_shell(
+    answer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: bool
+) -> None:
+    programs = tmp_path / "an environment" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "cdclake").write_text("#!/bin/sh\n")
+    (programs / "cdclake").chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(programs / "python"))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    home = {"home": f"{tmp_path}/my lake/demo-1"} if keep else {}
+    lines = list(shop_lines({**answer, **home}))
+    assert run_by_shell(lines, "command -v cdclake") == f"{programs}/cdclake\n"
+    if keep:
+        assert run_by_shell(lines, 'printf "$CDCLAKE_HOME"') == home["home"]
+    (tmp_path / "link").symlink_to(programs)
+    monkeypatch.setenv("PATH", f"{tmp_path}/link:/usr/bin:/bin")
+    assert not any("export PATH" in line for line in shop_lines({**answer, **home}))
 
 
 def test_differences_are_counted_and_named(answer) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ import pytest
 from cdclake.activity import Step, step
 from cdclake.cli import page_answers
 from cdclake.cli.main import main
+from cdclake.errors import InputError
+from cdclake.local.components import installed
+from cdclake.local.demo import workspace
 from cdclake.local.lake.topic_records import TopicRecord
 from cdclake.local.trace.kafka_events import _counted
 from cdclake.ui import page_server
@@ -86,3 +90,25 @@ def test_the_page_shows_no_steps_on_the_terminal(
     with pytest.raises(SystemExit):
         main(["ui", "--json"])
     assert capsys.readouterr().err == ""
+
+
+def test_the_demo_shows_that_jars_are_fetched(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fetch(folder: Path) -> Path:
+        with step(f"fetch the jars of {folder.name}"):
+            return Path()  # a folder
+
+    @contextmanager
+    def ending(base: Path, *, keep: bool) -> Iterator[None]:
+        raise InputError("as far as this", "end")
+        yield
+
+    monkeypatch.setattr(installed, "ensure_fetched", fetch)
+    monkeypatch.setattr(workspace, "temporary_home", ending)
+    with pytest.raises(SystemExit):
+        main(["demo", "--json"])
+    shown = [json.loads(line)["progress"] for line in capsys.readouterr().err.splitlines()]
+    ended = [line["step"] for line in shown if line["state"] == "ended"]
+    profiles = ("connect", "debezium", "kafka", "postgres-dist", "secrets", "spark")
+    assert ended == [f"fetch the jars of {profile}" for profile in profiles]

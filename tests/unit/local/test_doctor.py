@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from cdclake.check import Check, summary
 from cdclake.errors import InputError
-from cdclake.extras import LOCAL, install_command
+from cdclake.extras import LOCAL, install_remedy
 from cdclake.local import doctor
 from cdclake.local.lake import source, stack
 from cdclake.local.lake.source_tls import secured
@@ -130,7 +130,7 @@ def test_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(Home(tmp_path), "packages").state == "ok"
     monkeypatch.setattr(doctor, "missing_modules", lambda _: ["pyspark"])
     found = check(Home(tmp_path), "packages")
-    assert (found.state, found.remedy) == ("failed", install_command(LOCAL))
+    assert (found.state, found.remedy) == ("failed", install_remedy(LOCAL))
     assert check(Home(tmp_path), "ports").state == "skipped"
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from cdclake.cli.target import deployment_options
 from cdclake.debezium.position import Position
 from cdclake.plan import Column, Table
 from cdclake.polling import Polling
@@ -124,6 +127,16 @@ FURTHER = {
     *("loaded", "resynced", "polled", "key_changed_from", "reinserted", "late_event"),
     *("unsent_value", "value_missing", "masked", "loading", "differs"),
 }
+
+
+def test_a_printed_trace_command_can_be_typed() -> None:
+    moved = facts(event("c", 1), replace(DELETE, other_key="New York"), source=GONE)
+    options = deployment_options(Path("my \\1 files/s.yaml"), "prod")
+    [remedy] = [found["remedy"] for found in trace_report(moved, options)["findings"][:1]]
+    assert shlex.split(remedy.split("`")[1]) == [
+        *("cdclake", "trace", "orders", "New York", "--target", "aws"),
+        *("--file", "my \\1 files/s.yaml", "--environment", "prod"),
+    ]
 
 
 @pytest.mark.parametrize("code", SITUATIONS)
