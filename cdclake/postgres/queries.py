@@ -16,7 +16,8 @@ SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text, c.relpe
        c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid),
        c.relrowsecurity, greatest(c.reltuples, 0)::bigint, pg_has_role(c.relowner, 'USAGE'),
        c.relfilenode::bigint,
-       coalesce((SELECT string_agg(h.xmin::text, ' ') FROM pg_partition_ancestors(c.oid) x
+       coalesce((SELECT string_agg(h.xmin::text, ' ' ORDER BY h.xmin::text)
+                 FROM pg_partition_ancestors(c.oid) x
                  JOIN pg_inherits h ON h.inhrelid = x.relid WHERE c.relispartition), ''),
        c.relispartition AND NOT EXISTS (
          SELECT FROM pg_partition_ancestors(c.oid) x

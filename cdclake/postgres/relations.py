@@ -239,7 +239,7 @@ def _partitions(
             (part := known.get(leaf.oid)) is None
             and not (leaf.created_attached and leaf.oid not in loaded)
         )
-        or (part is not None and part.joined != leaf.joined)
+        or (part is not None and sorted(part.joined.split()) != sorted(leaf.joined.split()))
     ]
     detached = [name for name, part in record.partitions.items() if part.oid not in now]
     if attached:
