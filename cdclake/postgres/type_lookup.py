@@ -21,7 +21,7 @@ def check_type_lookup(column: Column, actual: SourceTable) -> Refusal | None:
     return Refusal(
         actual.source,
         f"column {present!r}: Debezium looks its type {found.shown} up by name and may take"
-        f" {others} for it, so that values would be NULL in the lake",
+        f" {others} for it, so that values would be missing in the lake",
         "give one of them another name in the source (a table is a type too), or write"
         f" `{column.source}: {{exclude: true}}`",
     )
