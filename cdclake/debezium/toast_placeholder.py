@@ -37,7 +37,8 @@ def unavailable_forms(column_type: ColumnType, placeholder: str) -> tuple[str, .
         if column_type.base == "bytea":
             return (encoded,)
         if column_type.base == "hstore":
-            return (_compact({placeholder: placeholder}),)
+            # The second one is that of a domain; an hstore's own text is a JSON object.
+            return (_compact({placeholder: placeholder}), placeholder)
         return () if column_type.base in _NEVER_TEXT else (placeholder,)
     if column_type.base in _ASCII_CODED:
         return (_compact(list(placeholder.encode())),)

@@ -17,6 +17,7 @@ from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.published import name_now, undeclared_columns
 from cdclake.postgres.quoting import identifier, qualified
 from cdclake.postgres.refusal import Refusal
+from cdclake.postgres.type_lookup import check_type_lookup
 
 _TIMES = {"timestamp", "timestamptz"}
 _NOT_TABLES = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
@@ -49,8 +50,9 @@ def check_table(
     refusals = check_columns(declared, actual)
     if not refusals:  # the identity can only be checked if its columns exist
         refusals = check_identity(declared, actual, may_alter, version)
-    validated = (check_validated(column, actual) for column in declared.columns)
-    refusals += [refusal for refusal in validated if refusal is not None]
+    for check in (check_validated, check_type_lookup):
+        found = (check(column, actual) for column in declared.columns)
+        refusals += [refusal for refusal in found if refusal is not None]
     verb = "ALTER" if role_exists else "CREATE"
     return refusals + _check_owner(actual) + _check_row_security(actual, role, sees_all_rows, verb)
 

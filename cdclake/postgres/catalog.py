@@ -32,6 +32,7 @@ class SourceColumn:
     unvalidated: bool = False  # NOT NULL, but NOT VALID (since PostgreSQL 18): rows may have NULL
     money_digits: int | None = None  # of money: fractional digits, by the source's lc_monetary
     labels: Mapping[str, str] = field(default_factory=dict)  # of an enum, by oid
+    mistaken_for: tuple[str, ...] = ()  # other types that Debezium may find by the type's name
 
     @property
     def described(self) -> str:
@@ -141,7 +142,7 @@ def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
     """Return the rows of `queries.COLUMNS`, by relation."""
     found: dict[int, list[SourceColumn]] = defaultdict(list)
     for oid, name, shown, resolved, array, kind, schema, extension, dims, *flags in rows:
-        nullable, generated, numbered, number, unvalidated, money_digits, labels = flags
+        nullable, generated, numbered, number, unvalidated, money_digits, labels, others = flags
         kind_of = column_type(resolved, array, kind, schema, extension, dims)
         column = SourceColumn(
             name=name,
@@ -154,6 +155,7 @@ def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
             unvalidated=unvalidated,
             money_digits=money_digits,
             labels=labels or {},
+            mistaken_for=tuple(others),
         )
         found[oid].append(column)
     return {oid: tuple(columns) for oid, columns in found.items()}

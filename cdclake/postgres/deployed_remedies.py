@@ -30,6 +30,9 @@ def deployed_remedy(table: Table, change: RelationChange) -> str:
             )
         case "key":
             return f"{change.statements}; then {read}"
+        case "unreadable" if change.statements:
+            restart = "start the connector again, as in `cdclake runbook connector`"
+            return f"{change.statements}; then {restart}, and {read}"
         case "unreadable":
             return change.remedy
         case "attached" | "detached" | "replaced" | "relabelled" | "converted" | "rewritten":

@@ -45,6 +45,8 @@ def unfit_columns(table: SourceTable) -> dict[str, str]:
         name = naming.lake_name(column.name)
         if column.type is None:
             unfit[column.name] = f"cdclake does not support the type {column.described}"
+        elif column.mistaken_for:
+            unfit[column.name] = f"Debezium may take {', '.join(column.mistaken_for)} for its type"
         elif naming.is_reserved_column(name):
             unfit[column.name] = f"the name {name} is reserved in the lake"
         elif name in taken:

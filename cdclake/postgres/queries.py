@@ -16,7 +16,8 @@ SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text, c.relpe
        c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid),
        c.relrowsecurity, greatest(c.reltuples, 0)::bigint, pg_has_role(c.relowner, 'USAGE'),
        c.relfilenode::bigint,
-       coalesce((SELECT string_agg(h.xmin::text, ' ') FROM pg_partition_ancestors(c.oid) x
+       coalesce((SELECT string_agg(h.xmin::text, ' ' ORDER BY h.xmin::text)
+                 FROM pg_partition_ancestors(c.oid) x
                  JOIN pg_inherits h ON h.inhrelid = x.relid WHERE c.relispartition), ''),
        c.relispartition AND NOT EXISTS (
          SELECT FROM pg_partition_ancestors(c.oid) x
@@ -56,7 +57,9 @@ WHERE c.relkind = 'f' ORDER BY n.nspname, c.relname
 """
 
 # A domain has its own type modifier, which replaces that of the column: each step uses it. The last
-# two: the fractional digits of money by lc_monetary, and the labels of an enum by oid.
+# three: the fractional digits of money by lc_monetary, the labels of an enum by oid, and the types
+# that Debezium may find by the type's name. It searches the table's schema first, then all schemas
+# in an undefined order; built-in types come before others there. Alike types have the same values.
 COLUMNS = """
 WITH RECURSIVE step AS (
   SELECT a.attrelid, a.attnum, a.atttypid AS typid, a.atttypmod AS typmod,
@@ -81,13 +84,26 @@ SELECT a.attrelid::bigint, a.attname::text, format_type(a.atttypid, a.atttypmod)
        CASE WHEN e.oid = 'money'::regtype THEN scale(1::numeric::money::numeric) END,
        CASE WHEN e.typtype = 'e' THEN
          (SELECT jsonb_object_agg(l.oid::text, l.enumlabel) FROM pg_enum l
-          WHERE l.enumtypid = e.oid) END
+          WHERE l.enumtypid = e.oid) END,
+       ARRAY(SELECT x.oid::regtype::text FROM pg_type x
+             JOIN pg_namespace xn ON xn.oid = x.typnamespace
+             JOIN pg_type xe ON xe.oid = CASE WHEN x.typcategory = 'A' AND x.typelem <> 0
+                                         THEN x.typelem ELSE x.oid END
+             WHERE x.typname = o.typname AND x.oid <> o.oid AND xn.nspname !~ '^pg_(toast|temp)'
+             AND (x.typnamespace = c.relnamespace
+                  OR o.typnamespace NOT IN (c.relnamespace, 'pg_catalog'::regnamespace))
+             AND NOT (e.typtype = 'e' AND xe.typtype = 'e' AND x.typcategory = t.typcategory)
+             AND NOT (x.typtype = 'd' AND o.typtype = 'd'
+                      AND (x.typbasetype, x.typtypmod) = (o.typbasetype, o.typtypmod))
+             ORDER BY 1)
 FROM step s
 JOIN pg_type t ON t.oid = s.typid AND t.typtype <> 'd'
 JOIN pg_type e
   ON e.oid = CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN t.typelem ELSE t.oid END
 JOIN pg_namespace en ON en.oid = e.typnamespace
 JOIN pg_attribute a ON a.attrelid = s.attrelid AND a.attnum = s.attnum
+JOIN pg_type o ON o.oid = a.atttypid
+JOIN pg_class c ON c.oid = a.attrelid
 LEFT JOIN pg_attrdef b ON b.adrelid = a.attrelid AND b.adnum = a.attnum AND a.attgenerated = ''
 ORDER BY a.attrelid, a.attnum
 """

@@ -21,6 +21,7 @@ from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import identifier, qualified
 from cdclake.postgres.type_casts import changes_values
+from cdclake.postgres.type_lookup import check_type_lookup
 
 Kind = Literal[
     "missing",
@@ -177,6 +178,7 @@ class SourceState:
             yield from _replaced(table, record, found)
             yield from _relabelled(table, record, found)
             yield from _rewritten(table, record, found)
+        yield from _mistaken(table, found)
         if not check_columns(table, found):
             for refusal in check_identity(table, found, False, self.version):
                 yield RelationChange(
@@ -205,6 +207,19 @@ class SourceState:
             remedy=f"create it and run `cdclake up`, or remove {table.source} from the file and run"
             " `cdclake up FILE`: its rows remain in the lake",
         )
+
+
+def _mistaken(table: Table, found: SourceTable) -> Iterator[RelationChange]:
+    """Yield columns whose values may be NULL since, or after, the connector's next start."""
+    for column in table.columns:
+        if (refusal := check_type_lookup(column, found)) is not None:
+            yield RelationChange(
+                kind="unreadable",
+                message=refusal.message,
+                remedy=f"{refusal.remedy}; then run `cdclake down` and `cdclake up`, which start"
+                f" the connector again, and {_read_again(table)}",
+                statements=refusal.remedy,
+            )
 
 
 def _read_again(table: Table) -> str:
@@ -239,7 +254,7 @@ def _partitions(
             (part := known.get(leaf.oid)) is None
             and not (leaf.created_attached and leaf.oid not in loaded)
         )
-        or (part is not None and part.joined != leaf.joined)
+        or (part is not None and sorted(part.joined.split()) != sorted(leaf.joined.split()))
     ]
     detached = [name for name, part in record.partitions.items() if part.oid not in now]
     if attached:

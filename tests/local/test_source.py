@@ -287,3 +287,33 @@ def test_pagila(database: str, tmp_path: Path) -> None:
         "UPDATE payment SET amount = amount + 1 WHERE payment_id < 100",
         "UPDATE country SET country = country",
     )
+
+
+NAMESAKES = """
+CREATE SCHEMA types; CREATE SCHEMA other;
+CREATE TYPE types.status AS ENUM ('new'); CREATE TABLE status (id int);
+CREATE TYPE types.kind AS ENUM ('a'); CREATE TABLE other.kind (id int);
+CREATE TYPE types.triggers AS ENUM ('a');
+CREATE TABLE "interval" (id int); CREATE TABLE other.point (id int);
+CREATE DOMAIN types.amount AS numeric(8,2); CREATE DOMAIN other.amount AS numeric(9,3);
+CREATE TYPE types.level AS ENUM ('a'); CREATE TYPE other.level AS ENUM ('b');
+CREATE DOMAIN types.email AS text; CREATE DOMAIN other.email AS text;
+CREATE TYPE mood AS ENUM ('ok'); CREATE TABLE other.mood (id int);
+CREATE TABLE orders (id int PRIMARY KEY, a types.status, b types.status[], c types.kind,
+  d types.triggers, e interval, f types.amount, g point, h types.level, i types.level[],
+  j types.email, k mood);
+"""
+
+
+def test_types_that_debezium_may_not_find_are_excluded(database: str) -> None:
+    run(database, NAMESAKES)
+    _, proposals = survey(database, ["public"])
+    [orders] = [each.source for each in proposals if each.source.table == "orders"]
+    assert {c.name: c.mistaken_for for c in orders.columns if c.mistaken_for} == {
+        "a": ("public.status",),
+        "b": ("public.status[]",),
+        "c": ("other.kind",),
+        "d": ("information_schema.triggers",),
+        "e": ('public."interval"',),
+        "f": ("other.amount",),
+    }

@@ -61,6 +61,23 @@ create table toasted (like samples including storage, primary key (id));
 alter table toasted set (toast_tuple_target = 128);
 insert into toasted select * from samples;
 insert into toasted (id, c_text) values (2, 'short');
+-- Domains over these: Debezium chooses its mark by the type's name, which it knows of no domain.
+create domain hstore_domain as hstore; create domain ints_domain as int[];
+create domain bigints_domain as bigint[]; create domain dates_domain as date[];
+create domain byteas_domain as bytea[]; create domain uuids_domain as uuid[];
+create domain texts_domain as text[]; create domain varchars_domain as varchar(9)[];
+create domain chars_domain as char(3)[]; create domain jsons_domain as json[];
+create domain jsonbs_domain as jsonb[];
+create domain word as text;
+create domain labels as texts_domain;
+create table domains (id int primary key, v int, c_word word, c_labels labels not null,
+  c_hstore hstore_domain, c_ints ints_domain, c_bigints bigints_domain, c_dates dates_domain,
+  c_byteas byteas_domain, c_uuids uuids_domain, c_texts texts_domain, c_varchars varchars_domain,
+  c_chars chars_domain, c_jsons jsons_domain, c_jsonbs jsonbs_domain)
+  with (toast_tuple_target = 128);
+update pg_attribute set attstorage = 'e' where attrelid = 'domains'::regclass and attlen = -1;
+insert into domains select id, v, repeat('word ', 500), c_texts, c_hstore, c_ints, c_bigints,
+  c_dates, c_byteas, c_uuids, c_texts, c_varchars, c_chars, c_jsons, c_jsonbs from samples;
 -- A key that is stored out of line itself.
 create table long_key (k text storage external primary key, v int, big text storage external)
   with (toast_tuple_target = 128);
@@ -99,6 +116,10 @@ delete from whole where id = 10;
 update unprotected set v = 2 where id = 1;
 alter table unprotected replica identity default;
 update unprotected set v = 3 where id = 1;
+
+update domains set v = 2;
+update domains set v = null, c_word = 'short', c_texts = '{}', c_labels = '{new}';
+update domains set id = 10;
 
 update long_key set v = 2;
 update long_key set k = repeat('new ', 25);

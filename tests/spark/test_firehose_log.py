@@ -31,7 +31,8 @@ TABLES = [
     ("changes", "plain"), ("changes", "whole"), ("changes", "by_index"), ("changes", "pair"),
     ("changes", "parent"), ("changes", "child"), ("changes", "parts"),
     ("snapshots", "read_again"), ("snapshots", "flowing"),
-    ("toast", "toasted"), ("toast", "whole"), ("toast", "long_key"), ("toast", "masked"),
+    ("toast", "toasted"), ("toast", "domains"), ("toast", "whole"), ("toast", "long_key"),
+    ("toast", "masked"),
     ("types", "typed"), ("types", "keyed"),
 ]  # fmt: skip
 

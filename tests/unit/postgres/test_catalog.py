@@ -21,7 +21,7 @@ def read(
     shown: str, resolved: str, kind: str, digits: int | None, labels: dict[str, str] | None
 ) -> SourceColumn:
     type_of = (shown, resolved, False, kind, "pg_catalog", None, 0)
-    row = (1, "number", *type_of, True, False, False, 2, False, digits, labels)
+    row: tuple[Any, ...] = (1, "number", *type_of, True, False, False, 2, False, digits, labels, [])
     [found] = read_columns([row])[1]
     return found
 

@@ -185,6 +185,15 @@ def test_a_rename_is_undone_by_its_remedy() -> None:
     assert 'ALTER TABLE "old"."orders" SET SCHEMA "public";' in change.remedy
 
 
+def test_the_order_of_the_levels_of_a_partition_does_not_matter() -> None:
+    """Earlier versions recorded it as the server's plan had it."""
+    before, now = (
+        replace(ROOT, leaves=(replace(PARTS[0], joined=joined), PARTS[1]))
+        for joined in ("9 10", "10 9")
+    )
+    assert found(before, source(now)) == {}
+
+
 def test_attached_and_detached_partitions_are_told_from_created_ones() -> None:
     new = leaf("orders_3", oid=13, file=23, joined="6")
 

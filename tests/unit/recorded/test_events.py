@@ -125,10 +125,12 @@ def test_a_changed_key_names_the_other_one_in_its_headers():
                 assert dict(created.headers)["__debezium.oldkey"] == deleted.key
                 assert deleted.event["source"]["lsn"] == created.event["source"]["lsn"]
                 pairs += 1
-    assert pairs == moved == 21
+    assert pairs == moved == 22
 
 
-@pytest.mark.parametrize("source", ["public.toasted", "public.long_key", "public.masked"])
+@pytest.mark.parametrize(
+    "source", ["public.toasted", "public.domains", "public.long_key", "public.masked"]
+)
 def test_an_unsent_value_has_the_form_of_its_type(source: str) -> None:
     seen = set()
     for table, record, event in paired("toast", source):
@@ -136,7 +138,7 @@ def test_an_unsent_value_has_the_form_of_its_type(source: str) -> None:
             if column.source in event.unsent:
                 value = as_in_the_log(record.event["after"][column.source])
                 forms = unavailable_forms(column.column_type, load("toast").plan.placeholder)
-                assert (value,) == forms, column.source
+                assert value in forms, column.source
                 seen.add(column.source)
     assert seen >= {c.source for c in table.value_columns if c.type != "integer"}
 

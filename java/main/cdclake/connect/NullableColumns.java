@@ -17,7 +17,7 @@ import org.apache.kafka.connect.data.Struct;
 import org.apache.kafka.connect.errors.ConnectException;
 
 /**
- * Lets a row be without the value of a column that is NOT NULL; it changes no event.
+ * Lets a row be without the value of a column that is NOT NULL, and marks unsent domains.
  *
  * <p>Debezium leaves out a value that it cannot convert, and then fails itself, because the row's
  * schema requires the value. It has no setting for its schemas. It gives its own objects to such a
@@ -76,7 +76,7 @@ public final class NullableColumns implements PostProcessor, BeanRegistryAware {
 
         @Override
         public ValueConverter converter(Column column, org.apache.kafka.connect.data.Field field) {
-            return own.converter(column, field);
+            return UnsentDomains.marked(column, own.converter(column, field));
         }
     }
 }
