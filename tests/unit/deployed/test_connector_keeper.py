@@ -26,8 +26,8 @@ class Clock(datetime):
     """Time of the calls."""
 
     @classmethod
-    def now(cls, tz: Any = None) -> datetime:
-        return NOW
+    def now(cls, tz: Any = None) -> Clock:
+        return cls.fromtimestamp(NOW.timestamp(), tz)
 
 
 class Connect:
