@@ -352,15 +352,6 @@ def delivery_metrics(prefix: str) -> str:
     return f"cdclake/{prefix}"
 
 
-def delivery_backup_prefix(folder: str, stream: str, day: str = "!{timestamp:yyyy/MM/dd}") -> str:
-    """Return the prefix of the input that a Firehose stream with `backup: all` keeps.
-
-    >>> delivery_backup_prefix("firehose", "shop-orders", "2026/11/22")
-    'firehose/as-it-came/shop-orders/2026/11/22/'
-    """
-    return f"{folder}/as-it-came/{stream}/{day}/"
-
-
 def source_server(prefix: str) -> str:
     """Return the database server's name on AWS; `prefix` is the deployment's."""
     return f"{prefix}-source"

@@ -372,8 +372,7 @@ class Aws(Section):
         default=365,
         ge=30,
         le=3650,
-        description="Days that S3 keeps records that Firehose could not deliver and, under"
-        " `backup: all`, all records that it read.",
+        description="Days that S3 keeps records that Firehose could not deliver.",
     )
     storage: StorageClasses = Field(default_factory=StorageClasses)
     jobs: Jobs = Field(default_factory=Jobs)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
@@ -19,6 +19,15 @@ from cdclake.config.section import Section
 _DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,29}")
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9_.-]*(/[a-z0-9][a-z0-9_.-]*)*")
 _MAX_PREFIX_CHARACTERS = 200
+# Keys of a stream in earlier versions: the message and the remedy.
+REMOVED_KEYS = {
+    "backup": (
+        "`backup` was removed: Firehose backs up only failed records of Iceberg tables, by"
+        " `S3BackupMode` of IcebergDestinationConfiguration in its API reference",
+        "remove the key: failed and refused records are kept without it; all records of MSK stay in"
+        " Kafka, and those of `source: kinesis` in its stream, for the retention there",
+    )
+}
 STREAMS_PER_REGION = 5000  # AWS's default (API reference of CreateDeliveryStream)
 
 
@@ -84,9 +93,6 @@ class StreamSettings(Section):
         le=7200,
         description="Seconds that Firehose retries an append before it writes the rows to S3 as"
         " failed.",
-    )
-    backup: Literal["failed", "all"] = Field(
-        default="failed", description="Raw records kept in S3: the failed ones, or all."
     )
     mib_per_second: int = Field(
         default=1, ge=1, le=1000, description="Expected peak throughput of its topic."

@@ -150,7 +150,6 @@ def _fields(file: PipelineFile, settings: StreamSettings) -> dict[str, Any]:
         "function_mib": settings.function.mib,
         "function_retries": settings.function.retries,
         "retry_seconds": settings.retry_seconds,
-        "backup": settings.backup,
         "error_prefix": file.firehose.error_prefix,
         "mib_per_second": settings.mib_per_second,
     }

@@ -93,8 +93,7 @@ class StorageClasses(Section):
     )
     failed: Tiers = Field(
         default_factory=Tiers,
-        description="Failed records and, under `backup: all`, the original ones, which are deleted"
-        " after `failed_days`.",
+        description="Failed records, which are deleted after `failed_days`.",
     )
     access_log: Tiers = Field(
         default_factory=Tiers,

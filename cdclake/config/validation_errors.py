@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from cdclake.config.document import Document, Location
+from cdclake.config.firehose_model import REMOVED_KEYS, StreamSettings
 from cdclake.config.model import PipelineFile
 from cdclake.config.problems import Problem, Refused, did_you_mean
 from cdclake.config.table_model import TableEntry
@@ -129,6 +130,8 @@ def _missing(location: Location, kind: str) -> tuple[str, str]:
 
 def _unknown_key(location: Location) -> tuple[str, str]:
     key = str(location[-1])
+    if key in REMOVED_KEYS and _is_stream(location[:-1]):
+        return REMOVED_KEYS[key]
     message = f"unknown key {key!r}"
     if any(word in key.lower() for word in _SECRET_WORDS):
         return message, NO_PASSWORDS
@@ -181,13 +184,24 @@ _SECTIONS = tuple(
 
 def _fields_at(location: Location) -> list[str]:
     """Return the keys that a mapping at this place may have."""
+    here = _value_at(location)
+    return list(_fields(here)) if _is_model(here) else []
+
+
+def _is_stream(location: Location) -> bool:
+    model = _value_at(location)
+    return _is_model(model) and issubclass(model, StreamSettings)
+
+
+def _value_at(location: Location) -> Any:
+    """Return the type of the value at this place."""
     here: Any = PipelineFile
     for part in location:
         if _is_model(here):
             here = _of_optional(_fields(here)[str(part)].annotation)
         else:
             here = get_args(here)[-1]  # the values of a mapping by name
-    return list(_fields(here)) if _is_model(here) else []
+    return here
 
 
 def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:

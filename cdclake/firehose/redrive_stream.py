@@ -29,7 +29,6 @@ def redrive_stream(plan: Plan) -> DeliveryStream | None:
         function_mib=1,
         function_retries=3,
         retry_seconds=300,
-        backup="failed",
         error_prefix=plan.deliveries[0].error_prefix,
         mib_per_second=1,
         function=FUNCTION,

@@ -30,7 +30,6 @@ class DeliveryStream:
     function_mib: int
     function_retries: int
     retry_seconds: int
-    backup: Literal["failed", "all"]
     error_prefix: str  # folder in the bucket, without surrounding slashes
     mib_per_second: int  # expected maximum
     route: str | None = None  # jq query for a row's changelog, if the function does not name it
@@ -54,4 +53,5 @@ class DeliveryStream:
     @staticmethod
     def from_raw(raw: dict[str, Any]) -> DeliveryStream:
         """Build a stream from its fields in JSON."""
-        return DeliveryStream(**{**raw, "tables": tuple(raw["tables"])})
+        known = {name: value for name, value in raw.items() if name != "backup"}  # of older plans
+        return DeliveryStream(**{**known, "tables": tuple(raw["tables"])})

@@ -20,12 +20,6 @@ def is_erasable(plan: Plan, table: Table) -> bool:
 
 
 def _reasons(plan: Plan, table: Table) -> Iterator[tuple[str, str]]:
-    for stream in plan.deliveries:
-        if table.name in stream.tables and stream.backup == "all":
-            yield (
-                f"Firehose keeps all records that it reads below {stream.error_prefix}/as-it-came/",
-                "declare `backup: failed`, delete those objects, and run the command again",
-            )
     if table.is_query:
         yield (
             "its rows are the result of a query, so PostgreSQL declares no types for its keys",

@@ -1,8 +1,9 @@
-"""Restart the connector when it or its task has failed: MSK Connect restarts neither.
+"""Restart the connector when its task has failed, which MSK Connect does not do.
 
 Invoked every five minutes. The keeper is stateless: MSK Connect lists the connector's operations,
 and so how often it was restarted. A restart reads the secrets again, so a changed password needs
-nothing else.
+nothing else. MSK Connect restarts only a connector in the state RUNNING: one in FAILED has to be
+replaced by an operator. Source: MSK Developer Guide, "Restart a connector".
 
 Environment: NAME of the connector, DIMENSION of the metrics.
 """
@@ -16,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
+from botocore.exceptions import ClientError
 
 from cdclake import metrics
 from cdclake.backoff import pause_after
@@ -29,42 +31,56 @@ _LOOKED_BACK = timedelta(minutes=10)
 # Source: MSK Connect API Reference, ConnectorOperationSummary.
 _UPDATES = ("UPDATE_CONNECTOR_CONFIGURATION", "UPDATE_WORKER_SETTING")
 _REFUSED = ("UPDATE_FAILED", "ROLLBACK_IN_PROGRESS", "ROLLBACK_FAILED", "ROLLBACK_COMPLETE")
+# Answers to a restart while another operation, as one by an operator, is in progress.
+_NOT_RESTARTED = ("BadRequestException", "ConflictException")
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStatus:
-    """State of the connector at one call, and the call's action."""
+    """State of the connector at one call."""
 
-    failed: bool
-    restarts: int  # within the last hours
-    did: str
+    restarts: int  # within the last hours, before this call
+    did: str  # empty if a restart is due
     update_refused: bool = False  # the newest one: the connector has its former settings
+    to_restart: str = ""  # ARN of the connector, if a restart is due
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Handle a call by the schedule; after an AWS error the next call retries."""
     del event, context
-    seen = keep(datetime.now(UTC))
-    publish(seen)
-    log.info("%s after %d restarts", seen.did, seen.restarts)
-    return {"did": seen.did, "restarts": seen.restarts}
+    seen = look(datetime.now(UTC))
+    publish(seen)  # first: alarms need the metrics, also if the restart fails
+    did = restart(seen.to_restart) if seen.to_restart else seen.did
+    log.info("%s after %d restarts", did, seen.restarts)
+    return {"did": did, "restarts": seen.restarts}
 
 
-def keep(now: datetime) -> ConnectorStatus:
-    """Restart a connector that has failed, with a growing pause between restarts."""
+def look(now: datetime) -> ConnectorStatus:
+    """Decide whether to restart the connector: pauses between restarts of a failed task grow."""
     found = connector()
     if found is None:
-        return ConnectorStatus(False, 0, "nothing: there is no connector")
+        return ConnectorStatus(0, "nothing: there is no connector")
     arn, state = found["connectorArn"], found["connectorState"]
     known = operations(arn)
     earlier, update_refused = restarts(known, now), is_update_refused(known)
-    if not (state == "FAILED" or has_failed_task(state, now)):
-        did = "nothing: it runs, or it changes"
-        return ConnectorStatus(False, len(earlier), did, update_refused)
+    if state == "FAILED":
+        return ConnectorStatus(len(earlier), "failed: replace it", update_refused)
+    if not has_failed_task(state, now):
+        return ConnectorStatus(len(earlier), "nothing: it runs, or it changes", update_refused)
     if earlier and now < earlier[0] + pause(len(earlier), earlier[0]):
-        return ConnectorStatus(True, len(earlier), "waits", update_refused)
-    kafkaconnect().restart_connector(connectorArn=arn)
-    return ConnectorStatus(True, len(earlier) + 1, "restarted", update_refused)
+        return ConnectorStatus(len(earlier), "waits", update_refused)
+    return ConnectorStatus(len(earlier), "", update_refused, to_restart=arn)
+
+
+def restart(arn: str) -> str:
+    """Restart the connector; return what was done."""
+    try:
+        kafkaconnect().restart_connector(connectorArn=arn)
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in _NOT_RESTARTED:
+            raise
+        return f"not restarted: {error}"
+    return "restarted"
 
 
 def connector() -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The connector keeper: a function on a schedule that restarts a failed connector."""
+"""The connector keeper: a function on a schedule that restarts a failed task."""
 
 from __future__ import annotations
 

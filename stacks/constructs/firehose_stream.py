@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from aws_cdk import Aws, aws_kinesisfirehose, aws_logs
 from constructs import Construct
@@ -27,12 +27,11 @@ _JQ = "JQ-1.6"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collecting:
-    """Buffering, retries and backup of a stream."""
+    """Buffering, retries and folder of failed records of a stream."""
 
     seconds: int
     mib: int
     retry_seconds: int
-    backup: Literal["failed", "all"]
     error_prefix: str  # folder of the bucket
 
     @staticmethod
@@ -42,7 +41,6 @@ class Collecting:
             seconds=stream.buffer_seconds,
             mib=stream.buffer_mib,
             retry_seconds=stream.retry_seconds,
-            backup=stream.backup,
             error_prefix=stream.error_prefix,
         )
 
@@ -95,7 +93,7 @@ class FirehoseStream(Construct):
                 **_appended(into),
                 **_collected(collecting),
                 processing_configuration=_processed(processors),
-                s3_configuration=_kept(name, collecting, into.state, role.arn),
+                s3_configuration=_kept(collecting, into.state, role.arn),
                 cloud_watch_logging_options=self._logged(name, log),
             ),
         )
@@ -181,18 +179,18 @@ def _collected(collecting: Collecting) -> dict[str, Any]:
             interval_in_seconds=collecting.seconds, size_in_m_bs=collecting.mib
         ),
         "retry_options": _Stream.RetryOptionsProperty(duration_in_seconds=collecting.retry_seconds),
-        "s3_backup_mode": "AllData" if collecting.backup == "all" else "FailedDataOnly",
+        # The only mode of Iceberg tables, by Firehose's API reference; CloudFormation has two.
+        "s3_backup_mode": "FailedDataOnly",
     }
 
 
 def _kept(
-    name: str, collecting: Collecting, state: BucketReference, role_arn: str
+    collecting: Collecting, state: BucketReference, role_arn: str
 ) -> aws_kinesisfirehose.CfnDeliveryStream.S3DestinationConfigurationProperty:
     """Return the S3 destination of failed records; the bucket's default key encrypts them."""
     return _Stream.S3DestinationConfigurationProperty(
         bucket_arn=state.arn,
         role_arn=role_arn,
-        prefix=naming.delivery_backup_prefix(collecting.error_prefix, name),
         error_output_prefix=naming.delivery_error_prefix(collecting.error_prefix),
         compression_format="GZIP",
     )

@@ -41,7 +41,7 @@ from tests.recorded.recording import Record
 INGESTED_AT = 1_790_000_000_000_000
 _SETTINGS: Mapping[str, Any] = {
     "buffer_seconds": 0, "buffer_mib": 64, "function_seconds": 0, "function_mib": 1,
-    "function_retries": 3, "retry_seconds": 300, "backup": "failed",
+    "function_retries": 3, "retry_seconds": 300,
     "error_prefix": "firehose", "mib_per_second": 1,
 }  # fmt: skip
 _HEADER = StructType(

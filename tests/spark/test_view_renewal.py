@@ -172,7 +172,7 @@ def test_settled_bound_leaves_firehose_its_time(viewed: ViewedTable) -> None:
     stream = DeliveryStream(
         name="t", topic=viewed.table.topic, tables=(viewed.table.name,), routed=False,
         buffer_seconds=300, buffer_mib=64, function_seconds=60, function_mib=1,
-        function_retries=3, retry_seconds=7200, backup="failed", error_prefix="f",
+        function_retries=3, retry_seconds=7200, error_prefix="f",
         mib_per_second=1,
     )  # fmt: skip
     plan = replace(viewed.plan, deliveries=(stream,))

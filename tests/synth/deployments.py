@@ -84,7 +84,6 @@ DELIVERED = """\
 firehose:
   domains:
     trade:
-      backup: all
       route: >-
         {destinationDatabaseName: "cdc_iceberg",
         destinationTableName: (if has("sale_id") then "sales_changes" else "returns_changes" end),

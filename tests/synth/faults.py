@@ -215,6 +215,9 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
         "keeps_what_fails", STREAM, put(INTO, ON_S3, "ErrorOutputPrefix", value="failed/"),
     ),
     "backup of the default": ("keeps_what_fails", STREAM, drop(INTO, "s3BackupMode")),
+    "backup of everything": (
+        "keeps_what_fails", STREAM, put(INTO, "s3BackupMode", value="AllData"),
+    ),
     "tries of the default": ("keeps_what_fails", STREAM, drop(INTO, "RetryOptions")),
     "stream without a log": ("keeps_what_fails", STREAM, drop(INTO, "CloudWatchLoggingOptions")),
     "log without a stream": (

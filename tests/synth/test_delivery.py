@@ -110,9 +110,10 @@ def test_a_stream_is_what_the_plan_says_of_it(variants) -> None:
             "SizeInMBs": delivery.buffer_mib,
         }
         assert into["RetryOptions"] == {"DurationInSeconds": delivery.retry_seconds}
-        assert (
-            into["s3BackupMode"] == {"failed": "FailedDataOnly", "all": "AllData"}[delivery.backup]
-        )
+        assert into["s3BackupMode"] == "FailedDataOnly"
+        assert into["S3Configuration"].keys() == {
+            *("BucketARN", "RoleARN", "ErrorOutputPrefix", "CompressionFormat"),
+        }
         kinds = [each["Type"] for each in into["ProcessingConfiguration"]["Processors"]]
         assert kinds == ["Lambda", *(["MetadataExtraction"] if delivery.route else [])]
         assert json.dumps(delivery.route or "Lambda") in json.dumps(into)

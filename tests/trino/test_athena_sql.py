@@ -182,7 +182,7 @@ def test_rows_that_firehose_commits_late_are_shown(engine: Trino, retry_seconds:
     stream = DeliveryStream(
         name="t", topic="p.public.t", tables=("t",), routed=False, buffer_seconds=0, buffer_mib=1,
         function_seconds=10, function_mib=1, function_retries=2, retry_seconds=retry_seconds,
-        backup="failed", error_prefix="firehose", mib_per_second=1,
+        error_prefix="firehose", mib_per_second=1,
     )  # fmt: skip
     redrive = redrive_stream(make_plan(table, deliveries=(stream,)))
     assert redrive is not None

@@ -62,7 +62,7 @@ def test_lake_page_lists_the_columns_of_the_quarantine():
         "| `NAME.columns.NAME.exclude` | boolean | `false` | ",
         "| `NAME.key` | list of text | required | ",
         "| `NAME.checks[].row_count.min` | whole number, 0 or more | | ",
-        "| `domains.NAME.backup` | `failed`, `all` | that of `firehose` | ",
+        "| `domains.NAME.retry_seconds` | whole number, 0 to 7200 | that of `firehose` | ",
         "| `source.create.instance` | text | `db.t4g.medium` | ",
         "| `NAME.schedule` | text | `rate(1 hour)` | ",
     ],

@@ -62,13 +62,6 @@ class Errors(Protocol):
         """Keep the failed records."""
 
 
-class Backups(Protocol):
-    """Writer of the backup that `backup: all` asks for."""
-
-    def keep(self, records: Sequence[Record]) -> None:
-        """Keep the records as they were read."""
-
-
 class _Row(NamedTuple):
     made: Made
     table: str
@@ -92,7 +85,6 @@ class Delivery:
         function: LocalFunction | None,
         tables: Tables,
         errors: Errors,
-        backup: Backups | None = None,
         trouble: Trouble = CALM,
         longest_buffer_s: float = LONGEST_BUFFER_S,
         clock: Callable[[], float] = time.monotonic,
@@ -100,7 +92,7 @@ class Delivery:
     ) -> None:
         self.stream, self._database = stream, database
         self._source, self._function = source, function
-        self._tables, self._errors, self._backup = tables, errors, backup
+        self._tables, self._errors = tables, errors
         self._trouble, self._clock, self._pause = trouble, clock, pause
         self._buffer_s = min(stream.buffer_seconds, longest_buffer_s)
         self._waiting: list[Record] = []  # for the function
@@ -145,8 +137,6 @@ class Delivery:
         """Call the function with the waiting records, in calls of the configured size."""
         while self._waiting:
             size = self._fits_a_call()
-            if self._backup is not None:
-                self._backup.keep(self._waiting[:size])
             for part in self._trouble.parts(self._waiting[:size]):
                 made, failures = self._transform(part)
                 self._errors.write("processing-failed", failures)

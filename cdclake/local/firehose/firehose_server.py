@@ -22,7 +22,6 @@ from cdclake.firehose.stream import DeliveryStream
 from cdclake.jobs.runtime.logs import log_to_stdout
 from cdclake.local.aws.http_server import Server
 from cdclake.local.aws.signature import SignedRequests
-from cdclake.local.firehose.backup import Backup
 from cdclake.local.firehose.control_reads import erased_keys, widened_columns
 from cdclake.local.firehose.delivery import Delivery, RecordSource
 from cdclake.local.firehose.direct_put import DirectPut
@@ -115,15 +114,8 @@ def _delivery(
         function=None if handler is None else LocalFunction(handler, stream, trouble=trouble),
         tables=LogTables(lake.glue, lake.s3, lake.endpoints.keys, plan.lake_database),
         errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream, name),
-        backup=_backup(lake, stream, name),
         trouble=trouble,
     )
-
-
-def _backup(lake: LocalLake, stream: DeliveryStream, name: str) -> Backup | None:
-    if stream.backup == "failed":
-        return None
-    return Backup(lake.client("s3"), lake.bucket, stream, name)
 
 
 def _source(lake: LocalLake, plan: Plan, journal: Journal, stream: DeliveryStream) -> RecordSource:

@@ -63,8 +63,8 @@ def keeps_what_fails(kind: str, properties: dict[str, Any], _: Template) -> Iter
     prefix = into.get("S3Configuration", {}).get("ErrorOutputPrefix", "")
     if "/!{firehose:error-output-type}/" not in prefix:
         yield f"{kind} puts what fails anywhere"
-    if into.get("s3BackupMode") not in ("FailedDataOnly", "AllData"):
-        yield f"{kind} does not say what it keeps"
+    if into.get("s3BackupMode") != "FailedDataOnly":
+        yield f"{kind} keeps what Firehose keeps of no Iceberg table, or does not say"
     if into.get("RetryOptions", {}).get("DurationInSeconds", -1) < 0:
         yield f"{kind} tries for as long as Firehose likes"
     logged = into.get("CloudWatchLoggingOptions", {})

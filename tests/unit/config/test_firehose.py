@@ -50,7 +50,13 @@ CASES = {
     "buffer too large": (file("{buffer: {mib: 129}}"), 4, 26, "`mib` cannot be 129", "128"),
     "function's buffer": (file("{function: {mib: 4}}"), 4, 28, "`mib` cannot be 4", "equal to 3"),
     "retries too long": (file("{retry_seconds: 7201}"), 4, 27, "cannot be 7201", "7200"),
-    "backup": (file("{backup: none}"), 4, 20, "`backup` cannot be 'none'", "`failed` or `all`"),
+    "removed key": (
+        file("{backup: all}"), 4, 12, "S3BackupMode` of IcebergDestinationConfiguration in its API", "stay in Kafka",
+    ),
+    "removed key of a domain": (
+        file("{domains: {sales: {backup: failed}}}", SALES), 4, 30, "`backup` was removed", "remove the key",
+    ),
+    "removed key elsewhere": (file("{buffer: {backup: all}}"), 4, 21, "unknown key 'backup'", "seconds"),
     "prefix": (file("{error_prefix: /x}"), 4, 26, "invalid error prefix '/x'", "adds the kind"),
     "prefix of source sql": (file("{error_prefix: source-sql}"), 4, 26, "'source-sql' is reserved", "another"),
     "prefix of ours": (file("{error_prefix: control/x}"), 4, 26, "'control' is reserved", "another"),
@@ -100,16 +106,14 @@ def plan_of(text: str, folder: Path, environment: str | None = None) -> Plan:
 
 
 def test_a_domain_has_what_it_says_and_else_what_all_have(tmp_path):
-    settings = (
-        "{buffer: {seconds: 60, mib: 32}, backup: all, domains: {sales: {buffer: {mib: 64}}}}"
-    )
+    settings = "{buffer: {seconds: 60, mib: 32}, domains: {sales: {buffer: {mib: 64}}}}"
     text = file(settings, SALES, tables=3).replace(f", {SALES}", "", 1)
     plan = plan_of(text + "environments: {dev: {firehose: {retry_seconds: 0}}}\n", tmp_path)
     alone, shared = plan.deliveries
     assert alone == DeliveryStream(
         name="t0", topic="shop.public.t0", tables=("t0",), routed=False, buffer_seconds=60,
         buffer_mib=32, function_seconds=60, function_mib=1, function_retries=3, retry_seconds=300,
-        backup="all", error_prefix="firehose", mib_per_second=1,
+        error_prefix="firehose", mib_per_second=1,
     )  # fmt: skip
     assert shared == replace(
         alone, name="sales", topic="shop.sales", tables=("t1", "t2"), routed=True, buffer_mib=64
@@ -117,5 +121,7 @@ def test_a_domain_has_what_it_says_and_else_what_all_have(tmp_path):
     assert [table.topic for table in plan.tables] == ["shop.public.t0", "shop.sales", "shop.sales"]
     assert plan.topics.count("shop.sales") == 1
     assert Plan.from_json(plan.to_json()) == plan
+    older = plan.to_json().replace('"buffer_mib":', '"backup": "all", "buffer_mib":')
+    assert Plan.from_json(older) == plan
     dev = plan_of(tmp_path.joinpath("pipeline.yaml").read_text(), tmp_path, "dev")
     assert {stream.retry_seconds for stream in dev.deliveries} == {0}

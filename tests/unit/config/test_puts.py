@@ -74,6 +74,7 @@ def test_an_environment_overrides_an_entry(tmp_path: Path) -> None:
 
 CASES = {
     # name: (file, line, column, part of the message, part of the remedy)
+    "a removed key": (file("{columns: {id: int}, backup: all}"), 4, 32, "`backup` was removed", "source: kinesis"),
     "no columns": (file("{}"), 4, 3, "`columns` is missing", "add"),
     "a route without tables": (file("{route: kind}"), 4, 19, "`tables` is missing", "`columns:` for each"),
     "tables without a route": (file("{tables: {a: {columns: {id: int}}}}"), 4, 12, "`route` is missing", "`route: FIELD`"),

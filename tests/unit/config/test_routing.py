@@ -155,7 +155,7 @@ def test_both_ways_send_the_recorded_rows_to_the_same_logs():
     )
     domain = DeliveryStream(
         name="d", topic="d", tables=("parent", "child"), routed=True, buffer_seconds=1, buffer_mib=1,
-        function_seconds=1, function_mib=1, function_retries=1, retry_seconds=1, backup="all",
+        function_seconds=1, function_mib=1, function_retries=1, retry_seconds=1,
         error_prefix="e", mib_per_second=1, route=query,
     )  # fmt: skip
     topics = [plan.table(table).topic for table in domain.tables]

@@ -91,13 +91,13 @@ def test_all_tables_are_parted_by_the_day_of_the_request_in_format_version_2(tmp
 def test_web_logs_have_what_they_say_and_else_what_all_streams_have(tmp_path):
     text = file(
         "{source: kinesis, buffer: {mib: 8}, images: {nginx: '" + DIGEST + "'}}",
-        TABLES + "firehose: {buffer: {seconds: 60}, backup: all, error_prefix: bad}\n",
+        TABLES + "firehose: {buffer: {seconds: 60}, error_prefix: bad}\n",
     ) + "environments: {dev: {weblogs: {request: {retry_seconds: 5}}}}\n"  # fmt: skip
     plan = plan_of(text, tmp_path)
     [logs] = plan.web_logs
     stream = logs.stream
     assert (stream.source, stream.topic) == ("kinesis", "request")
-    assert (stream.buffer_seconds, stream.buffer_mib, stream.backup) == (60, 8, "all")
+    assert (stream.buffer_seconds, stream.buffer_mib) == (60, 8)
     assert (stream.error_prefix, stream.function_retries) == ("bad", 3)
     assert (logs.nginx, logs.router) == (DIGEST, None)
     assert [each.name for each in plan.streams] == ["orders", "request"]
@@ -125,6 +125,7 @@ CASES = {
     "no name": (file(name="Request"), 4, 3, "invalid web logs name", "lowercase"),
     "no such route": (file("{route: hour}"), 4, 20, "`route` cannot be 'hour'", "`day`"),
     "no such source": (file("{source: msk}"), 4, 21, "`source` cannot be 'msk'", "`kinesis`"),
+    "a removed key": (file("{backup: all}"), 4, 13, "`backup` was removed", "source: kinesis"),
     "no status": (file("{statuses: [99]}"), 4, 24, "invalid HTTP status 99", "100 to 599"),
     "a status as text": (file("{statuses: ['200']}"), 4, 24, "must be a whole number", "quotes"),
     "a status twice": (file("{statuses: [200, 200]}"), 4, 13, "200 is listed twice", "remove one"),
@@ -176,7 +177,7 @@ def test_a_mistake_is_reported_where_it_is(text, line, column, message, remedy):
 
 
 def test_settings_of_all_streams_need_no_table():
-    assert find_problems(parse_document(file(more="firehose: {backup: all}\n"))) == []
+    assert find_problems(parse_document(file(more="firehose: {retry_seconds: 60}\n"))) == []
 
 
 def test_the_example_parts_the_usual_statuses():

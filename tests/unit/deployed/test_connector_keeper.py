@@ -8,6 +8,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
 from cdclake import metrics
@@ -18,6 +19,15 @@ ARN = f"arn:aws:kafkaconnect:eu-west-1:111122223333:connector/{NAME}/0a1b"
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 SETTINGS, SIZE = "UPDATE_CONNECTOR_CONFIGURATION", "UPDATE_WORKER_SETTING"
+REFUSED = [(SETTINGS, "UPDATE_FAILED", 1)]
+
+
+class Clock(datetime):
+    """Time of the calls."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> Clock:
+        return cls.fromtimestamp(NOW.timestamp(), tz)
 
 
 class Connect:
@@ -25,17 +35,19 @@ class Connect:
 
     def __init__(self, keeper: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.keeper = keeper
+        monkeypatch.setattr(keeper, "datetime", Clock)
         client = boto3.client("kafkaconnect")
         self.stub = Stubber(client)
         self.stub.activate()
         monkeypatch.setattr(keeper, "kafkaconnect", lambda: client)
 
     def answers(
-        self, state: str, *restarted: datetime, restarts: bool = False, updates: Any = ()
+        self, state: str, *restarted: datetime, restarts: bool | str = False, updates: Any = ()
     ) -> None:
         """Answer with this state and these earlier restarts; `restarts`: one is expected.
 
-        `updates` are the type, state and minutes of age of each update.
+        A text is the code by which MSK Connect refuses it. `updates` are the type, state and
+        minutes of age of each update.
         """
         found = [{"connectorName": f"{NAME}-2", "connectorArn": "x", "connectorState": "FAILED"}]
         found.append({"connectorName": NAME, "connectorArn": ARN, "connectorState": state})
@@ -58,14 +70,16 @@ class Connect:
             {"connectorOperations": operations},
             {"connectorArn": ARN, "maxResults": 100},
         )
-        if restarts:
+        if isinstance(restarts, str):
+            self.stub.add_client_error("restart_connector", restarts, "not now")
+        elif restarts:
             self.stub.add_response("restart_connector", {}, {"connectorArn": ARN})
 
-    def keep(self) -> Any:
-        """Have the keeper look, and check that it has asked for everything."""
-        seen = self.keeper.keep(NOW)
+    def keep(self) -> str:
+        """Call the keeper, check that it has asked for everything, and return what it did."""
+        did: str = self.keeper.handler({}, None)["did"]
         self.stub.assert_no_pending_responses()
-        return seen
+        return did
 
 
 @pytest.fixture
@@ -91,41 +105,80 @@ def task_errors(value: float) -> None:
     )
 
 
+def published() -> dict[str, float]:
+    """The newest value of each of the keeper's metrics."""
+    cloudwatch = boto3.client("cloudwatch")
+    found = {}
+    for metric in (metrics.CONNECTOR_RESTARTS, metrics.CONNECTOR_UPDATE_REFUSED):
+        points = cloudwatch.get_metric_statistics(
+            Namespace=metrics.NAMESPACE,
+            MetricName=metric.name,
+            Dimensions=[{"Name": metrics.DEPLOYMENT, "Value": "shop"}],
+            StartTime=datetime.now(UTC) - timedelta(hours=1),
+            EndTime=datetime.now(UTC) + timedelta(hours=1),
+            Period=7200,
+            Statistics=["Maximum"],
+        )["Datapoints"]
+        if points:
+            [found[metric.name]] = [each["Maximum"] for each in points]
+    return found
+
+
 def test_one_that_runs_is_left_alone(connect):
     task_errors(0)
     connect.answers("RUNNING")
-    assert connect.keep() == connect.keeper.ConnectorStatus(
-        False, 0, "nothing: it runs, or it changes"
-    )
+    assert connect.keep() == "nothing: it runs, or it changes"
 
 
-def test_a_failed_connector_is_restarted_at_once(connect):
-    connect.answers("FAILED", restarts=True)
-    assert connect.keep() == connect.keeper.ConnectorStatus(True, 1, "restarted")
+@pytest.mark.parametrize("restarted", [(), (NOW - 130 * MINUTE,)])
+def test_a_failed_connector_is_not_restarted(connect, restarted):
+    connect.answers("FAILED", *restarted, updates=REFUSED)
+    assert connect.keep() == "failed: replace it"
+    assert published() == {"ConnectorRestarts": len(restarted), "ConnectorUpdateRefused": 1}
 
 
 def test_a_failed_task_of_a_running_connector_is_restarted(connect):
     task_errors(1)
     connect.answers("RUNNING", restarts=True)
-    assert connect.keep().did == "restarted"
+    assert connect.keep() == "restarted"
+
+
+@pytest.mark.parametrize("code", ["BadRequestException", "ConflictException"])
+def test_a_refused_restart_is_reported(connect, code):
+    task_errors(1)
+    connect.answers("RUNNING", restarts=code, updates=REFUSED)
+    assert connect.keep().startswith(f"not restarted: An error occurred ({code})")
+    assert published() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 1}
+
+
+def test_an_error_of_a_restart_does_not_lose_the_metrics(connect):
+    task_errors(1)
+    connect.answers("RUNNING", restarts="ForbiddenException", updates=REFUSED)
+    with pytest.raises(ClientError, match="ForbiddenException"):
+        connect.keep()
+    assert published() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 1}
 
 
 def test_the_pauses_grow_to_an_hour(connect):
+    task_errors(1)
     first, second = NOW - 130 * MINUTE, NOW - 2 * MINUTE
-    connect.answers("FAILED", first, second)
-    assert connect.keep() == connect.keeper.ConnectorStatus(True, 2, "waits")
+    connect.answers("RUNNING", first, second)
+    assert connect.keep() == "waits"
+    assert published()["ConnectorRestarts"] == 2
     pauses = [connect.keeper.pause(count, NOW) for count in range(1, 9)]
     assert pauses[0] <= 5 * MINUTE < pauses[-1] <= 60 * MINUTE
 
 
 def test_a_restart_of_yesterday_does_not_count(connect):
-    connect.answers("FAILED", NOW - timedelta(hours=7), restarts=True)
-    assert connect.keep().restarts == 1
+    task_errors(1)
+    connect.answers("RUNNING", NOW - timedelta(hours=7), restarts=True)
+    assert connect.keep() == "restarted"
+    assert published()["ConnectorRestarts"] == 0
 
 
 def test_one_that_changes_is_left_alone(connect):
     connect.answers("RESTARTING", NOW - MINUTE)
-    assert connect.keep().did.startswith("nothing")
+    assert connect.keep().startswith("nothing")
 
 
 @pytest.mark.parametrize(
@@ -141,21 +194,12 @@ def test_one_that_changes_is_left_alone(connect):
 @pytest.mark.parametrize("state", ["RUNNING", "FAILED"])
 def test_a_refused_update_is_noticed(connect, updates, is_refused, state):
     task_errors(0)
-    connect.answers(state, restarts=state == "FAILED", updates=updates)
-    assert connect.keep().update_refused == is_refused
+    connect.answers(state, updates=updates)
+    connect.keep()
+    assert published()["ConnectorUpdateRefused"] == is_refused
 
 
 def test_without_a_connector_nothing_is_done(connect):
     connect.stub.add_response("list_connectors", {"connectors": []}, {"connectorNamePrefix": NAME})
-    assert connect.keep().did == "nothing: there is no connector"
-
-
-def test_restarts_and_refused_updates_are_published(connect):
-    refused = [(SETTINGS, "UPDATE_FAILED", 1)]
-    connect.answers("FAILED", NOW - timedelta(days=1), restarts=True, updates=refused)
-    connect.keeper.publish(connect.keep())
-    listed = boto3.client("cloudwatch").list_metrics(Namespace=metrics.NAMESPACE)["Metrics"]
-    names = {metrics.CONNECTOR_RESTARTS.name, metrics.CONNECTOR_UPDATE_REFUSED.name}
-    assert {each["MetricName"] for each in listed} == names
-    dimension = [{"Name": metrics.DEPLOYMENT, "Value": "shop"}]
-    assert [each["Dimensions"] for each in listed] == [dimension, dimension]
+    assert connect.keep() == "nothing: there is no connector"
+    assert published() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 0}

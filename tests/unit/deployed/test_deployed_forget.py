@@ -187,14 +187,14 @@ def test_a_person_without_the_permission_is_refused(
     assert (started(), versions(s3)) == ([], [])
 
 
-BACKED_UP = "firehose: {backup: all}\n"
+SINK = "connectors: {lake: {plugin: iceberg-sink, tables: [public.orders]}}\n"
 OFF = "aws: {stream: 'off'}\n"
 
 
 @pytest.mark.parametrize(
     ("words", "more", "reason"),
     [
-        (("events", "1"), BACKED_UP, "Firehose keeps all records"),
+        (("orders", "1"), SINK, "the connector lake may copy its events"),
         (("orders", "1"), OFF, "has no stream"),
         (("orders", "1", "2", "3", "--keys", "none.txt"), "", "cannot read"),
         (("nothing", "1"), "", "no table 'nothing'"),

@@ -208,7 +208,7 @@ def test_default_wait_includes_the_buffers_of_firehose() -> None:
     stream = DeliveryStream(
         name="events", topic="p.public.events", tables=("events",), routed=False,
         buffer_seconds=900, buffer_mib=64, function_seconds=60, function_mib=1,
-        function_retries=3, retry_seconds=7200, backup="failed", error_prefix="firehose",
+        function_retries=3, retry_seconds=7200, error_prefix="firehose",
         mib_per_second=1,
     )  # fmt: skip
     plan = replace(make_plan(STREAMED), tables=(STREAMED, events), deliveries=(stream,))

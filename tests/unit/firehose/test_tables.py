@@ -1,7 +1,6 @@
 """Appends to real Iceberg tables in the local S3 and Glue, and what failed in the bucket."""
 
 import base64
-import gzip
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -20,11 +19,8 @@ from cdclake.jobs.reader.catalog import Catalog
 from cdclake.jobs.reader.duck import _secret, extension_file
 from cdclake.jobs.reader.tail import added_files, files_since, with_tail
 from cdclake.local.components.installed import REGION
-from cdclake.local.firehose.backup import Backup
-from cdclake.local.firehose.delivery import Delivery
 from cdclake.local.firehose.failed import failed_records
 from cdclake.local.firehose.failures import ErrorPrefix
-from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.records import Failure, Record
 from cdclake.local.firehose.rows import read_row
@@ -34,14 +30,10 @@ from cdclake.redrive.routed_rows import Redrive
 from cdclake.redrive.unwrap import unwrapped
 from tests.recorded.firehose import (
     INGESTED_AT,
-    Kept,
     Logs,
-    RecordedTopic,
     delivered,
-    handler_of,
     iceberg_schema,
     made_rows,
-    read_by_firehose,
     stream_of,
 )
 from tests.recorded.recording import Recording
@@ -201,22 +193,3 @@ def test_what_failed_lies_in_the_form_that_aws_documents(server: AwsProcess) -> 
         "attemptsMade": 4, "arrivalTimestamp": 1_790_000_000_123,
         "errorCode": "Lambda.X", "errorMessage": "why",
     }  # fmt: skip
-
-
-def test_a_backup_of_all_holds_what_was_read_as_it_came(server: AwsProcess) -> None:
-    s3 = client(server, "s3")
-    stream = stream_of(TABLE, function_mib=1, backup="all")
-    read = [read_by_firehose(record) for record in RECORDING.of_topic(TABLE.topic)]
-    delivery = Delivery(
-        stream, PLAN.lake_database, source=RecordedTopic(read), tables=Logs(PLAN), errors=Kept(),
-        function=LocalFunction(handler_of(PLAN), stream),
-        backup=Backup(s3, BUCKET, stream, "shop-plain"),
-    )  # fmt: skip
-    delivery.drain()
-    listed = s3.list_objects_v2(Bucket=BUCKET, Prefix="firehose/as-it-came/shop-plain/20")
-    found = sorted(listed["Contents"], key=lambda entry: entry["LastModified"])
-    assert len(found) > 1 and all(entry["Key"].endswith(".gz") for entry in found)
-    bodies = [s3.get_object(Bucket=BUCKET, Key=entry["Key"])["Body"].read() for entry in found]
-    values = [record.value for record in read if record.value is not None]
-    kept = b"".join(sorted(map(gzip.decompress, bodies), key=b"".join([*values]).index))
-    assert kept == b"".join(values)

@@ -31,13 +31,11 @@ def plan(table: Table, **more: Any) -> Plan:
 
 
 DELIVERED = replace(TABLE, delivery="firehose")
-BACKED_UP = plan(DELIVERED, deliveries=(replace(stream_of(DELIVERED), backup="all"),))
 
 
 @pytest.mark.parametrize(
     ("refused", "reason"),
     [
-        (BACKED_UP, "all records that it reads below firehose/as-it-came/"),
         (plan(replace(POLLED, polling=replace(POLLED.poll, query="SELECT 1"))), "query"),
         (plan(replace(TABLE, maintenance="glue")), "older snapshots"),
     ],
@@ -48,10 +46,8 @@ def test_copies_that_it_cannot_erase_are_refused(refused: Plan, reason: str) -> 
     assert error.value.remedy
 
 
-def test_firehose_is_no_reason_while_it_keeps_failed_records_only() -> None:
+def test_firehose_is_no_reason() -> None:
     check_erasable(plan(DELIVERED, deliveries=(stream_of(DELIVERED),)), DELIVERED)
-    other = replace(TABLE, name="others", table="others")
-    check_erasable(replace(BACKED_UP, tables=(*BACKED_UP.tables, other)), other)
 
 
 def test_a_polled_table_is_no_reason() -> None:

@@ -49,7 +49,7 @@ def plan() -> Plan:
     stream = DeliveryStream(
         name="trade", topic="p.trade", tables=("a", "b"), routed=True, buffer_seconds=1,
         buffer_mib=1, function_seconds=1, function_mib=1, function_retries=0, retry_seconds=0,
-        backup="failed", error_prefix="firehose", mib_per_second=1,
+        error_prefix="firehose", mib_per_second=1,
     )  # fmt: skip
     return Plan(
         name="p",
