@@ -1,4 +1,4 @@
-"""Resource that waits for tables, which the stream creates after its deployment."""
+"""Resource that waits for tables, which jobs create after their deployment."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
+from cdclake.plan import Table
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant, arn
@@ -24,22 +25,29 @@ def await_tables(
     wanted: Mapping[str, Any],
     looks_up: Grant,
     ground: DeploymentContext,
+    polled: Sequence[Table] = (),
 ) -> CdclakeResource:
     """Return a resource that exists when the catalog has the tables and columns `wanted`.
 
-    `wanted` are properties of `Custom::CdclakeTables`. The resource starts a stream that otherwise
-    only its schedule starts, maybe later than the resource may wait.
+    `wanted` are properties of `Custom::CdclakeTables`; those of `polled` are created by polls. The
+    resource starts polls and a stream that otherwise only their schedules start, maybe later than
+    the resource may wait.
     """
-    started: Sequence[Grant] = ()
-    if deployment.plan.mode == "scheduled" and deployment.aws.stream == "on":
-        job = naming.glue_job_name(deployment.prefix, naming.STREAM_JOB)
-        wanted = {**wanted, "Job": job}
-        started = [Grant(actions=["glue:StartJobRun"], on=[arn("glue", f"job/{job}")])]
+    by_poll = {name: table.name for table in polled for name in (table.changes, table.name)}
+    is_streamed = any(name not in by_poll for name in wanted["Tables"])
+    jobs: dict[str, str] = {}
+    if is_streamed and deployment.plan.mode == "scheduled" and deployment.aws.stream == "on":
+        jobs["Job"] = naming.glue_job_name(deployment.prefix, naming.STREAM_JOB)
+    if by_poll:
+        jobs["PollJob"] = naming.glue_job_name(deployment.prefix, naming.POLL_JOB)
+        wanted = {**wanted, "Polled": by_poll}
+    on = [arn("glue", f"job/{job}") for job in jobs.values()]
+    started = [Grant(actions=["glue:StartJobRun"], on=on)] if on else []
     return CdclakeResource(
         scope,
         construct_id,
         what="Tables",
-        properties=wanted,
+        properties={**wanted, **jobs},
         grants=[looks_up, *started],
         ground=ground,
         timeout_s=_MAX_TIMEOUT_S,

@@ -20,7 +20,7 @@ class OptimizersStack(PipelineStack):
     """Optimizers of the changelog and state table of each table with `maintenance: glue`.
 
     `maintain_tables` skips these tables. The stack waits for them: an optimizer needs its table,
-    which the stream creates from the connector's first events.
+    which the stream creates from the connector's first events, or the table's first poll.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class OptimizersStack(PipelineStack):
             wanted={"Database": lake.database, "Tables": names},
             looks_up=_looks_up(lake.database),
             ground=ground,
+            polled=[table for table in tables if table.delivery == "poll"],
         )
         role = OptimizerRole(
             self,

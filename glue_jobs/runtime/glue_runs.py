@@ -13,7 +13,8 @@ from cdclake.errors import ComponentFailed
 ENDED = frozenset({"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"})
 _POLL_S = 10.0
 _START_TIMEOUT_S = 3600.0  # scheduled runs of the job may be active, each for one table
-_BUSY = "ConcurrentRunsExceededException"
+# Runs of the job, or of all jobs in the account, which has a quota.
+_BUSY = frozenset({"ConcurrentRunsExceededException", "ResourceNumberLimitExceededException"})
 
 
 def run_to_end(glue: Any, job: str, arguments: Mapping[str, str]) -> str:
@@ -33,14 +34,14 @@ def _started(glue: Any, job: str, arguments: dict[str, str]) -> str:
         try:
             return str(glue.start_job_run(JobName=job, Arguments=arguments)["JobRunId"])
         except ClientError as error:
-            if error.response["Error"]["Code"] != _BUSY:
+            if error.response["Error"]["Code"] not in _BUSY:
                 raise
-        if time.monotonic() > deadline:
-            raise ComponentFailed(
-                f"other runs of {job} have been active for {_START_TIMEOUT_S / 60:.0f} minutes",
-                "wait until they have ended, then run the command again",
-                component=job,
-            )
+            if time.monotonic() > deadline:
+                raise ComponentFailed(
+                    f"no run of {job} could start for {_START_TIMEOUT_S / 60:.0f} minutes: {error}",
+                    "wait until other runs have ended, then run the command again",
+                    component=job,
+                ) from None
         time.sleep(_POLL_S)
 
 

@@ -49,15 +49,17 @@ def find_zone(properties: Properties) -> dict[str, str]:
 
 
 def await_tables(properties: Properties) -> dict[str, str]:
-    """Wait until the catalog has all `Tables` in `Database`, which the stream creates.
+    """Wait until the catalog has all `Tables` in `Database`, which jobs create.
 
     Also wait for the `Columns` of each table. `Job` is the job of a stream that runs by schedule:
-    as long as something is missing, it is started when no run is active. A run that finds no record
-    creates nothing, and the connector may have yet to write its first one. Raise TimeoutError,
-    which lists what is missing, after 14 minutes: Lambda's limit of 15, less the time for the
-    answer.
+    as long as something of it is missing, it is started when no run is active. A run that finds no
+    record creates nothing, and the connector may have yet to write its first one. `PollJob` creates
+    the tables in `Polled`, each with the polled table's name. It is started once: its run creates
+    them first, and others of it may run at the same time. Raise TimeoutError, which lists what is
+    missing, after 14 minutes: Lambda's limit of 15, less the time for the answer.
     """
     glue, database = boto3.client("glue"), properties["Database"]
+    polled, is_polling = properties.get("Polled", {}), False
     deadline = time.monotonic() + _WAIT_S
     wanted = {table: properties.get("Columns", {}).get(table, []) for table in properties["Tables"]}
     while True:
@@ -65,20 +67,32 @@ def await_tables(properties: Properties) -> dict[str, str]:
         if not missing:
             return {}
         if time.monotonic() > deadline:
-            listed = ", ".join(missing)
-            raise TimeoutError(f"{database} has no {listed} yet; deploy again when the stream runs")
-        if "Job" in properties:
+            listed, late = ", ".join(missing), set(missing) - polled.keys()
+            by = "the stream" if late else properties["PollJob"]
+            raise TimeoutError(f"{database} has no {listed} yet; deploy again when {by} runs")
+        if "Job" in properties and not polled.keys() >= set(missing):
             _start(glue, properties["Job"])
+        tables = sorted({polled[name] for name in missing if name in polled})
+        if tables and not is_polling:
+            is_polling = _start(glue, properties["PollJob"], {"--tables": ",".join(tables)})
         time.sleep(_POLL_S)
 
 
-def _start(glue: Any, job: str) -> None:
-    """Start a run of the job, unless one is active; that one may have an older plan."""
+def _start(glue: Any, job: str, arguments: Mapping[str, str] | None = None) -> bool:
+    """Start a run of the job; return False if too many runs are active, maybe of an older plan.
+
+    They are those of the job, or of all jobs: the account has a quota.
+    """
+    refused = glue.exceptions
     try:
-        run = glue.start_job_run(JobName=job)["JobRunId"]
-    except glue.exceptions.ConcurrentRunsExceededException:
-        return
+        run = glue.start_job_run(JobName=job, Arguments=arguments or {})["JobRunId"]
+    except refused.ConcurrentRunsExceededException:
+        return False
+    except refused.ResourceNumberLimitExceededException as error:
+        log.warning("%s is not started yet: %s", job, error)
+        return False
     log.info("started %s: %s", job, run)
+    return True
 
 
 def _missing(glue: Any, database: str, wanted: Mapping[str, list[str]]) -> Iterator[str]:

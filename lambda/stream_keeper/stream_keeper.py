@@ -130,9 +130,12 @@ def start_unless_it_fails(runs: list[dict[str, Any]], now: datetime) -> StreamSt
     try:
         run = glue().start_job_run(JobName=os.environ["JOB"], Arguments=arguments)["JobRunId"]
     except ClientError as error:
-        if error.response["Error"]["Code"] != "ConcurrentRunsExceededException":
+        code = error.response["Error"]["Code"]
+        if code == "ConcurrentRunsExceededException":
+            return StreamStatus(True, failures, late, "nothing: another call has started it")
+        if code != "ResourceNumberLimitExceededException":
             raise
-        return StreamStatus(True, failures, late, "nothing: another call has started it")
+        return StreamStatus(False, failures, late, f"waits for the account's quota ({error})")
     return StreamStatus(True, failures, late, f"started {run}")
 
 

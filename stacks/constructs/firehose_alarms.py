@@ -23,9 +23,13 @@ from cdclake.stacks.constructs.firehose_metrics import (
     throttled,
     unread,
 )
+from cdclake.stacks.constructs.rows_function import CALL_TIMEOUT_S
 from cdclake.web_logs.model import WebLogs
 
 _MAX_FUNCTIONS_PER_ALARM = 4  # two metrics each; an alarm holds ten
+# A call is repeated when it has ended: no batch has more that time out within an hour. The half,
+# since Firehose's pause between two calls is not documented.
+_MAX_FAILED_CALLS = 3600 // CALL_TIMEOUT_S // 2
 
 
 def watches_of_delivery(deployment: Deployment, *, functions: Sequence[str]) -> Iterator[AlarmSpec]:
@@ -43,14 +47,15 @@ def watches_of_delivery(deployment: Deployment, *, functions: Sequence[str]) -> 
     )
     # A batch whose calls have all failed is in no metric by itself.
     retries = min(stream.function_retries for stream in deployment.delivered)
+    most = min(retries, _MAX_FAILED_CALLS)
     for part, first in enumerate(range(0, len(functions), _MAX_FUNCTIONS_PER_ALARM), start=1):
         yield AlarmSpec(
             name="delivery-function",
-            description="Within an hour more calls of a function that decodes rows for Firehose"
-            f" failed or were throttled than the {retries} after which Firehose writes a batch"
+            description=f"Within an hour more than {most} calls of a function that decodes rows for"
+            f" Firehose failed or were throttled. After {retries} retries Firehose writes a batch"
             " to S3.",
             metric=failed_calls(functions[first : first + _MAX_FUNCTIONS_PER_ALARM], HOUR),
-            threshold=retries,
+            threshold=most,
             part=part,
         )
     redrive = redrive_stream(deployment.plan)

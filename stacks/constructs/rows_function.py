@@ -13,7 +13,7 @@ from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant
 
-_TIMEOUT_S = 300  # the longest that Firehose waits
+CALL_TIMEOUT_S = 300  # the longest that Firehose waits
 _MEMORY_MB = 1024  # for a call's records, their rows, and both in base64
 
 
@@ -39,7 +39,7 @@ class RowsFunction(LambdaFunction):
             code=code,
             environment=environment or {},
             grants=grants,
-            timeout_s=_TIMEOUT_S,
+            timeout_s=CALL_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
             log_name=log_name,
             ground=ground,

@@ -104,6 +104,13 @@ def test_one_batch_that_a_function_has_failed_is_an_alarm(variants):
     assert {each["Period"] for each in stats(alarm)} == {3600}
 
 
+def test_slow_failures_of_one_batch_pass_the_threshold(deploy):
+    """A call may take five minutes: twenty retries do not fit into an hour."""
+    slow = DELIVERED.replace("firehose:\n", "firehose:\n  function: {retries: 20}\n")
+    alarm = alarms(deploy(PIPELINE + slow + PRIVATE))["delivery-function"]
+    assert alarm["Threshold"] == 6
+
+
 @pytest.mark.parametrize(
     ("more", "gone"),
     [

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
-from tests.synth.deployments import PIPELINE, Deploy, Synthesized
+from tests.synth.deployments import OPTIMIZED, PIPELINE, Deploy, Synthesized, Template
 from tests.synth.permissions import role_of
 from tests.synth.test_derived import schedules
 from tests.synth.test_forget import allowed, jobs
@@ -56,6 +57,50 @@ def test_comparison_may_run_the_jobs_that_it_is_given(
     assert runs(variants["delivered"]) == (None, set())
     scheduled = deploy(f"{PIPELINE}stream: {{mode: scheduled}}\n")
     assert runs(scheduled) == ("stream_changes", {"shop-stream_changes"})
+
+
+OPTIMIZED_POLLED = """\
+  public.rates:
+    key: [rate_id]
+    columns: {rate_id: bigint, changed_at: timestamptz}
+    capture: {poll: {by: changed_at, every: "cron(0 3 * * ? *)"}}
+    maintenance: glue
+    shard: 2
+"""
+
+
+def test_deployment_starts_the_job_that_creates_what_it_waits_for(deploy: Deploy) -> None:
+    """A poll, whose schedule may start it hours later, creates a polled table, and the stream none.
+
+    Each shard has its own wait, here one with a table from the log and one with a polled table.
+    """
+    deployed = deploy(f"{PIPELINE}{OPTIMIZED}{OPTIMIZED_POLLED}stream: {{mode: scheduled}}\n")
+    assert awaited(deployed, 1) == (
+        {"Tables": ["visits_changes", "visits"], "Job": "shop-stream_changes"},
+        {"shop-stream_changes"},
+    )
+    assert awaited(deployed, 2) == (
+        {
+            "Tables": ["rates_changes", "rates"],
+            "Polled": {"rates_changes": "rates", "rates": "rates"},
+            "PollJob": "shop-poll_tables",
+        },
+        {"shop-poll_tables"},
+    )
+
+
+def awaited(deployed: Synthesized, shard: int) -> tuple[Template, set[str]]:
+    """Return what the shard's optimizers wait for, and the jobs that the wait may start."""
+    stack = f"shop-optimizers-{shard}"
+    template = deployed.templates[stack]
+    [waiting] = [
+        each["Properties"]
+        for each in template["Resources"].values()
+        if each["Type"] == "Custom::CdclakeTables"
+    ]
+    wanted = {k: v for k, v in waiting.items() if k not in ("ServiceToken", "Database")}
+    role = role_of(replace(deployed, templates={stack: template}), "TablesDoer")
+    return wanted, {on.rpartition("/")[2] for on in allowed(role, "glue:StartJobRun")}
 
 
 def test_polled_tables_have_no_topics(variants: dict[str, Synthesized]) -> None:

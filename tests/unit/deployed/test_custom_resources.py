@@ -200,6 +200,77 @@ def test_scheduled_stream_is_started_until_nothing_is_missing(answers, monkeypat
     assert len({earlier, first, last}) == 3
 
 
+POLLS = "shop-poll_tables"
+POLLED = {"rates_changes": "rates", "rates": "rates"}
+
+
+def test_missing_polled_tables_are_polled_once(answers, monkeypatch):
+    """Also if the stream is scheduled, which creates none of them: it is not started."""
+    module, glue = load("custom_resources"), boto3.client("glue")
+    glue.create_database(DatabaseInput={"Name": "lake"})
+    for job in ("shop-stream_changes", POLLS):
+        command = {"Name": "glueetl", "ScriptLocation": "s"}
+        limit = {"MaxConcurrentRuns": 2}
+        glue.create_job(Name=job, Role="r", Command=command, ExecutionProperty=limit)
+    state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
+    for _ in range(2):  # of the schedules, with the plan of before
+        glue.start_job_run(JobName=POLLS, Arguments={"--run": "scheduled"})
+    jobs = glue_backends["123456789012"]["eu-west-1"].jobs
+    found: list[list[Any]] = []
+
+    def pause(_: float) -> None:
+        found.append([run.arguments for run in jobs[POLLS].job_runs])
+        if len(found) == 2:
+            jobs[POLLS].job_runs.clear()
+        if len(found) == 4:
+            for name in POLLED:
+                glue.create_table(DatabaseName="lake", TableInput={"Name": name})
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=pause))
+    asked = event(answers, "Tables", Database="lake", Tables=list(POLLED), Polled=POLLED,
+                  PollJob=POLLS, Job="shop-stream_changes")  # fmt: skip
+    module.handler(asked, CONTEXT)
+    state_manager.unset_transition("glue::job_run")
+    assert answers.told[0]["Status"] == "SUCCESS"
+    busy, polling = [{"--run": "scheduled"}] * 2, [{"--tables": "rates"}]
+    assert found == [busy, busy, polling, polling]
+    assert jobs["shop-stream_changes"].job_runs == []
+
+
+def test_missing_polled_table_is_reported_with_its_job(answers, monkeypatch):
+    module = load("custom_resources")
+    boto3.client("glue").create_database(DatabaseInput={"Name": "lake"})
+    monkeypatch.setattr(module, "_WAIT_S", 0.0)
+    asked = event(answers, "Tables", Database="lake", Tables=["rates"], Polled=POLLED,
+                  PollJob=POLLS)  # fmt: skip
+    module.handler(asked, CONTEXT)
+    assert "no rates yet; deploy again when shop-poll_tables runs" in answers.told[0]["Reason"]
+
+
+def test_job_is_started_once_the_account_has_room_for_a_run(answers, monkeypatch):
+    module, glue = load("custom_resources"), boto3.client("glue")
+    glue.create_database(DatabaseInput={"Name": "lake"})
+    starts: list[str] = []
+
+    def start(**call: Any) -> dict[str, str]:
+        starts.append(call["JobName"])
+        if len(starts) == 1:
+            error = {"Error": {"Code": "ResourceNumberLimitExceededException", "Message": "full"}}
+            raise glue.exceptions.ResourceNumberLimitExceededException(error, "StartJobRun")
+        glue.create_table(DatabaseName="lake", TableInput={"Name": "visits"})
+        return {"JobRunId": "jr_1"}
+
+    monkeypatch.setattr(glue, "start_job_run", start)
+    monkeypatch.setattr(module.boto3, "client", lambda _: glue)
+    own_time = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: None)
+    monkeypatch.setattr(module, "time", own_time)
+    module.handler(
+        event(answers, "Tables", Database="lake", Tables=["visits"], Job="shop-stream"), CONTEXT
+    )
+    assert answers.told[0]["Status"] == "SUCCESS"
+    assert starts == ["shop-stream"] * 2
+
+
 def test_the_brokers_of_iam_are_handed_on(answers, monkeypatch):
     module = load("custom_resources")
     asked_for: list[Any] = []

@@ -178,18 +178,36 @@ def test_somebody_else_who_was_faster_is_fine(stream, monkeypatch):
     assert len(stream.runs) == 1
 
 
+def refusing(code: str) -> Any:
+    """A Glue that has no run and starts none."""
+
+    def start(**_: Any) -> Any:
+        raise ClientError({"Error": {"Code": code, "Message": "full"}}, "StartJobRun")
+
+    return SimpleNamespace(get_job_runs=lambda **_: {"JobRuns": []}, start_job_run=start)
+
+
 def test_a_start_that_glue_refuses_comes_out_so_that_lambda_counts_it(stream, monkeypatch):
-    class Refusing:
-        def get_job_runs(self, **_: Any) -> Any:
-            return {"JobRuns": []}
-
-        def start_job_run(self, **_: Any) -> Any:
-            error = {"Error": {"Code": "ResourceNumberLimitExceededException", "Message": "full"}}
-            raise ClientError(error, "StartJobRun")
-
-    monkeypatch.setattr(stream.keeper, "glue", Refusing)
-    with pytest.raises(ClientError, match="ResourceNumberLimitExceeded"):
+    monkeypatch.setattr(stream.keeper, "glue", lambda: refusing("AccessDeniedException"))
+    with pytest.raises(ClientError, match="AccessDenied"):
         stream.call()
+
+
+def test_keeper_of_an_account_without_room_is_not_silent(stream, monkeypatch):
+    code = "ResourceNumberLimitExceededException"
+    monkeypatch.setattr(stream.keeper, "glue", lambda: refusing(code))
+    did = stream.keeper.handler({}, None)["did"]
+    assert did.startswith("waits for the account's quota (") and code in did
+    points = boto3.client("cloudwatch").get_metric_statistics(
+        Namespace=metrics.NAMESPACE,
+        MetricName=metrics.STREAM_RUNNING.name,
+        Dimensions=[{"Name": metrics.DEPLOYMENT, "Value": "shop"}],
+        StartTime=datetime.now(UTC) - timedelta(hours=1),
+        EndTime=datetime.now(UTC) + timedelta(hours=1),
+        Period=300,
+        Statistics=["Maximum"],
+    )["Datapoints"]
+    assert [point["Maximum"] for point in points] == [0.0]
 
 
 def test_a_new_deployment_is_ordered_and_waited_for_before_anything_is_stopped(stream, monkeypatch):
