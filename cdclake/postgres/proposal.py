@@ -38,7 +38,6 @@ class Proposal:
 def unfit_columns(table: SourceTable) -> dict[str, str]:
     """Return the columns that must be excluded, with the reasons."""
     unfit: dict[str, str] = {}
-    taken: dict[str, str] = {}
     for column in table.columns:
         if column.generated:
             continue
@@ -47,10 +46,6 @@ def unfit_columns(table: SourceTable) -> dict[str, str]:
             unfit[column.name] = f"cdclake does not support the type {column.described}"
         elif naming.is_reserved_column(name):
             unfit[column.name] = f"the name {name} is reserved in the lake"
-        elif name in taken:
-            unfit[column.name] = f"it would be {name} in the lake, like {identifier(taken[name])}"
-        else:
-            taken[name] = column.name
     return unfit
 
 
