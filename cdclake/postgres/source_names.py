@@ -61,18 +61,18 @@ def _check_column_names(actual: SourceTable) -> list[Refusal]:
     It compares them before it leaves out the excluded ones.
     """
     first: dict[str, str] = {}
-    refusals = []
-    for column in actual.columns:
-        other = first.setdefault(column.name.lower(), column.name)
-        if other != column.name:
-            table = qualified(actual.schema, actual.table)
-            refusals.append(
-                Refusal(
-                    actual.source,
-                    f"the columns {other!r} and {column.name!r} differ only by case, which stops"
-                    " the connector for all tables, even if one is excluded",
-                    f"rename one in the source: ALTER TABLE {table} RENAME COLUMN"
-                    f" {identifier(column.name)} TO ...; or poll the table: `capture: {{poll: ...}}`",
-                )
-            )
+    table, refusals = qualified(actual.schema, actual.table), []
+    for name in (column.name for column in actual.columns):
+        other = first.setdefault(name.lower(), name)
+        if other == name:
+            continue
+        message = (
+            f"the columns {other!r} and {name!r} differ only by case, which stops the connector"
+            " for all tables, even if one is excluded"
+        )
+        remedy = (
+            f"rename one in the source: ALTER TABLE {table} RENAME COLUMN {identifier(name)} TO"
+            " ...; or poll the table: `capture: {poll: ...}`"
+        )
+        refusals.append(Refusal(actual.source, message, remedy))
     return refusals
