@@ -51,15 +51,24 @@ def parse_json(value: bytes) -> Any:
         raise RefusedEvent(refusals.UNREADABLE_VALUE) from None
 
 
+def unwrapped(found: Any) -> Any:
+    """Return a JSON value without the schema that a converter may have wrapped it with.
+
+    A key of columns with these two names has no object in them.
+    """
+    is_wrapped = type(found) is dict and found.keys() == {"schema", "payload"}
+    if is_wrapped and all(part is None or type(part) is dict for part in found.values()):
+        return found["payload"]
+    return found
+
+
 def read_event(value: bytes) -> Event | None:
     """Parse the event in a record's value; None for tombstones and Debezium's heartbeats.
 
     An event that the converter wrapped with its schema is unwrapped. Raises RefusedEvent if the
     value is not a JSON object.
     """
-    event = parse_json(value)
-    if type(event) is dict and "payload" in event and "schema" in event:
-        event = event["payload"]
+    event = unwrapped(parse_json(value))
     if event is None:
         return None
     if type(event) is not dict:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cdclake import naming
-from cdclake.debezium.changelog_rows import parse_json
+from cdclake.debezium.changelog_rows import parse_json, unwrapped
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.plan import Column, Table
 
@@ -19,11 +19,9 @@ def json_object(data: bytes | None) -> Fields | None:
     Returns None if it is none.
     """
     try:
-        found = None if data is None else parse_json(data)
+        found = None if data is None else unwrapped(parse_json(data))
     except RefusedEvent:
         return None
-    if type(found) is dict and "payload" in found and "schema" in found:
-        found = found["payload"]
     return found if type(found) is dict else None
 
 

@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 
 from cdclake import naming
 from cdclake.debezium import refusals
-from cdclake.debezium.changelog_rows import Event, Place, epoch_of, parse_json, sequence_of
+from cdclake.debezium.changelog_rows import (
+    Event,
+    Place,
+    epoch_of,
+    parse_json,
+    sequence_of,
+    unwrapped,
+)
 from cdclake.debezium.field_values import Read, bigint, holds, reader
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
 from cdclake.debezium.refusals import RefusedEvent
@@ -230,11 +237,9 @@ class _Image:
 def _object(text: bytes) -> Event | None:
     """Parse a JSON object, without the schema that a converter may have wrapped it with."""
     try:
-        found = parse_json(text)
+        found = unwrapped(parse_json(text))
     except RefusedEvent:
         return None
-    if type(found) is dict and "payload" in found and "schema" in found:
-        found = found["payload"]
     return found if type(found) is dict else None
 
 

@@ -17,7 +17,11 @@ from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.published import name_now, undeclared_columns
 from cdclake.postgres.quoting import identifier, qualified
 from cdclake.postgres.refusal import Refusal
+<<<<<<< HEAD
 from cdclake.postgres.type_lookup import check_type_lookup
+=======
+from cdclake.postgres.source_names import check_names
+>>>>>>> fix-nam
 
 _TIMES = {"timestamp", "timestamptz"}
 _NOT_TABLES = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
@@ -153,7 +157,7 @@ def missing(declared: Table, known: Collection[TableId]) -> Refusal:
 
 
 def check_kind(actual: SourceTable) -> list[Refusal]:
-    """Refuse every relation without its own change stream.
+    """Refuse every relation without its own change stream, and names that Debezium cannot stream.
 
     Only logged ordinary and partitioned tables have one.
     """
@@ -190,7 +194,7 @@ def check_kind(actual: SourceTable) -> list[Refusal]:
             return refuse(
                 f"its partition {leaf.source} is unlogged", f"ALTER TABLE {leaf_name} SET LOGGED;"
             )
-    return []
+    return check_names(actual)
 
 
 def check_columns(declared: Table, actual: SourceTable) -> list[Refusal]:

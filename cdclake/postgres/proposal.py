@@ -38,7 +38,6 @@ class Proposal:
 def unfit_columns(table: SourceTable) -> dict[str, str]:
     """Return the columns that must be excluded, with the reasons."""
     unfit: dict[str, str] = {}
-    taken: dict[str, str] = {}
     for column in table.columns:
         if column.generated:
             continue
@@ -49,10 +48,6 @@ def unfit_columns(table: SourceTable) -> dict[str, str]:
             unfit[column.name] = f"Debezium may take {', '.join(column.mistaken_for)} for its type"
         elif naming.is_reserved_column(name):
             unfit[column.name] = f"the name {name} is reserved in the lake"
-        elif name in taken:
-            unfit[column.name] = f"it would be {name} in the lake, like {identifier(taken[name])}"
-        else:
-            taken[name] = column.name
     return unfit
 
 

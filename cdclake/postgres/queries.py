@@ -165,7 +165,7 @@ SELECT current_setting('server_version_num')::int, current_setting('wal_level'),
        EXISTS (SELECT FROM pg_publication WHERE pubname = %s),
        coalesce(shobj_description(r.oid, 'pg_authid'), ''),
        (SELECT setting::int FROM pg_settings WHERE name = 'max_slot_wal_keep_size'),
-       to_regproc('aurora_version') IS NOT NULL
+       to_regproc('aurora_version') IS NOT NULL, current_setting('server_encoding')
 FROM pg_roles u
 LEFT JOIN pg_roles r ON r.rolname = %s
 LEFT JOIN pg_replication_slots s ON s.slot_name = %s

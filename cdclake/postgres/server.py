@@ -50,6 +50,7 @@ class ServerState:
     role_comment: str  # "": none
     slot_wal_mb: int  # max_slot_wal_keep_size; -1: unlimited
     aurora: bool  # the volume grows with the WAL; no page of AWS says that it takes a limit
+    encoding: str  # of the database
 
     @staticmethod
     def from_row(row: Sequence[Any]) -> ServerState:
@@ -124,12 +125,28 @@ def check_version(version: int) -> list[Refusal]:
     return [Refusal("server", message, f"use PostgreSQL {OLDEST} to {NEWEST}")]
 
 
+def check_encoding(encoding: str) -> list[Refusal]:
+    """Return the refusal of a database whose texts have no known encoding.
+
+    PostgreSQL validates them as UTF-8 for its reader: the first other byte ends every decoding.
+    """
+    if encoding != "SQL_ASCII":
+        return []
+    message = "its encoding is SQL_ASCII: text that is not UTF-8 would stop the connector"
+    remedy = (
+        "restore it into a database made by CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0,"
+        " from pg_dump --encoding=E, where E is the encoding that its texts have"
+    )
+    return [Refusal("server", message, remedy)]
+
+
 def check_settings(state: ServerState, *, senders: int = 1) -> list[Refusal]:
     """Return the reasons why no pipeline can stream from the server, whatever its name."""
     refusals = check_version(state.version)
     if state.standby:
         message = "it is a standby (in recovery): cdclake cannot create objects there"
         refusals.append(Refusal("server", message, "name the primary in --source"))
+    refusals += check_encoding(state.encoding)
     if state.wal_level != "logical":
         refusals.append(
             Refusal(

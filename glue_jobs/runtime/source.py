@@ -71,7 +71,11 @@ def connect(dsn: str) -> Iterator[Connection]:
     dsn_parts(dsn)  # refuses a DSN before libpq takes a part of its password for the host
     try:
         connection = psycopg.connect(
-            dsn, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S, application_name="cdclake"
+            dsn,
+            autocommit=True,
+            connect_timeout=_CONNECT_TIMEOUT_S,
+            application_name="cdclake",
+            client_encoding="UTF8",  # with a server's SQL_ASCII psycopg returns texts as bytes
         )
     except psycopg.ProgrammingError:  # its message has parts of the DSN
         raise invalid_dsn() from None

@@ -257,6 +257,7 @@ def connected(
         autocommit=True,
         connect_timeout=_CONNECT_TIMEOUT_S,
         application_name="cdclake",
+        client_encoding="UTF8",  # with a server's SQL_ASCII psycopg returns texts as bytes
     ) as connection:
         for setting in settings:
             connection.execute(setting)

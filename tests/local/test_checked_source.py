@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from cdclake.check import Check
 from cdclake.config.resolve import load_plan
+from cdclake.errors import InputError
 from cdclake.local import doctor
 from cdclake.local.lake.source import prepare_source
 from cdclake.local.stream_checks import check_stream
@@ -52,6 +54,27 @@ def test_a_server_without_a_plan(database: str) -> None:
     assert (source.state, "wal_level is replica" in source.detail) == ("failed", True)
     assert "wal_level = logical" in source.remedy
     assert (wal.state, "unlimited" in wal.detail) == ("warning", True)
+
+
+def test_a_database_without_an_encoding(database: str, tmp_path: Path) -> None:
+    ascii_only = make_conninfo(database, dbname="ascii_only")
+    run(
+        database,
+        "CREATE DATABASE ascii_only ENCODING 'SQL_ASCII' LOCALE_PROVIDER libc LOCALE 'C'"
+        " TEMPLATE template0",
+    )
+    try:
+        run(ascii_only, "CREATE TABLE t (id int PRIMARY KEY, v text)")
+        plan = proposed(ascii_only, tmp_path / "p.yaml")
+        assert [table.source for table in plan.tables] == ["public.t"]
+        for checked in (None, plan):
+            checks = doctor.check_database(ascii_only, checked, OWNER)
+            [source] = [check for check in checks if check.state == "failed"]
+            assert "SQL_ASCII" in source.detail and "ENCODING 'UTF8'" in source.remedy
+        with pytest.raises(InputError, match="SQL_ASCII"):
+            prepare_source(ascii_only, plan, embedded=False, owner=OWNER, role_password=PASSWORD)
+    finally:
+        run(database, "DROP DATABASE ascii_only WITH (FORCE)")
 
 
 def test_a_source_that_is_only_polled_needs_no_replication(tmp_path: Path) -> None:

@@ -114,5 +114,15 @@ def check_column_names(document: Document, tables: Sequence[TableOutline]) -> It
                     column.location,
                     f"the columns {first.source!r} and {column.source!r} of {table.spelled!r} would"
                     f" both be {column.name!r} in the lake",
-                    f"write `{column.source}: {{exclude: true}}` here, or rename it in the source",
+                    _collision_remedy(table, column, first),
                 )
+
+
+def _collision_remedy(table: TableOutline, column: ColumnOutline, first: ColumnOutline) -> str:
+    differ_by_case = first.source.lower() == column.source.lower()
+    if differ_by_case and not table.is_polled:  # Debezium refuses them before it excludes any
+        return (
+            f"rename `{column.source}` in the source: the connector streams no table whose columns"
+            " differ only by case; or poll it: `capture: {poll: ...}`"
+        )
+    return f"write `{column.source}: {{exclude: true}}` here, or rename it in the source"

@@ -205,7 +205,14 @@ CASES = {
     ),
     "no type": (in_columns("      extra: {}"), 8, 7, "the column has no type", "`exclude: true`"),
     "a list as column": (in_columns("      extra: []"), 8, 7, "a column must be its type", "mask: hash"),
-    "case twins": (in_columns("      NOTE: text"), 10, 7, "both be 'note'", "`note: {exclude: true}`"),
+    "case twins": (in_columns("      NOTE: text"), 10, 7, "both be 'note'", "rename `note` in the source"),
+    "case twins, polled": (
+        in_columns("      PLACED_AT: timestamptz").replace(
+            "  public.orders:\n",
+            "  public.orders:\n    capture: {poll: {by: placed_at, every: rate(1 day)}}\n",
+        ),
+        12, 7, "both be 'placed_at'", "`placed_at: {exclude: true}`",
+    ),
     "reserved": (in_columns("      cdc_op: text"), 8, 7, "reserved", "`cdc_op: {exclude: true}`"),
     "metadata column": (in_columns("      _file: text"), 8, 7, "reserved", "rename it"),
     "reserved by an earlier name": (

@@ -191,6 +191,19 @@ def test_a_key_that_is_no_number_equals_itself(kind: str, in_key: str, refused: 
     assert row is not None and row[REFUSAL] == (refusals.KEY_MISMATCH if refused else None)
 
 
+@pytest.mark.parametrize("op", ["u", "d"])
+def test_key_columns_with_the_names_of_a_wrapper(op: str) -> None:
+    table, plan = plan_of(("schema", "text"), ("payload", "text"), ("d", "double precision"))
+    table = replace(table, key=("schema", "payload"))
+    plan = replace(plan, tables=(table,))
+    key = '{"schema":"a","payload":"b"}'
+    sent = record(key, op, schema='"a"', payload='"b"', d='"NaN"')
+    agree([sent], table, plan)
+    [row] = slow_rows([sent], table, plan)
+    assert row is not None and row[REFUSAL] is None
+    assert (row["schema"], row["payload"]) == ("a", "b")
+
+
 def test_a_missing_field_is_reported_and_not_refused() -> None:
     table, plan = plan_of(*ALL)
     sent = [record(s=...), record(), record(a=..., s=...)]

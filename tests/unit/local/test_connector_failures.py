@@ -22,5 +22,15 @@ def test_a_slot_with_changes_of_a_time_without_publication_is_dropped() -> None:
     assert "`SELECT pg_drop_replication_slot('cdclake_shop')`" in remedy
 
 
+def test_columns_that_differ_only_by_case_are_renamed() -> None:
+    failure = (  # as Debezium's JdbcConnection and PgOutputMessageDecoder throw it
+        "io.debezium.DebeziumException: Table 'public.t' has columns that differ only by case."
+        " Column name: 'Status'."
+    )
+    remedy = remedy_for(failure, "cdclake_shop")
+    assert remedy is not None and remedy.startswith("rename one of the columns in the source")
+    assert "`SELECT pg_drop_replication_slot('cdclake_shop')`" in remedy
+
+
 def test_of_other_failures_no_remedy_is_known() -> None:
     assert remedy_for("java.lang.OutOfMemoryError: Java heap space", "cdclake_shop") is None

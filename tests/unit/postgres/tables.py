@@ -89,6 +89,7 @@ def server(**changes: Any) -> ServerState:
             "role_comment": "",
             "slot_wal_mb": 4096,
             "aurora": False,
+            "encoding": "UTF8",
             **changes,
         }
     )

@@ -17,6 +17,7 @@ from cdclake.postgres.file_lines import scalar
 from cdclake.postgres.pipeline_text import pipeline_name, render_pipeline, table_key
 from cdclake.postgres.proposal import flowing_columns, needs_candidate
 from cdclake.postgres.propose import is_proposable, propose
+from cdclake.postgres.source_names import check_names
 from tests.unit.postgres.tables import BY_NUMBER, PRIMARY, actual, column, leaf
 
 NASTY = [
@@ -29,9 +30,11 @@ NASTY = [
 
 @pytest.mark.parametrize("name", NASTY)
 def test_every_name_stands_safely_in_the_file(name: str, tmp_path: Path) -> None:
+    # Debezium streams no table of the others.
+    of_table = "plain" if check_names(actual(schema=name, table=name)) else name
     table = actual(
-        schema=name,
-        table=name,
+        schema=of_table,
+        table=of_table,
         columns=(column(name, nullable=False), column("plain")),
         indexes=(replace(PRIMARY, columns=(name,)),),
     )
@@ -40,7 +43,7 @@ def test_every_name_stands_safely_in_the_file(name: str, tmp_path: Path) -> None
     plan = load_plan(path)
     (loaded,) = plan.tables
     assert plan.source_database == name
-    assert (loaded.schema, loaded.table) == (name, name)
+    assert (loaded.schema, loaded.table) == (of_table, of_table)
     assert [c.source for c in loaded.key_columns] == [name]
     assert parse_table_key(table_key(name, name)) == (name, name)
 
@@ -75,7 +78,6 @@ def test_a_refused_table_stands_with_the_lines_that_admit_it(tmp_path: Path) -> 
         ({"columns": (*actual().columns, column("area", None))}, "area: {exclude: true}"),
         ({"columns": (*actual().columns, column("cdc_op"))}, "cdc_op: {exclude: true}"),
         ({"columns": (*actual().columns, column("_pos"))}, "_pos: {exclude: true}"),
-        ({"columns": (*actual().columns, column("ID"))}, "ID: {exclude: true}"),
     ],
 )
 def test_each_refusal_has_its_line(changes: Any, line: str, tmp_path: Path) -> None:
@@ -146,7 +148,7 @@ def test_what_is_lost_when_unsent_is_proposed_under_identity_full_or_not_at_all(
 
 
 def test_a_topic_belongs_to_one_table() -> None:
-    first, second = propose([actual(table="a b"), actual(table="a*b")], "shop", {})
+    first, second = propose([actual(table="a+b"), actual(table="a*b")], "shop", {})
     assert first.declared is not None
     assert second.declared is None
     assert "shop.public.a_b" in second.reason

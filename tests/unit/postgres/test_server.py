@@ -32,6 +32,7 @@ def test_a_healthy_server_is_taken() -> None:
         ({"wal_level": "replica"}, "wal_level is replica", "ALTER SYSTEM SET wal_level = logical"),
         ({"wal_level": "replica", "rds": True}, "wal_level", "rds.logical_replication = 1"),
         ({"standby": True}, "standby", "primary"),
+        ({"encoding": "SQL_ASCII"}, "SQL_ASCII", "ENCODING 'UTF8'"),
         ({"slots": 10}, "all 10 replication slots", "max_replication_slots = 15"),
         ({"senders": 10}, "all 10 WAL senders", "max_wal_senders = 15"),
         ({**OWN, "role_exists": True, "role_comment": OTHER.mark}, OTHER.name, "cdclake down"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -47,6 +48,27 @@ def test_a_record_of_the_row_is_found(
     key: bytes | None, value: bytes | None, is_match: bool
 ) -> None:
     assert KEY.matches(key, value) is is_match
+
+
+WRAPPER_NAMES = replace(
+    TABLE,
+    key=("schema", "payload"),
+    columns=tuple(Column(source=name, name=name, type="text") for name in ("schema", "payload")),
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (b'{"schema": "a", "payload": "b"}', None),
+        (b'{"payload": {"schema": "a", "payload": "b"}, "schema": {}}', None),
+        (None, b'{"after": {"schema": "a", "payload": "b"}}'),
+        (None, b'{"schema": "a", "payload": "b", "cdc_position": "1"}'),
+    ],
+)
+def test_key_columns_with_the_names_of_a_wrapper(key: bytes | None, value: bytes | None) -> None:
+    row = RowKey(WRAPPER_NAMES, ("a", "b"), {"schema": "a", "payload": "b"})
+    assert row.matches(key, value)
 
 
 def test_a_key_of_numbers_and_text_needs_no_source() -> None:
