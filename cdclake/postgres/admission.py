@@ -17,11 +17,8 @@ from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.published import name_now, undeclared_columns
 from cdclake.postgres.quoting import identifier, qualified
 from cdclake.postgres.refusal import Refusal
-<<<<<<< HEAD
-from cdclake.postgres.type_lookup import check_type_lookup
-=======
 from cdclake.postgres.source_names import check_names
->>>>>>> fix-nam
+from cdclake.postgres.type_lookup import check_type_lookup
 
 _TIMES = {"timestamp", "timestamptz"}
 _NOT_TABLES = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
