@@ -17,42 +17,41 @@ def check_names(actual: SourceTable) -> list[Refusal]:
     return [*_check_table_name(actual), *_check_column_names(actual)]
 
 
-def _check_table_name(actual: SourceTable) -> list[Refusal]:
-    """Refuse a name that Debezium's parser of table names refuses or changes.
+def check_rereading(schema: str, table: str) -> list[Refusal]:
+    """Refuse a table that Debezium can stream, but not read again while it streams.
 
-    Debezium parses the quoted name of each change, and the plain one in signals and, during a
-    resync, in the connector's offsets: a name that it refuses there fails every restart.
+    Signals, and during a resync the connector's offsets, have the plain name. Debezium skips a name
+    that its parser refuses in a signal, and a resync of it would never end.
     """
-    flaw = _flaw(f"{actual.schema}.{actual.table}")
-    if not flaw and '"' in (actual.schema[-1], actual.table[-1]):
-        flaw = "a quotation mark at its end"
-    if not flaw:
-        return []
-    if _flaw(f"x.{actual.table}") or actual.table.endswith('"'):
-        statement = f"ALTER TABLE {qualified(actual.schema, actual.table)} RENAME TO"
-    else:
-        statement = f"ALTER SCHEMA {identifier(actual.schema)} RENAME TO"
-    return [
-        Refusal(
-            actual.source,
-            f"its name has {flaw}: Debezium would lose its changes, or could not read it again",
-            f"rename it in the source: {statement} ...; or poll it: `capture: {{poll: ...}}`",
-        )
-    ]
-
-
-def _flaw(name: str) -> str:
-    """Return the first part of a name that Debezium's parser does not keep; "" if there is none."""
-    parts = name.split(".")
+    name, flaw = f"{schema}.{table}", ""
     if any(each.isspace() and each not in _NOT_JAVA_SPACES for each in name):
-        return "a blank"
-    if any(2 * quote in name for quote in _QUOTES):
-        return "two adjacent quotation marks"
-    if any(part[:1] in _QUOTES and part for part in parts):
-        return "a quotation mark at its beginning or after a dot"
-    if "" in parts or len(parts) > _MAX_PARTS:
-        return "several dots, or one at its beginning or end"
-    return ""
+        flaw = "a blank"
+    elif "" in (parts := name.split(".")) or len(parts) > _MAX_PARTS:
+        flaw = "several dots, or one at its beginning or end"
+    lost = "Debezium cannot read it again, nor add it to a running lake"
+    return [_refuse(schema, table, flaw, lost)] if flaw else []
+
+
+def _check_table_name(actual: SourceTable) -> list[Refusal]:
+    """Refuse a name that Debezium's parser of table names changes: it parses that of each change."""
+    flaw = ""
+    if any(2 * quote in part for quote in _QUOTES for part in (actual.schema, actual.table)):
+        flaw = "two adjacent quotation marks"
+    elif any(part[:1] in _QUOTES for part in f"{actual.schema}.{actual.table}".split(".") if part):
+        flaw = "a quotation mark at its beginning or after a dot"
+    elif '"' in (actual.schema[-1], actual.table[-1]):
+        flaw = "a quotation mark at its end"
+    lost = "Debezium would lose its changes"
+    return [_refuse(actual.schema, actual.table, flaw, lost)] if flaw else []
+
+
+def _refuse(schema: str, table: str, flaw: str, lost: str) -> Refusal:
+    statements = f"ALTER TABLE {qualified(schema, table)}, or ALTER SCHEMA {identifier(schema)},"
+    return Refusal(
+        f"{schema}.{table}",
+        f"its name has {flaw}: {lost}",
+        f"rename it in the source: {statements} RENAME TO ...; or poll it: `capture: {{poll: ...}}`",
+    )
 
 
 def _check_column_names(actual: SourceTable) -> list[Refusal]:

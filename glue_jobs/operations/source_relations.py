@@ -20,6 +20,7 @@ from cdclake.postgres.relation_check import (
 )
 from cdclake.postgres.relations import RelationChange, RelationRecord, SourceState
 from cdclake.postgres.source import read_catalog, read_server
+from cdclake.postgres.source_names import check_rereading
 
 
 def load_records(control: ObjectStore, plan: Plan) -> dict[str, RelationRecord]:
@@ -79,7 +80,7 @@ def check_snapshot(dsn: str, plan: Plan, table: Table) -> None:
             actual, plan.source_object, sees_all_rows=sees_all_rows
         )
     ]
-    if refusals:
+    if refusals := refusals or check_rereading(table.schema, table.table):
         raise refused(refusals)
 
 

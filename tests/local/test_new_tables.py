@@ -18,7 +18,7 @@ CREATED = (
     "CREATE TABLE orders (id int PRIMARY KEY, note text)",
     "CREATE SCHEMA sales",
     "CREATE TABLE sales.orders (id int PRIMARY KEY, at timestamptz)",
-    'CREATE TABLE sales."Big-Lines" (id int PRIMARY KEY, "a: b" text)',
+    'CREATE TABLE sales."Big Lines" (id int PRIMARY KEY, "a: b" text)',
     "CREATE TABLE sales.keyless (n int)",
     "INSERT INTO sales.keyless VALUES (1), (1)",
     "CREATE TABLE private (id int PRIMARY KEY, secret text)",
@@ -55,7 +55,7 @@ def test_tables_of_the_pattern_and_columns_are_added(
 ) -> None:
     file = tmp_path / "shop.yaml"
     answer = update(database, file, capsys, "sales.*", *CREATED)
-    assert answer["added_tables"] == ["sales.Big-Lines", "sales.orders"]
+    assert answer["added_tables"] == ["sales.Big Lines", "sales.orders"]
     assert answer["undeclared_tables"] == ["public.private"]
     assert [refused["source"] for refused in answer["refused"]] == ["sales.keyless"]
     assert {t["table"]: t["added_columns"] for t in answer["tables"]}["orders"] == ["note"]
@@ -63,7 +63,7 @@ def test_tables_of_the_pattern_and_columns_are_added(
     added = {table.source: [c.source for c in table.columns] for table in plan.tables}
     assert added == {
         "public.orders": ["id", "note"],
-        "sales.Big-Lines": ["id", "a: b"],
+        "sales.Big Lines": ["id", "a: b"],
         "sales.orders": ["id", "at"],
     }
     assert len({table.name for table in plan.tables}) == 3
@@ -76,7 +76,7 @@ def test_without_a_pattern_tables_are_only_listed(
     database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = update(database, tmp_path / "shop.yaml", capsys, "none", *CREATED)
-    others = ["public.private", "sales.Big-Lines", "sales.keyless", "sales.orders"]
+    others = ["public.private", "sales.Big Lines", "sales.keyless", "sales.orders"]
     assert (answer["added_tables"], answer["undeclared_tables"]) == ([], others)
     assert [table.source for table in load_plan(tmp_path / "shop.yaml").tables] == ["public.orders"]
 

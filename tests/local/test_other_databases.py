@@ -21,11 +21,11 @@ pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 PAGILA = Path(os.environ.get("CDCLAKE_PAGILA", "-"))
 
 ODD_TABLES = """
-create schema "Odd-Schema";
-set search_path = "Odd-Schema";
+create schema "Odd Schema";
+set search_path = "Odd Schema";
 create type mood as enum ('sad', 'ok');
 create domain cents as numeric(9,2);
-create table "Order-Lines" ("Line Id" bigint primary key, "select" text, "it's" cents);
+create table "Order Lines" ("Line Id" bigint primary key, "select" text, "it's" cents);
 create table "CamelCase" ("Id" int, "Part" text, "Value" double precision,
   primary key ("Id", "Part"));
 create table "größe" ("schlüssel" uuid primary key, "naïve" jsonb, "emoji😀" text);
@@ -136,7 +136,7 @@ def test_names_and_keys_of_every_kind(lake: RunningLake, tmp_path: Path) -> None
         _fill_odd_tables(connection, offset=0)
         dsn = psycopg.conninfo.make_conninfo(**lake.dsn)
         file = tmp_path / "odd.yaml"
-        proposal = lake.run("init", "--from-db", dsn, "--schema", "Odd-Schema", "-o", str(file))
+        proposal = lake.run("init", "--from-db", dsn, "--schema", "Odd Schema", "-o", str(file))
         assert len(proposal["tables"]) == 10, proposal["refused"]
         lake.run("validate", str(file))
         lake.run("up", str(file))
@@ -155,7 +155,7 @@ def test_names_and_keys_of_every_kind(lake: RunningLake, tmp_path: Path) -> None
 def _fill_odd_tables(connection, offset: int) -> None:
     for n in range(offset, offset + 20):
         for table, values in (
-            ("Order-Lines", (n, f"text {n}", "1.25")),
+            ("Order Lines", (n, f"text {n}", "1.25")),
             ("CamelCase", (n, "p'q", 0.1 * n)),
             ("größe", (f"a0eebc99-9c0b-4ef8-bb6d-6bb9bd38{n:04}", '{"ä": 1.10}', "😀" * n)),
             ("a.b*[c]+(d)|e", (f"k {n}", None)),
@@ -175,7 +175,7 @@ def _fill_odd_tables(connection, offset: int) -> None:
 
 def _change_odd_tables(connection) -> None:
     for statement in (
-        'update "Order-Lines" set "Line Id" = "Line Id" + 1000 where "Line Id" < 5',
+        'update "Order Lines" set "Line Id" = "Line Id" + 1000 where "Line Id" < 5',
         'update "CamelCase" set "Value" = \'NaN\' where "Id" = 3',
         'delete from "größe" where "emoji😀" = \'\'',
         'update "a.b*[c]+(d)|e" set "v,;:" = \'new\' where "k.1" > \'k 5\'',

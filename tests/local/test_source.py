@@ -37,8 +37,9 @@ from tests.local.source_database import (
 pytestmark = pytest.mark.local
 
 NASTY = [
-    "OrderLines", 'say"hi"!', "it's", "select", "Größe", "a*[c]", "x" * 63, "a,b", "c;d",
-    "100%s", "日本", "1st", "q:b", "#no", "-lead", "back\\slash", "{x}", "$do$", "null",
+    "Order Lines", 'say "hi"!', "it's", "select", "Größe", "a.b*[c]", "x" * 63, "a,b", "c;d",
+    "100%s", "日本", "1st", "a: b", "# no", " lead", "back\\slash", "new\nline", "{x}", "$do$",
+    "null",
 ]  # fmt: skip
 
 
@@ -68,14 +69,14 @@ def test_names_of_every_kind_flow(database: str, tmp_path: Path) -> None:
 def test_names_that_debezium_cannot_stream_are_refused(database: str, tmp_path: Path) -> None:
     run(
         database,
-        'CREATE TABLE "Order Lines" (id int PRIMARY KEY)',
+        "CREATE TABLE \"it''s\" (id int PRIMARY KEY)",
         'CREATE TABLE twins (id int PRIMARY KEY, name text, "Name" text)',
         "CREATE TABLE plain (id int PRIMARY KEY)",
     )
     plan = proposed(database, tmp_path / "p.yaml")
     assert [table.source for table in plan.tables] == ["public.plain"]
     [plain] = plan.tables
-    odd = replace(plain, table="Order Lines")
+    odd = replace(plain, table="it''s")
     twins = replace(plain, table="twins", excluded=("Name",))
     with pytest.raises(InputError) as refused:
         prepare_source(
@@ -86,7 +87,7 @@ def test_names_that_debezium_cannot_stream_are_refused(database: str, tmp_path: 
             role_password=PASSWORD,
         )
     message = str(refused.value)
-    assert "public.Order Lines: its name has a blank" in message
+    assert "public.it''s: its name has two adjacent quotation marks" in message
     assert "'name' and 'Name' differ only by case" in message
 
 
@@ -163,14 +164,14 @@ CREATE TABLE pkparts_a PARTITION OF pkparts DEFAULT;
 CREATE SCHEMA sales; CREATE TABLE sales.nothing (id int PRIMARY KEY);
 CREATE TABLE nothing_changes (id int PRIMARY KEY);
 CREATE TABLE cdclake_quarantine (id int PRIMARY KEY);
-CREATE TABLE "a*b" (id int PRIMARY KEY); CREATE TABLE "a+b" (id int PRIMARY KEY);
-CREATE TABLE "a b" (id int PRIMARY KEY); CREATE TABLE twins (id int PRIMARY KEY, "ID" int);
+CREATE TABLE "a b" (id int PRIMARY KEY); CREATE TABLE "a*b" (id int PRIMARY KEY);
+CREATE TABLE twins (id int PRIMARY KEY, "ID" int);
 CREATE TABLE columnless ();
 """
 ADMITTED = {
-    "chosen", "whole", "pkparts", "child", "nothing_changes", "cdclake_quarantine", "a*b",
+    "chosen", "whole", "pkparts", "child", "nothing_changes", "cdclake_quarantine", "a b",
 }  # fmt: skip
-NO_LINES = {"hopeless", "late", "unlogged", "parent", "a+b", "columnless", "a b", "twins"}
+NO_LINES = {"hopeless", "late", "unlogged", "parent", "a*b", "columnless", "twins"}
 
 
 def test_every_kind_of_table_is_admitted_or_refused_with_what_admits_it(
