@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import confirmed_lsn, connect, write_marker
-from cdclake.local.lake.source import prepare_source, remove_from_source, slot_wal
+from cdclake.local.lake.source import prepare_source, remove_from_source, server_of, slot_wal
 from cdclake.plan import Plan
 from cdclake.postgres.source import read_publication
 from tests.local.source_database import OWNER, PASSWORD, proposed, role_dsn, run, uncommented
@@ -181,9 +181,8 @@ def test_slot_and_marker_are_measured_and_the_slot_goes(database: str, tmp_path:
     assert confirmed is not None
     assert confirmed < first < second
     assert slot_wal(database, slot)[0] > 0
-    assert prepare_source(
-        database, plan, embedded=True, owner=OWNER, role_password=PASSWORD
-    ).slot_exists
+    prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
+    assert server_of(database, plan).slot_exists
     with psycopg.connect(role_dsn(database, plan), autocommit=True) as session:
         remove_from_source(database, plan, OWNER)
         with pytest.raises(psycopg.OperationalError):

@@ -19,7 +19,7 @@ from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.local import streaming_start
 from cdclake.local.components.connect import OFFSETS_TOPIC, ConnectApi
 from cdclake.local.components.kafka import Broker
-from cdclake.local.lake import connector_offsets
+from cdclake.local.lake import connector_offsets, stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.lake.topics import Heartbeat
@@ -96,7 +96,7 @@ def test_offsets_that_are_ahead_are_kept_until_the_slot_is_dropped(
         raise ComponentFailed("the replication slot is still in use", "stop its client", "postgres")
 
     monkeypatch.setattr(ConnectorClient, "_call", call)
-    monkeypatch.setattr(streaming_start.stack, "stop_component", lambda *_: None)
+    monkeypatch.setattr(stack, "stop_component", lambda *_: None)
     monkeypatch.setattr(streaming_start, "end_epoch", is_in_use)
     connector = ConnectorClient(ConnectApi("", Login("", "")), plan_of())
     lake: Any = SimpleNamespace(home=Home(tmp_path), plan=plan_of(), state=LakeState(epoch=1))
