@@ -38,6 +38,7 @@ class PlanDiff:
         """Return the difference for jobs that may have had these plans after the compared one.
 
         They dropped the columns that a plan lacked, and the connector skipped its missing tables.
+        One that Firehose delivers does not join again: the publication omits it, which is reported.
         """
         if self.is_first:
             return self
@@ -50,11 +51,14 @@ class PlanDiff:
                 if any(table.source in p and differs(p[table.source], table) for p in plans)
             )
 
+        skipped = tuple(
+            table
+            for table in self.kept
+            if table.delivery == "stream" and any(table.source not in p for p in plans)
+        )
         return replace(
             self,
-            joining=_united(
-                self.joining, tuple(t for t in self.kept if any(t.source not in p for p in plans))
-            ),
+            joining=_united(self.joining, skipped),
             widened=_united(self.widened, differing(_new_columns)),
             reshaped=_united(self.reshaped, differing(_other_columns)),
         )

@@ -13,34 +13,29 @@ from cdclake.jobs.runtime.source import signal_snapshot
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.reader.table_figures import last_position
-from cdclake.plan import Table
 from cdclake.plan_diff import PlanDiff
 from cdclake.stream_requests import request_resume
 
 
-def request_snapshots(lake: LocalLake, change: PlanDiff) -> None:
-    """Signal a snapshot of joining and widened tables; call it with the connector stopped."""
-    if change.is_first or not change.by_signal or not change.lacking:
+def refuse_without_sweep(lake: LocalLake, change: PlanDiff) -> None:
+    """Raise InputError if a table joins again that Firehose delivers, unless an epoch begins."""
+    if change.is_first or not change.by_signal:
         return
-    signal_snapshot(lake.dsn, change.lacking)
+    for table in change.joining:
+        if table.delivery == "firehose" and last_position(lake, table) is not None:
+            raise InputError(
+                f"the lake already contains {table.source} as {table.name}, and rows that were"
+                " deleted meanwhile cannot be detected: the stream does not write what Firehose"
+                " delivers",
+                "add it under another `name:`",
+            )
 
 
 def join_tables(lake: LocalLake, change: PlanDiff, *, write_plan: Callable[[], None]) -> None:
-    """Publish the plan to the jobs, and request a resync of tables that rejoin the lake.
+    """Publish the plan to the jobs, and let tables go on that were stopped by their columns.
 
-    The snapshot of a rejoining table does not contain rows that were deleted while it was absent,
-    or that vanished with the change of its relation, perhaps before the stream has read them.
-    The stream deletes these stale rows after it has read the snapshot, as `resync` does, so that a
-    row that changes meanwhile keeps the values that the change does not contain. A table that was
-    stopped because of its columns reads its gap from Kafka once they are declared differently.
+    Such a table reads its gap from Kafka once its columns are declared differently.
     """
-    if not change.is_first and change.by_signal:
-        for table in change.joining:
-            known = last_position(lake, table)
-            if known is not None:
-                _refuse_without_sweep(table)
-            if known is not None or (table in change.kept and table.delivery == "stream"):
-                local_operations(lake).request_rejoin(table, known)
     write_plan()
     for table in change.reshaped:
         # After the plan, since the stream reads requests before the plan. Also for a table that is
@@ -48,10 +43,22 @@ def join_tables(lake: LocalLake, change: PlanDiff, *, write_plan: Callable[[], N
         request_resume(lake.control, table.name, columns_changed=True)
 
 
-def _refuse_without_sweep(table: Table) -> None:
-    if table.delivery == "firehose":
-        raise InputError(
-            f"the lake already contains {table.source} as {table.name}, and rows that were deleted"
-            " meanwhile cannot be detected: the stream does not write what Firehose delivers",
-            "add it under another `name:`",
-        )
+def request_snapshots(lake: LocalLake, change: PlanDiff) -> None:
+    """Signal a snapshot of joining and widened tables; call it with the connector stopped.
+
+    The snapshot of a rejoining table does not contain rows that were deleted while it was absent,
+    or that vanished with the change of its relation, perhaps before the stream has read them.
+    The stream deletes these stale rows after it has read the snapshot, as `resync` does, so that a
+    row that changes meanwhile keeps the values that the change does not contain.
+    """
+    if change.is_first or not change.by_signal or not change.lacking:
+        return
+    kept = {table.name for table in change.kept}
+    known = {table.name: last_position(lake, table) for table in change.joining}
+    rejoining = {name: at for name, at in known.items() if at is not None or name in kept}
+    requests = local_operations(lake).request_rejoins(rejoining)
+    if others := [table for table in change.lacking if table.name not in requests]:
+        signal_snapshot(lake.dsn, others)
+    for table in change.joining:
+        if table.name in requests:
+            signal_snapshot(lake.dsn, [table], requests[table.name])

@@ -100,7 +100,9 @@ def _asked(connection: Connection, plan: Plan) -> dict[str, Any]:
             if (found := actual.get((table.schema, table.table))) and is_renamed(table, found)
         ),
         "declared": {".".join(table): ", ".join(types) for table, types in new_columns.items()},
-        "unpublished": frozenset(t.source for t in plan.tables if publication.lacks(t)),
+        "unpublished": frozenset(
+            t.source for t in plan.tables if t.delivery == "stream" and publication.lacks(t)
+        ),
     }
 
 

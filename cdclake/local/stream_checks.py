@@ -50,8 +50,10 @@ def check_publication(publication: PublicationState, plan: Plan) -> Check:
     """Check that the publication exists and sends all changes of the plan's tables."""
     if not publication.exists:
         return failed("publication", f"{plan.source_object} does not exist", _AGAIN)
-    lacking = [table.source for table in plan.tables if publication.lacks(table)]
+    lacking = [table for table in plan.tables if publication.lacks(table)]
     if lacking:
-        told = f"it does not send all changes of {', '.join(lacking)}"
-        return failed("publication", told, f"{_AGAIN}, which reads them again")
+        told = f"it does not send all changes of {', '.join(table.source for table in lacking)}"
+        delivered = ", ".join(table.source for table in lacking if table.delivery == "firehose")
+        others = f"; for {delivered} do what `cdclake status` then shows" if delivered else ""
+        return failed("publication", told, f"{_AGAIN}, which reads the stream's tables{others}")
     return passed("publication", f"{plan.source_object} has all tables")

@@ -22,7 +22,7 @@ from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.bulk_load import end_epoch, load_and_hand_over
 from cdclake.local.components import connect
 from cdclake.local.firehose import component
-from cdclake.local.joining_tables import join_tables, request_snapshots
+from cdclake.local.joining_tables import join_tables, refuse_without_sweep, request_snapshots
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
@@ -39,11 +39,17 @@ from cdclake.local.lake.lake import (
 )
 from cdclake.local.lake.load_advance import advance_of
 from cdclake.local.lake.no_answer import known
-from cdclake.local.lake.source import check_owner_in, drop_unread_slot, prepare_source
+from cdclake.local.lake.source import (
+    check_owner_in,
+    drop_unread_slot,
+    prepare_source,
+    server_of,
+)
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import (
     CheckedRelations,
+    keep_what_is_omitted,
     keep_what_is_read,
     settle_relations,
 )
@@ -77,16 +83,19 @@ def start_streaming(
     running = stack.wants(lake.home, STREAM)
     if change.is_first and not running:
         _drop_forgotten_slot(lake)
+    server = server_of(lake.dsn, plan)
+    is_lost = bool(server.slot_loss) or state.loading or lost_offsets
+    if is_lost or not server.slot_exists:
+        change = change.all_snapshotted()
+    refuse_without_sweep(lake, change)
+    keep_what_is_omitted(lake, checked)
     prepared = _prepare_source(lake, change)
     state = replace(state, left_source=False)
     lake = replace(lake, state=state)
-    change = change.found(prepared.renamed, prepared.unpublished | checked.to_resync)
+    change = change.found(prepared.renamed, checked.to_resync)
     connector = ConnectorClient(lake.endpoints.connect, plan)
-    is_lost = bool(prepared.slot_loss) or state.loading or lost_offsets
-    if is_lost or not prepared.slot_exists:
-        state = _begin_epoch(lake, connector, is_lost=is_lost)
-        change = change.all_snapshotted()
-        state = replace(state, loads={})
+    if not change.by_signal:
+        state = replace(_begin_epoch(lake, connector, is_lost=is_lost), loads={})
     _save_but_the_plan(lake.home, state)
     lake = replace(lake, state=state)
     create_topics(lake.kafka, plan)
@@ -156,10 +165,13 @@ def _flow(
 
 def _begin_epoch(lake: LocalLake, connector: ConnectorClient, *, is_lost: bool) -> LakeState:
     """Begin an epoch: a full snapshot, whose rows must take precedence over everything before."""
-    connector.forget_offsets()
     if is_lost:
+        # Before the offsets are deleted: if they are the reason, the next `up` needs them after a
+        # failure of this one.
+        connector.stop_existing()
         stack.stop_component(lake.home, STREAM)  # it may still wait for topics that are gone
         end_epoch(lake)
+    connector.forget_offsets()
     is_bulk = lake.plan.snapshot_mode == "bulk"
     before = LakeState.load(lake.home)  # the plan of before: it may have polled these tables
     return replace(lake.state, epoch=before.newest_epoch + 1, loading=is_bulk)

@@ -63,6 +63,7 @@ class RelationRecord:
     partitions: Mapping[str, Partition] = field(default_factory=dict)  # by `schema.table`
     settled: bool = True
     lake_name: str = ""  # of its table in the lake. Records of earlier versions have none.
+    omitted: bool = False  # the publication has omitted changes since, also if it no longer does
 
     @staticmethod
     def of(table: Table, actual: SourceTable, *, settled: bool) -> RelationRecord:
@@ -107,6 +108,7 @@ class RelationRecord:
             },
             settled=content.get("settled", True),
             lake_name=content.get("lake_name", ""),
+            omitted=content.get("omitted", False),
         )
 
 
@@ -166,10 +168,11 @@ class SourceState:
     ) -> Iterator[RelationChange]:
         for refusal in check_snapshot(found, self.role, sees_all_rows=self.sees_all_rows):
             yield RelationChange(kind="unreadable", message=refusal.message, remedy=refusal.remedy)
-        if (omission := self.publication.omission(table)) is not None:
+        omission = self.publication.omission(table)
+        if omission is not None or (record is not None and record.omitted):
             yield RelationChange(
                 kind="unpublished",
-                message=omission,
+                message=omission or "the publication omitted changes of it before it was repaired",
                 remedy="run `cdclake up`, which publishes it and reads it again",
                 resync=True,
             )

@@ -54,12 +54,10 @@ class Prepared:
 
     database: str
     version: int
-    slot_exists: bool  # False: the connector will create it, and a new history starts
     slot_loss: str  # why it cannot be read further: drop it and start a new epoch; "": it can
     altered: tuple[str, ...]  # statements run on the user's tables (embedded only)
     omitted: dict[str, tuple[str, ...]]  # `schema.table` -> columns that do not reach the lake
     renamed: frozenset[str]  # tables with a column that already has its new name
-    unpublished: frozenset[str]  # tables whose changes an existing publication omitted
 
 
 def read_server(connection: Session, name: str) -> ServerState:
@@ -137,7 +135,7 @@ def prepare_session(
         statements + (follow_identity() if embedded else []),
         lambda: check_role_rights(connection, plan, actual, state.user, is_granted=True),
     )
-    return _prepared(state, pairs, publication, altered)
+    return _prepared(state, pairs, altered)
 
 
 def _statements(
@@ -193,18 +191,15 @@ def check_session(
 def _prepared(
     state: ServerState,
     pairs: Sequence[tuple[Table, SourceTable]],
-    publication: PublicationState,
     altered: Sequence[Statement],
 ) -> Prepared:
     return Prepared(
         database=state.database,
         version=state.version,
-        slot_exists=state.slot_exists,
         slot_loss=state.slot_loss,
         altered=tuple(statement.sql for statement in altered),
         omitted={table.source: omitted_columns(table, found) for table, found in pairs},
         renamed=frozenset(table.source for table, found in pairs if is_renamed(table, found)),
-        unpublished=frozenset(table.source for table, _ in pairs if publication.lacks(table)),
     )
 
 

@@ -43,13 +43,13 @@ def pending_resync(
 
     A command may have died after the request and before its signal. The connector never reads the
     table for such a request; a new one replaces it, at the current position, because the table may
-    have lost changes since. For a table that rejoins, `up` sends a signal without a request's id.
+    have lost changes since.
     """
     stored = control.read(request_name(table, RESYNC))
     if stored is None:
         return None
     request = ResyncRequest.from_json(stored.content)
-    will_finish = request.ended is not None or request.rejoins or is_signalled(request.id)
+    will_finish = request.ended is not None or is_signalled(request.id)
     return request.id if will_finish else None
 
 

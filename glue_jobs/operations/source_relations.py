@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from cdclake import naming
 from cdclake.jobs.control.store import ObjectStore
@@ -96,6 +97,23 @@ def keep_records(
         found = source.tables.get((table.schema, table.table))
         if found is not None and table.source in read:
             records[table.source] = RelationRecord.of(table, found, settled=settled)
+    control.write(naming.RELATIONS, records_content(records))
+
+
+def keep_omitted(
+    control: ObjectStore, source: SourceState, plan: Plan, omitted: Collection[str]
+) -> None:
+    """Record that the publication omits changes of these tables (`schema.table`).
+
+    Call it before the publication is repaired: the records then say so until the tables are read.
+    """
+    records = load_records(control, plan)
+    for table in plan.tables:
+        found = source.tables.get((table.schema, table.table))
+        if found is not None and table.source in omitted:
+            record = records.get(table.source)
+            record = record or RelationRecord.of(table, found, settled=source.streams)
+            records[table.source] = replace(record, omitted=True)
     control.write(naming.RELATIONS, records_content(records))
 
 

@@ -121,12 +121,27 @@ class TableOperations:
         self.backend.start_stream()
         return answers
 
-    def request_rejoin(self, table: Table, known: str | None) -> None:
-        """Request the deletion of stale rows of a table that rejoins; `up` sends the signal.
+    def request_rejoins(self, known: Mapping[str, str | None]) -> dict[str, str]:
+        """Request the deletion of stale rows of tables that rejoin; return the ids by table.
 
-        `up` has read the table's relations before.
+        `known` is the newest position of each. `up` has read their relations before; it sends the
+        signal of each table under its request's id.
         """
-        self._write_resync(table, known, rejoins=True)
+        if not known:
+            return {}
+        notified, lsn = self.backend.next_notification(), self.backend.settled_lsn()
+        return {
+            name: requests.request_resync(
+                self.backend.control,
+                name,
+                epoch=self.backend.epoch(),
+                known=position,
+                notified=notified,
+                lsn=lsn,
+                rejoins=True,
+            )
+            for name, position in known.items()
+        }
 
     def refuse_if_being_read(self, tables: Iterable[Table]) -> None:
         """Raise TableError if the connector reads one of the tables.
@@ -152,21 +167,17 @@ class TableOperations:
         self.refuse_if_being_read([table])
         known = self.backend.newest_position(table)
         source = self.backend.read_relations()
-        request = self._write_resync(table, known)
-        reach("between_request_and_signal")
-        self.backend.signal_snapshot(table, request, source)
-        return request
-
-    def _write_resync(self, table: Table, known: str | None, *, rejoins: bool = False) -> str:
-        return requests.request_resync(
+        request = requests.request_resync(
             self.backend.control,
             table.name,
             epoch=self.backend.epoch(),
             known=known,
             notified=self.backend.next_notification(),
             lsn=self.backend.settled_lsn(),
-            rejoins=rejoins,
         )
+        reach("between_request_and_signal")
+        self.backend.signal_snapshot(table, request, source)
+        return request
 
     def _skip_expired_gap(self, table: Table) -> None:
         """Let a stopped table continue after its expired events, and wait until it streams.

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cdclake.errors import ComponentFailed
+from cdclake.fail_points import FAIL_POINT_KEY
 from cdclake.local import operations_backend
 from cdclake.local.lake.lake import open_lake
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.process.home import Home
-from tests.local.running import RunningLake, streamed_lake_in
+from tests.local.running import PROJECT, RunningLake, streamed_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -35,6 +41,13 @@ tables:
     columns: {id: bigint, at: timestamp, code: char(3), doc: json, note: text}
   public.parts: {key: [id], columns: {id: bigint, n: int}}
 """
+DELIVERED = (
+    PIPELINE
+    + """
+  public.visits: {key: [id], delivery: firehose, columns: {id: bigint}}
+firehose: {buffer: {seconds: 1, mib: 64}, function: {seconds: 1, mib: 1}}
+"""
+)
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +75,9 @@ def keys(lake: RunningLake, table: str) -> list[int]:
     return [row[0] for row in lake.sql(f"select id from {table}_current order by id")]
 
 
-def resynced(lake: RunningLake) -> set[tuple[str, str]]:
+def resynced(lake: RunningLake, *file: str) -> set[tuple[str, str]]:
     """Run `up`; return the tables that it reads again, with the reason."""
-    found = lake.run("up")["relation_changes"]
+    found = lake.run("up", *file)["relation_changes"]
     return {(change["source"], change["kind"]) for change in found if change["did"] == "resync"}
 
 
@@ -142,3 +155,49 @@ def test_a_snapshot_from_which_rows_are_hidden_removes_none(
     [answer] = lake.run("resync", "orders")["tables"]
     assert (answer["rows"], answer["ghosts"]) == (16, 0)
     lake.assert_equal()
+
+
+def die_in_up(lake: RunningLake, file: str) -> None:
+    """Run `up` until it has prepared the source and published its plan."""
+    died = subprocess.run(
+        [sys.executable, "-m", "cdclake.cli.main", "up", file, "--json"],
+        cwd=PROJECT,
+        env={**os.environ, "CDCLAKE_HOME": str(lake.home), FAIL_POINT_KEY: "after_plan"},
+        check=False,
+    )
+    assert died.returncode == -signal.SIGKILL
+
+
+def test_an_up_that_died_leaves_nothing_unread(lake: RunningLake, tmp_path: Path) -> None:
+    """It had repaired the publication; Firehose's table is only reported, and refuses nothing."""
+    without, delivered = str(tmp_path / "without.yaml"), str(tmp_path / "delivered.yaml")
+    Path(without).write_text(PIPELINE)
+    Path(delivered).write_text(DELIVERED)
+    run(lake, "create table visits (id bigint primary key)", "insert into visits values (1), (2)")
+    lake.run("up", delivered)
+    lake.eventually(lambda: keys(lake, "visits") == [1, 2], 120)
+    run(
+        lake,
+        "alter publication cdclake_hidden set (publish = 'insert, update')",
+        "delete from orders where id <= 10",
+        "delete from visits where id = 1",
+    )
+    die_in_up(lake, delivered)
+    tables = ("orders", "parts", "visits")
+    assert set(changes(lake)) == {(table, "unpublished") for table in tables}
+    assert resynced(lake) == {(f"public.{table}", "unpublished") for table in tables[:2]}
+    with lake.connect() as connection:
+        left = [id for (id,) in connection.execute("select id from orders order by id")]
+    lake.eventually(lambda: keys(lake, "orders") == left, 90)
+    [(found, change)] = changes(lake).items()
+    assert (found, "another `name:`" in change["remedy"]) == (("visits", "unpublished"), True)
+    die_in_up(lake, without)  # an unfinished removal, which is undone
+    assert resynced(lake, delivered) == set()
+    run(lake, "insert into visits values (3)")
+    lake.eventually(lambda: keys(lake, "visits") == [1, 2, 3], 120)
+    lake.run("up", without)
+    refused = lake.run("up", delivered, expect=2)["error"]
+    assert refused["remedy"] == "add it under another `name:`"
+    with lake.connect() as connection:  # refused before anything is changed
+        published = connection.execute("select tablename from pg_publication_tables").fetchall()
+    assert ("visits",) not in published

@@ -6,6 +6,7 @@ from tests.mutations.mutation import Mutation
 
 _RELATIONS, _TESTS = "cdclake/postgres/relations.py", ("tests/unit/postgres/test_relations.py",)
 _CHECK = "cdclake/postgres/relation_check.py"
+_OPERATIONS = "glue_jobs/operations/table_operations.py"
 _KEYS = "cdclake/postgres/key_identity.py"
 _RESYNCS = ("tests/unit/jobs/test_operate.py", "-k", "changelog_lacks or relations")
 _ADMISSION = ("tests/unit/postgres/test_admission.py", "-k", "deferrable")
@@ -61,11 +62,13 @@ RELATIONS = (
     ),
     Mutation(
         "a relation that changes during its resync is recorded as read", _RESYNCS,
-        (("glue_jobs/operations/table_operations.py",
-          "        source = self.backend.read_relations()\n"
-          "        request = self._write_resync(table, known)\n",
-          "        request = self._write_resync(table, known)\n"
-          "        source = self.backend.read_relations()\n"),),
+        ((_OPERATIONS, "        source = self.backend.read_relations()\n", ""),
+         (_OPERATIONS, '        reach("between_request_and_signal")\n',
+          "        source = self.backend.read_relations()\n")),
+    ),
+    Mutation(
+        "changes that a repaired publication had omitted are forgotten", _TESTS,
+        ((_RELATIONS, "or (record is not None and record.omitted)", ""),),
     ),
     Mutation(
         "a reported change is forgotten before it is repaired", _TESTS,

@@ -71,10 +71,15 @@ class ConnectorClient:
 
     def forget_offsets(self) -> None:
         """Delete the offsets, so that the next start takes a full snapshot, under a new epoch."""
+        if self.stop_existing():
+            self._call("DELETE", "/offsets")
+
+    def stop_existing(self) -> bool:
+        """Stop the connector if it exists; return False if it does not."""
         if self._call("GET", "", missing_ok=True) is None:
-            return
+            return False
         self.stop()
-        self._call("DELETE", "/offsets")
+        return True
 
     def stop(self) -> None:
         """Stop the connector and wait until it has stopped."""

@@ -10,12 +10,13 @@ from cdclake.plan import Plan
 from cdclake.postgres import queries
 from cdclake.postgres.ownership import Owner
 from cdclake.postgres.refusal import Refusal
-from cdclake.postgres.server import failover_problem
+from cdclake.postgres.server import ServerState, failover_problem
 from cdclake.postgres.source import (
     Prepared,
     check_session,
     leave_session,
     prepare_session,
+    read_server,
     refuse_another_owner,
 )
 from cdclake.postgres.source_warnings import source_warnings
@@ -50,6 +51,12 @@ def prepare_source(
             role_password=role_password,
             kept=kept,
         )
+
+
+def server_of(dsn: str, plan: Plan) -> ServerState:
+    """Read the state of the server, and of the plan's role and slot."""
+    with connect(dsn) as connection:
+        return read_server(connection, plan.source_object)
 
 
 def check_source(dsn: str, plan: Plan | None, owner: Owner) -> None:

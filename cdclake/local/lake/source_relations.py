@@ -9,6 +9,7 @@ from typing import Any
 from cdclake.jobs.operations.source_relations import (
     changed_relations,
     compare_and_record,
+    keep_omitted,
     keep_records,
     load_records,
 )
@@ -63,6 +64,14 @@ def relation_changes(lake: LocalLake) -> dict[str, list[RelationChange]]:
     else:
         changes = check_relations(lake, lake.plan.tables).changes
     return {table.name: list(changes[table.source]) for table in lake.plan.tables}
+
+
+def keep_what_is_omitted(lake: LocalLake, checked: CheckedRelations) -> None:
+    """Record the tables that the publication omits, before `up` repairs it: `up` may die then."""
+    found = checked.changes.items()
+    omitted = {table for table, each in found if any(c.kind == "unpublished" for c in each)}
+    if omitted:
+        keep_omitted(lake.control, checked.source, lake.plan, omitted)
 
 
 def keep_what_is_read(lake: LocalLake, checked: CheckedRelations, *, first: bool) -> None:

@@ -282,13 +282,29 @@ def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control
     assert asked["position"] > left["position"]
 
 
-@pytest.mark.parametrize("more", [{"rejoins": True}, {"ended": {"status": "SUCCEEDED"}}])
-def test_what_another_signal_reads_is_waited_for(control, monkeypatch, more):
+def test_what_has_been_read_is_waited_for(control, monkeypatch):
+    more = {"ended": {"status": "SUCCEEDED"}}
     control.write(request_name(TABLE.name, RESYNC), {**REQUESTED, "id": "of-another", **more})
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
     backend = MemoryBackend(control)
     assert run(control, RESYNC, backend)["rows"] == 9
     assert backend.signalled == []
+
+
+@pytest.mark.parametrize("signalled", [True, False])
+def test_a_rejoin_is_joined_only_if_up_has_signalled_it(control, monkeypatch, signalled):
+    """`up` may have died before the signal."""
+    backend = MemoryBackend(control, lsn=9)
+    known = {TABLE.name: str(Position(1, 5, 1, 6, 0))}
+    [request] = TableOperations(backend).request_rejoins(known).values()
+    left = control.read(request_name(TABLE.name, RESYNC)).content
+    assert (left["id"], left["rejoins"], left["notified"]) == (request, True, 41)
+    assert Position.parse(left["position"]) > Position.parse(known[TABLE.name])
+    assert backend.asked == ["lsn"]
+    backend.signals |= {request} if signalled else set()
+    stream_answers(control, monkeypatch, RESYNC, **SWEPT)
+    assert run(control, RESYNC, backend)["rows"] == 9
+    assert [asked["id"] == request for asked in backend.signalled] == ([] if signalled else [False])
 
 
 def test_a_table_that_is_being_read_is_not_read_twice(control):

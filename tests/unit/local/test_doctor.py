@@ -8,6 +8,7 @@ import shutil
 import socket
 import sys
 from collections import namedtuple
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,9 +22,11 @@ from cdclake.local import doctor
 from cdclake.local.lake import source, stack
 from cdclake.local.lake.source_tls import secured
 from cdclake.local.process.home import Home
-from cdclake.local.stream_checks import check_slot, check_wal_limit
+from cdclake.local.stream_checks import check_publication, check_slot, check_wal_limit
+from cdclake.plan import Delivery
 from cdclake.postgres.ownership import Owner
-from tests.unit.postgres.tables import plan, server
+from cdclake.postgres.prepare import PublicationState
+from tests.unit.postgres.tables import declared, plan, server
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -182,6 +185,17 @@ def test_slot(slot: dict[str, Any], state: str) -> None:
     found = check_slot(server(**{**exists, **slot}), "cdclake_shop")
     assert (found.state, bool(found.remedy)) == (state, state != "ok")
     assert "cdclake_shop" in found.detail
+
+
+@pytest.mark.parametrize("delivery", ["stream", "firehose"])
+def test_a_narrowed_publication(delivery: Delivery) -> None:
+    streamed = replace(plan(), tables=(declared(delivery=delivery),))
+    name = (streamed.tables[0].schema, streamed.tables[0].table)
+    narrowed = PublicationState(True, False, False, {name: None})
+    found = check_publication(narrowed, streamed)
+    assert (found.state, "public.orders" in found.detail) == ("failed", True)
+    assert ("for public.orders do" in found.remedy) == (delivery == "firehose")
+    assert check_publication(replace(narrowed, right=True), streamed).state == "ok"
 
 
 def test_the_limit_of_a_slots_wal() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,16 +12,19 @@ import duckdb
 import pytest
 
 from cdclake.cli import main as command
+from cdclake.errors import ComponentFailed
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.jobs.reader.quarantine_counts import quarantined_events
+from cdclake.local import streaming_start
 from cdclake.local.components.connect import OFFSETS_TOPIC, ConnectApi
 from cdclake.local.components.kafka import Broker
-from cdclake.local.lake import connector_offsets
+from cdclake.local.lake import connector_offsets, stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.lake.topics import Heartbeat
 from cdclake.local.process.credentials import Login
+from cdclake.local.process.home import Home
 from tests.spark.events import MemoryStore, plan_of
 from tests.unit.jobs.test_operate import MemoryBackend
 
@@ -76,6 +80,32 @@ def test_the_connectors_offsets_are_ahead_of_a_source_that_was_set_back(
     endpoints = SimpleNamespace(connect=ConnectApi("", Login("", "")))
     lake: Any = SimpleNamespace(endpoints=endpoints, plan=plan_of(), dsn="")
     assert connector_offsets.are_ahead(lake) is ahead
+
+
+def test_offsets_that_are_ahead_are_kept_until_the_slot_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An `up` that fails before leaves the next one the reason to begin an epoch."""
+    calls: list[str] = []
+
+    def call(_: object, method: str, path: str, **__: object) -> dict[str, Any]:
+        calls.append(f"{method} {path}")
+        return {"connector": {"state": "STOPPED"}}
+
+    def is_in_use(_: object) -> None:
+        raise ComponentFailed("the replication slot is still in use", "stop its client", "postgres")
+
+    monkeypatch.setattr(ConnectorClient, "_call", call)
+    monkeypatch.setattr(stack, "stop_component", lambda *_: None)
+    monkeypatch.setattr(streaming_start, "end_epoch", is_in_use)
+    connector = ConnectorClient(ConnectApi("", Login("", "")), plan_of())
+    lake: Any = SimpleNamespace(home=Home(tmp_path), plan=plan_of(), state=LakeState(epoch=1))
+    with pytest.raises(ComponentFailed):
+        streaming_start._begin_epoch(lake, connector, is_lost=True)
+    assert ("PUT /stop" in calls, "DELETE /offsets" in calls) == (True, False)
+    monkeypatch.setattr(streaming_start, "end_epoch", lambda _: calls.append("slot dropped"))
+    streaming_start._begin_epoch(lake, connector, is_lost=True)
+    assert calls.index("slot dropped") < calls.index("DELETE /offsets")
 
 
 @pytest.mark.parametrize("words", [["resync"], ["resync", "orders", "--expired"]])

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from cdclake.errors import APPLY_FILE, InputError
-from cdclake.local.joining_tables import join_tables
+from cdclake.local import joining_tables
+from cdclake.local.joining_tables import join_tables, refuse_without_sweep, request_snapshots
 from cdclake.plan import Column, Plan, Table
 from cdclake.plan_diff import PlanDiff, compare
 
@@ -120,32 +121,56 @@ def test_a_table_keeps_the_way_by_which_it_is_delivered() -> None:
     assert "its topic changed from x.public.t to x.sales" in refused(by_firehose, shared)
 
 
-def test_join_tables_rejects_a_firehose_table_that_rejoins(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("cdclake.local.joining_tables.last_position", lambda *_: "0" * 30)
-    written: list[str] = []
-    joining = PlanDiff(is_first=False, joining=(replace(MAIL, delivery="firehose"),))
+LAKE: Any = SimpleNamespace(dsn="dsn")
+DELIVERED = replace(MAIL, delivery="firehose")
+
+
+def test_a_firehose_table_rejoins_only_with_a_new_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joining_tables, "last_position", lambda *_: "0" * 30)
+    joining = PlanDiff(is_first=False, joining=(table(name="other"), DELIVERED))
     with pytest.raises(InputError, match="add it under another `name:`"):
-        join_tables(SimpleNamespace(), joining, write_plan=lambda: written.append("plan"))  # type: ignore[arg-type]
-    assert written == []
+        refuse_without_sweep(LAKE, joining)
+    refuse_without_sweep(LAKE, joining.all_snapshotted())
+    refuse_without_sweep(LAKE, PlanDiff(is_first=False, joining=(MAIL,)))
+    monkeypatch.setattr(joining_tables, "last_position", lambda *_: None)
+    refuse_without_sweep(LAKE, joining)
 
 
 @pytest.mark.parametrize(
     ("known", "kept", "requested"),
-    [(None, False, []), (None, True, [None]), ("p", False, ["p"]), ("p", True, ["p"])],
+    [
+        (None, False, {}),
+        (None, True, {"t": None}),
+        ("p", False, {"t": "p"}),
+        ("p", True, {"t": "p"}),
+    ],
 )
-def test_join_tables_requests_a_resync_unless_the_table_is_new(
-    monkeypatch: pytest.MonkeyPatch, known: str | None, kept: bool, requested: list[str | None]
+def test_rejoining_tables_are_signalled_under_their_requests(
+    monkeypatch: pytest.MonkeyPatch, known: str | None, kept: bool, requested: dict[str, str | None]
 ) -> None:
     """The stream may not have read any event of a table that the lake has."""
-    written: list[str | None] = []
-    rejoin = SimpleNamespace(request_rejoin=lambda _, known: written.append(known))
-    monkeypatch.setattr("cdclake.local.joining_tables.last_position", lambda *_: known)
-    monkeypatch.setattr("cdclake.local.joining_tables.local_operations", lambda _: rejoin)
-    joining = PlanDiff(is_first=False, joining=(MAIL,), kept=(MAIL,) if kept else ())
-    join_tables(SimpleNamespace(), joining, write_plan=lambda: None)  # type: ignore[arg-type]
-    assert written == requested
+    asked: list[Any] = []
+
+    def request_rejoins(known: dict[str, str | None]) -> dict[str, str]:
+        asked.append(known)
+        return {name: f"id of {name}" for name in known}
+
+    def signal(_: str, tables: Any, request: str | None = None) -> None:
+        asked.append(([each.name for each in tables], request))
+
+    operations = SimpleNamespace(request_rejoins=request_rejoins)
+    monkeypatch.setattr(joining_tables, "last_position", lambda *_: known)
+    monkeypatch.setattr(joining_tables, "local_operations", lambda _: operations)
+    monkeypatch.setattr(joining_tables, "signal_snapshot", signal)
+    wide = table(name="wide")
+    joining = PlanDiff(
+        is_first=False, joining=(MAIL,), widened=(wide,), kept=(MAIL, wide) if kept else (wide,)
+    )
+    request_snapshots(LAKE, joining)
+    if requested:
+        assert asked == [requested, (["wide"], None), (["t"], "id of t")]
+    else:
+        assert asked == [{}, (["t", "wide"], None)]
 
 
 def test_what_a_published_plan_lacked_is_read_again() -> None:
@@ -160,6 +185,13 @@ def test_what_a_published_plan_lacked_is_read_again() -> None:
     assert (found.widened, found.joining, found.changes_tables) == ((), (other,), True)
     assert found.found([], ["public.other"]).joining == (other,)
     assert compare(None, both).since([plan(MAIL)]).joining == both.tables
+
+
+def test_an_undone_removal_of_a_firehose_table_is_accepted() -> None:
+    """It cannot join again; that the publication omitted it is reported."""
+    both = plan(DELIVERED, table(name="other"))
+    same = compare(both, both)
+    assert same.since([plan(table(name="other"))]) == same
 
 
 def test_another_pipeline_is_sent_to_another_home() -> None:

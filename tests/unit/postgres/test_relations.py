@@ -339,6 +339,31 @@ def test_what_firehose_delivers_is_not_read_again() -> None:
     assert "another `name:`" in change.remedy
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("delivery", ["stream", "firehose"])
+def test_a_repaired_publication_is_remembered_until_the_table_is_read(
+    delivery: str, recorded: bool
+) -> None:
+    """`up` may die after it has repaired the publication, which then shows nothing."""
+    control: Any = MemoryStore()
+    before, narrowed = source(TABLE), source(TABLE, publication=replace(PUBLISHED, right=False))
+    table = declared(delivery=delivery)
+    streamed = replace(plan(), tables=(table,))
+
+    def kinds(now: SourceState) -> list[tuple[str, bool]]:
+        records = source_relations.load_records(control, streamed)
+        [changes] = compare_relations(now, [table], records).values()
+        return [(change.kind, change.resync) for change in changes]
+
+    if recorded:
+        source_relations.keep_records(control, before, streamed, read=(), settled=True)
+    source_relations.keep_omitted(control, narrowed, streamed, {table.source})
+    source_relations.keep_records(control, before, streamed, read=(), settled=True)
+    assert kinds(before) == kinds(narrowed) == [("unpublished", delivery == "stream")]
+    source_relations.keep_resynced(control, before, streamed, table)
+    assert kinds(before) == []
+
+
 def test_a_changed_table_keeps_its_record_until_it_is_read_again() -> None:
     tables = [declared()]
     changed = source(replace(TABLE, oid=2))
