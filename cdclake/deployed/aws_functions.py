@@ -27,7 +27,10 @@ from cdclake.redrive.put_service import PUTS_REPEATED
 _CALL = Config(read_timeout=910, retries={"total_max_attempts": 1}, tcp_keepalive=True)
 # A NAT gateway drops a connection that is idle for 350 s; by default Linux probes after 7,200 s.
 _KEEP_ALIVE_S = 60
-_KEEP_ALIVE = socket.TCP_KEEPALIVE if sys.platform == "darwin" else socket.TCP_KEEPIDLE
+if sys.platform == "darwin":
+    _KEEP_ALIVE = socket.TCP_KEEPALIVE
+else:
+    _KEEP_ALIVE = socket.TCP_KEEPIDLE
 # The function has been called, and its answer is lost.
 _LOST = (ConnectionClosedError, IncompleteReadError, ReadTimeoutError, ResponseStreamingError)
 
