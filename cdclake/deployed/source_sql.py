@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake import naming
 from cdclake.config.deployment import load_deployment
@@ -17,7 +19,11 @@ from cdclake.deployed.aws_functions import DeployedFunction
 from cdclake.errors import InputError
 from cdclake.postgres.sql_script import read_script, split_script
 
-_MOST_BYTES = 500 * 1024**2
+log = logging.getLogger()
+
+# The function's memory is 9 times this, for a dump with a character outside of Unicode's BMP: the
+# text of the file and that of its rows take 4 bytes a character, and the rows are encoded again.
+MAX_FILE_MB = 300
 
 
 def run_source_sql(
@@ -39,7 +45,9 @@ def run_source_sql(
         event = {"key": key, "name": sql.name, "keep_owners": keep_owners}
         answer = function.call(
             event,
-            "read the function's log, then run it again",
+            "statements up to some point may have run: read the function's log, then run the rest",
+            if_lost="do not run the file again yet: the function may still be running, or have run"
+            " it; its log shows after at most 15 minutes what was run",
             if_late="statements up to some point have run; split the file, or load it with psql"
             " from a host in the network",
         )
@@ -49,9 +57,9 @@ def run_source_sql(
 
 
 def _read(sql: Path) -> str:
-    if sql.is_file() and sql.stat().st_size > _MOST_BYTES:
+    if sql.is_file() and sql.stat().st_size > MAX_FILE_MB * 1024**2:
         raise InputError(
-            f"{sql} is larger than {_MOST_BYTES // 1024**2} MB",
+            f"{sql} is larger than {MAX_FILE_MB} MB",
             "load it with psql from a host in the network, in parts",
         )
     return read_script(sql)
@@ -66,4 +74,8 @@ def _uploaded(bucket: str, text: str) -> Iterator[str]:
     try:
         yield key
     finally:
-        s3.delete_object(**place)
+        try:
+            s3.delete_object(**place)
+        except (BotoCoreError, ClientError) as error:
+            # The outcome of the call matters more: repeating a file that was run does harm.
+            log.warning("S3 deletes s3://%s/%s only after a day: %s", bucket, place["Key"], error)

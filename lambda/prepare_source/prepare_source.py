@@ -173,7 +173,10 @@ def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
                 keep_owners=event["keep_owners"],
             )
     except CdcError as error:
+        # Without the reason, which may quote a value; the caller gets it, if it still waits.
+        log.error("stopped at %s; %s", error.message.partition(": ")[0], error.remedy)
         return {"error": {"message": error.message, "remedy": error.remedy}}
+    log.info("ran %s: %s", event["name"], done)
     return asdict(done)
 
 

@@ -14,7 +14,8 @@ from cdclake.stacks.constructs.grant import Grant, through_s3
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _TIMEOUT_S = 900  # the longest that Lambda lets a call run
-_MEMORY_MB = 2048  # the file is held in memory
+# A file of `source sql` takes up to 9 times its size. New accounts allow no function more memory.
+_MEMORY_MB = 3008
 
 
 class SourceSql(LambdaFunction):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cdclake.deployed.source_sql import MAX_FILE_MB
 from cdclake.deployed_jobs import AT_KAFKA
 from tests.mutations.broken_first_account import FINDINGS, FIRST_ACCOUNT
 from tests.synth.deployments import PIPELINE, VARIANTS
@@ -12,9 +13,13 @@ UNPROTECTED = f"{PIPELINE}aws: {{protect: false}}\n"
 
 
 def test_a_function_runs_sql_in_the_private_database(created):
-    functions = created.resources("AWS::Lambda::Function")
-    names = [each["Properties"].get("FunctionName") for each in functions]
-    assert "shop-source-sql" in names
+    functions = {
+        each["Properties"].get("FunctionName"): each["Properties"]
+        for each in created.resources("AWS::Lambda::Function")
+    }
+    memory_mb = functions["shop-source-sql"]["MemorySize"]
+    assert memory_mb >= 9 * MAX_FILE_MB + 200  # with Python and its packages
+    assert memory_mb <= 3008  # what Lambda allows a new account
 
 
 def test_each_job_with_a_kafka_client_is_a_streaming_job(deploy):

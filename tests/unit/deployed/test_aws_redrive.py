@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ReadTimeoutError
 
 from cdclake.cli import main as command
+from cdclake.deployed import aws_functions
 from cdclake.redrive.put_service import PUTS_REPEATED
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -45,7 +45,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     def run_verb(
         client: Lambda, *words: str, file: str | Path = "shop_firehose"
     ) -> tuple[object, dict[str, Any]]:
-        monkeypatch.setattr(boto3, "client", lambda service, **_: client)
+        monkeypatch.setattr(aws_functions, "lambda_client", lambda: client)
         path = PROJECT / "pipelines" / f"{file}.yaml" if isinstance(file, str) else file
         where = ("--target", "aws", "--environment", "prod", "--file", str(path))
         with pytest.raises(SystemExit) as caught:
@@ -116,6 +116,9 @@ def test_put_records_are_redriven_by_their_own_function(run: Run, tmp_path: Path
     assert (code, told["ok"], told["kept"]) == (4, False, {"s3://b/k": 3})
     code, told = run(Lambda({"errorMessage": "did not accept"}), file=file)
     assert (code, told["error"]["remedy"].endswith(PUTS_REPEATED)) == (4, True)
+    code, told = run(Lambda(ReadTimeoutError(endpoint_url="https://lambda")), file=file)
+    assert (code, told["error"]["remedy"].endswith(PUTS_REPEATED)) == (4, True)
+    assert "may still be running: wait" in told["error"]["remedy"]
     client = Lambda(ANSWER, put)
     code, told = run(client, file=both)
     assert (code, told["objects"], len(client.names)) == (0, 3, 2)

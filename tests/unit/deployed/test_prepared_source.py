@@ -1,12 +1,16 @@
-"""Log of the function that prepares the source of a deployment."""
+"""Log of the functions that prepare the source of a deployment and run SQL files in it."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext
 from types import SimpleNamespace
 
+import boto3
 import pytest
 
+from cdclake.errors import InputError
+from cdclake.naming import SOURCE_SQL_PREFIX
+from cdclake.postgres.run_script import ScriptResult
 from cdclake.postgres.server import settings_warnings
 from tests.load_function import load
 from tests.unit.postgres.tables import plan, server
@@ -33,3 +37,37 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     logged = [each.message for each in caplog.records if each.levelname == "WARNING"]
     assert bool(logged) is is_warned
     assert all("ALTER SYSTEM SET max_slot_wal_keep_size" in line for line in logged)
+
+
+@pytest.fixture
+def run_sql(monkeypatch, caplog):
+    """Run a file whose statements have this outcome; return the lines of the log."""
+    function = load("prepare_source")
+    caplog.set_level("INFO")
+    where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    boto3.client("s3").create_bucket(Bucket="state", **where)
+    boto3.client("s3").put_object(Bucket="state", Key=f"{SOURCE_SQL_PREFIX}/k", Body=b"SELECT 1;")
+    monkeypatch.setenv("BUCKET", "state")
+    monkeypatch.setattr(function, "connected", lambda *_, **__: nullcontext())
+
+    def run(outcome):
+        def run_script(*_, **__):
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        monkeypatch.setattr(function, "run_script", run_script)
+        function.run_sql({"key": "k", "name": "x.sql", "keep_owners": False}, None)
+        return [each.getMessage() for each in caplog.records if "x.sql" in each.getMessage()]
+
+    return run
+
+
+def test_sql_that_was_run_is_logged_for_a_lost_answer(run_sql):
+    [line] = run_sql(ScriptResult(statements=34, copied_rows=5))
+    assert "statements=34" in line
+
+
+def test_sql_that_stopped_is_logged_with_its_line_without_values(run_sql):
+    [line] = run_sql(InputError('x.sql:12: invalid input: "555-1"', "the 11 before it are done"))
+    assert line == "stopped at x.sql:12; the 11 before it are done"

@@ -9,8 +9,16 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import (
+    ConnectionClosedError,
+    EndpointConnectionError,
+    HTTPClientError,
+    IncompleteReadError,
+    ReadTimeoutError,
+)
 
 from cdclake.cli import main as command
+from cdclake.deployed import aws_functions
 from cdclake.naming import SOURCE_SQL_PREFIX
 from tests.unit.config.pipelines import VALID
 
@@ -23,6 +31,7 @@ class Function:
     def __init__(self) -> None:
         self.answer: dict[str, Any] = DONE
         self.error: str | None = None
+        self.lost: Exception | None = None
         self.ran: list[str] = []
 
     def get_function_configuration(self, FunctionName: str) -> dict[str, Any]:
@@ -34,20 +43,18 @@ class Function:
         event = json.loads(Payload)
         place = {"Bucket": "state", "Key": f"{SOURCE_SQL_PREFIX}/{event['key']}"}
         self.ran.append(boto3.client("s3").get_object(**place)["Body"].read().decode())
+        if self.lost is not None:
+            raise self.lost
         answered = {"Payload": io.BytesIO(json.dumps(self.answer).encode())}
         return answered if self.error is None else {**answered, "FunctionError": self.error}
 
 
 @pytest.fixture
 def function(monkeypatch: pytest.MonkeyPatch) -> Function:
-    made, client = Function(), boto3.client
-
-    def of(name: str, **more: Any) -> Any:
-        return made if name == "lambda" else client(name, **more)
-
-    monkeypatch.setattr(boto3, "client", of)
+    made = Function()
+    monkeypatch.setattr(aws_functions, "lambda_client", lambda: made)
     where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
-    client("s3").create_bucket(Bucket="state", **where)
+    boto3.client("s3").create_bucket(Bucket="state", **where)
     return made
 
 
@@ -89,3 +96,49 @@ def test_a_call_that_takes_too_long_says_what_to_do(function, tmp_path, capsys):
     code, told = run(tmp_path, "SELECT 1;", capsys)
     assert (code, told["error"]["component"]) == (4, "shop-source-sql")
     assert "split the file" in told["error"]["remedy"]
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        ReadTimeoutError(endpoint_url="https://lambda"),
+        ConnectionClosedError(endpoint_url="https://lambda"),
+        IncompleteReadError(actual_bytes=0, expected_bytes=9),
+    ],
+)
+def test_a_lost_answer_does_not_advise_to_run_the_file_again(function, tmp_path, capsys, lost):
+    function.lost = lost
+    code, told = run(tmp_path, "SELECT 1;", capsys)
+    assert (code, told["error"]["component"]) == (4, "shop-source-sql")
+    assert told["error"]["remedy"].startswith("do not run the file again yet")
+    assert function.ran == ["SELECT 1;"]
+
+
+def test_a_call_without_a_connection_may_be_repeated(function, tmp_path, capsys):
+    function.lost = EndpointConnectionError(endpoint_url="https://lambda")
+    _, told = run(tmp_path, "SELECT 1;", capsys)
+    assert "run this again" in told["error"]["remedy"]
+
+
+def test_a_failed_function_does_not_advise_to_run_all_again(function, tmp_path, capsys):
+    function.error = "Unhandled"
+    function.answer = {"errorMessage": "OperationalError: server closed the connection"}
+    _, told = run(tmp_path, "SELECT 1;", capsys)
+    assert "statements up to some point may have run" in told["error"]["remedy"]
+
+
+def test_a_file_that_is_not_deleted_does_not_hide_the_outcome(
+    function, tmp_path, capsys, caplog, monkeypatch
+):
+    s3, client = boto3.client("s3"), boto3.client
+
+    def fail(**_: str) -> None:
+        raise HTTPClientError(error="offline")
+
+    monkeypatch.setattr(s3, "delete_object", fail)
+    monkeypatch.setattr(boto3, "client", lambda name: s3 if name == "s3" else client(name))
+    assert run(tmp_path, "SELECT 1;", capsys) == (0, {"ok": True, **DONE})
+    assert "offline" in caplog.text
+    function.lost = ReadTimeoutError(endpoint_url="https://lambda")
+    _, told = run(tmp_path, "SELECT 1;", capsys)
+    assert told["error"]["remedy"].startswith("do not run the file again yet")
