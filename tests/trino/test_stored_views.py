@@ -12,11 +12,13 @@ import pytest
 
 from cdclake.iceberg.athena_views import athena_views
 from cdclake.iceberg.schemas import changes_schema, state_schema
+from cdclake.iceberg.stored_view import bound_of, lateness_of
 from cdclake.local.trino.server import Trino, running_trino
 from cdclake.plan import Column, Table
 from tests.trino.lake_catalog import need_iceberg_jars
 from tests.trino.test_athena_sql import shown
 from tests.trino.values import lake_values, trino_type
+from tests.unit.iceberg.test_stored_view import stored as stored_text
 from tests.unit.verify.cases import APPLIED_10, stored
 from tests.unit.verify.lakes import event, make_plan, make_table
 
@@ -79,6 +81,9 @@ def test_views_outlive_a_widening_of_their_columns(lake: Trino) -> None:
     fill(lake, narrow, log, state)
     for statement in athena_views(narrow, make_plan(narrow), since=-1).values():
         lake.rows(statement)
+    [[formatted]] = lake.rows("SHOW CREATE VIEW lake_db.t_current")
+    text = stored_text(formatted.partition(" AS\n")[2])
+    assert (bound_of(text), lateness_of(text)) == (-1, 0)
     assert skips_by_key(lake, "t_current")["t"], "no cast is left while the types are equal"
     assert skips_by_key(lake, "t_history")["t_changes"]
     log += [
