@@ -177,7 +177,8 @@ def _typed(column: Column) -> str:
 def _shown(column: Column) -> str:
     name = TRINO.name(column.name)
     is_zoned = column.column_type.conversion is Conversion.TIMESTAMPTZ
-    return _named(in_utc(name) if is_zoned else _as_stored(name, column), column.name)
+    shown = in_utc(name) if is_zoned else _as_stored(name, column)
+    return name if shown == name else _named(shown, column.name)
 
 
 def _as_stored(value: str, column: Column) -> str:
