@@ -183,6 +183,11 @@ class ColumnType:
         return self.array or (TYPES[self.base].toastable and not small)
 
     @property
+    def may_become_toastable(self) -> bool:
+        """Check whether the type is toastable, or the lake may widen it to one that is."""
+        return self.toastable or self.base == "enum" or self.is_bit_string
+
+    @property
     def has_any_form(self) -> bool:
         """Check whether the field may be other JSON than a string: the changelog has its text."""
         return self.array or self.base in _ANY_FORM

@@ -7,11 +7,14 @@ time zone, so points in time are timestamps in UTC.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cdclake import naming
 from cdclake.debezium.types import Conversion
 from cdclake.firehose.redrive_stream import lateness_seconds
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import TRINO, in_utc
+from cdclake.iceberg.evolution import may_widen
 from cdclake.iceberg.latest_row import folded_rows, history_part
 from cdclake.iceberg.views import (
     BEFORE_ALL,
@@ -80,14 +83,30 @@ def current_select(table: Table, plan: Plan, since: int | None = None) -> str:
     )
     truncate = f"CASE WHEN {naming.OP} = 't' THEN {history_part(naming.POSITION)} ELSE '' END"
     floor = f"SELECT coalesce(max(greatest({_FLOOR}, {truncate})), '') AS floor FROM tail"
-    folded = folded_rows(table, f"({PENDING})", table.toastable, TRINO)
-    live = overlaid_state(table, _relation(database, table.name), TRINO)
+    carried = _carried(table)
+    by_event = replace(table, replica_identity="default")  # deletes may have no values
+    folded = folded_rows(by_event, f"({PENDING})", carried, TRINO)
+    live = overlaid_state(table, _relation(database, table.name), TRINO, carried=carried)
     if since is not None:
         live += f"\nUNION ALL\n{_failure(table, since)}"
     return (
         f"WITH stamp AS ({_stamp(table, plan)}),\n"
         f"tail AS ({tail}),\ntruncated AS ({floor}),\nfolded AS ({folded}),\n"
-        f"live AS ({live})\nSELECT {', '.join(map(_without_zone, table.columns))}\nFROM live"
+        f"live AS ({live})\nSELECT {', '.join(map(_shown, table.columns))}\nFROM live"
+    )
+
+
+def _carried(table: Table) -> tuple[str, ...]:
+    """Return the columns that an event may lack after a change of what the view does not follow.
+
+    These are the replica identity, the change from polls to the log, and widened types.
+    """
+    if table.deletes == "soft":
+        return table.toastable
+    return tuple(
+        column.name
+        for column in table.value_columns
+        if column.renamed_from or column.column_type.may_become_toastable
     )
 
 
@@ -147,15 +166,29 @@ def _history(table: Table, database: str) -> str:
 def _typed(column: Column) -> str:
     """Return the changelog's value with the state's type; NULL if that type cannot hold it."""
     value = to_state(TRINO.name(column.name), column.column_type, TRINO)
-    if column.column_type.conversion is Conversion.TIMESTAMPTZ:
-        value = in_utc(value)
+    match column.column_type.conversion:
+        case Conversion.TIMESTAMPTZ:
+            value = in_utc(value)
+        case Conversion.NONE:
+            value = _as_stored(value, column)
     return _named(value, column.name)
 
 
-def _without_zone(column: Column) -> str:
+def _shown(column: Column) -> str:
     name = TRINO.name(column.name)
     is_zoned = column.column_type.conversion is Conversion.TIMESTAMPTZ
-    return _named(in_utc(name), column.name) if is_zoned else name
+    shown = in_utc(name) if is_zoned else _as_stored(name, column)
+    return name if shown == name else _named(shown, column.name)
+
+
+def _as_stored(value: str, column: Column) -> str:
+    """Return the value with the column's type in the stored view; NULL if that cannot hold it.
+
+    Otherwise every query of the view would fail as stale once the lake has widened the column.
+    While the types are equal Trino drops the cast, so that files are still skipped by the column.
+    """
+    kind = column.column_type.state
+    return f"TRY_CAST({value} AS {_TYPES.get(kind, kind)})" if may_widen(kind) else value
 
 
 def _named(expression: str, name: str) -> str:

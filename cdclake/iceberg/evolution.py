@@ -51,6 +51,11 @@ def promotes(old: str, new: str) -> bool:
     return new_precision >= old_precision and new_scale == old_scale
 
 
+def may_widen(kind: str) -> bool:
+    """Check whether `promotes` allows the type to become another one."""
+    return kind.startswith("decimal(") or any(kind == old for old, _ in _PROMOTIONS)
+
+
 def _digits(decimal: str) -> tuple[int, int]:
     precision, scale = decimal.removeprefix("decimal(").removesuffix(")").split(",")
     return int(precision), int(scale)

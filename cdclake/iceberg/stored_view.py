@@ -15,6 +15,8 @@ _STORED = re.compile(r"/\* Presto View: (\S+) \*/\s*")
 # `athena_views` has it in the tail's condition and in the part that fails.
 _BOUND = re.compile(r"(CAST\(\s*)(-?\d+)(\s+AS\s+decimal\(38,\s*0\)\s*\))", re.IGNORECASE)
 _PLACES = 2
+# Subtracted from the stamp that the view looks up.
+_LATENESS = re.compile(r"\)\s*-\s*(\d+)\s*\)?\s*AS\s+decimal\(38,\s*0\)", re.IGNORECASE)
 
 
 def bound_of(stored: str) -> int | None:
@@ -22,6 +24,16 @@ def bound_of(stored: str) -> int | None:
     view = _parse(stored)
     found = [] if view is None else [int(bound) for _, bound, _ in _BOUND.findall(_select(view))]
     return found[0] if len(found) == _PLACES and len(set(found)) == 1 else None
+
+
+def lateness_of(stored: str) -> int | None:
+    """Return what a stored view subtracts from its stamp, in microseconds; None without a stamp.
+
+    It follows from the settings of `firehose:` when the view was created.
+    """
+    view = _parse(stored)
+    found = [] if view is None else _LATENESS.findall(_select(view))
+    return int(found[0]) if len(found) == 1 else None
 
 
 def with_bound(stored: str, micros: int) -> str:

@@ -12,6 +12,7 @@ from cdclake.iceberg.event_identity import events_once
 from cdclake.iceberg.key_changes import completed_changes, lacks_values
 from cdclake.iceberg.latest_row import (
     CREATED_AT,
+    Carried,
     floor_of_log,
     folded_rows,
     history_part,
@@ -86,22 +87,31 @@ def current_view(
 
 
 def overlaid_state(
-    table: Table, state: str, dialect: Dialect, *, folded: str = "folded", kept: str = _KEPT
+    table: Table,
+    state: str,
+    dialect: Dialect,
+    *,
+    folded: str = "folded",
+    kept: str = _KEPT,
+    carried: Carried | None = None,
 ) -> str:
     """Return a SELECT of the live rows: `state`, overlaid by `folded`.
 
-    `folded` has the tail's newest row of each key. `kept` is a condition for the rows of the state
-    that the tail does not truncate ("": all); by default it reads the `floor` of `truncated`. Not a
-    full outer join: through it, engines pass no predicate on the key down to the state. The second
-    part reads the state's keys only, and what `kept` needs.
+    `folded` has the tail's newest row of each key, from `folded_rows` with the same `carried`
+    columns (None: the table's toastable ones). `kept` is a condition for the rows of the state that
+    the tail does not truncate ("": all); by default it reads the `floor` of `truncated`. Not a full
+    outer join: through it, engines pass no predicate on the key down to the state. The second part
+    reads the state's keys only, and what `kept` needs.
     """
     name = dialect.name
     keys = " AND ".join(
         dialect.same_key(f"s.{name(key.name)}", f"f.{name(key.name)}", key.column_type.state)
         for key in table.key_columns
     )
+    carried = table.toastable if carried is None else carried
     stored = ", ".join(
-        f"{_overlaid(table, column, dialect)} AS {name(column.name)}" for column in table.columns
+        f"{_overlaid(table, column, carried, dialect)} AS {name(column.name)}"
+        for column in table.columns
     )
     new = ", ".join(f"f.{name(c.name)} AS {name(c.name)}" for c in table.columns)
     rows = f"(SELECT * FROM {state} WHERE {kept}) AS s" if kept else f"{state} AS s"
@@ -192,16 +202,16 @@ def history_events(table: Table, changes: str, dialect: Dialect) -> str:
     return f"{events_once(table, changes, dialect)} AS events"
 
 
-def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:
+def _overlaid(table: Table, column: Column, carried: Carried, dialect: Dialect) -> str:
     name = dialect.name(column.name)
     if column.name in table.key:
         return f"s.{name}"
     newer = _FOLDED_IS_NEWER
-    if column.name in table.toastable:
+    if column.name in carried:
         stored = dialect.value_in(f"s.{naming.VALUE_POSITIONS}", column.name)
         stored = f"coalesce({stored}, s.{naming.POSITION})"
         # Equal: the same event, which a late one may have completed again.
-        newer = f"coalesce(f.{value_position(table.toastable, column.name)}, '') >= {stored}"
+        newer = f"coalesce(f.{value_position(carried, column.name)}, '') >= {stored}"
         # The stored value is of an earlier row of the key.
         newer = f"{newer} OR f.{CREATED_AT} > {stored}"
     return f"CASE WHEN {newer} THEN f.{name} ELSE s.{name} END"

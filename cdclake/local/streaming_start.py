@@ -22,7 +22,12 @@ from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.bulk_load import end_epoch, load_and_hand_over
 from cdclake.local.components import connect
 from cdclake.local.firehose import component
-from cdclake.local.joining_tables import join_tables, refuse_without_sweep, request_snapshots
+from cdclake.local.joining_tables import (
+    join_tables,
+    refuse_rereading,
+    refuse_without_sweep,
+    request_snapshots,
+)
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
@@ -88,6 +93,7 @@ def start_streaming(
     if is_lost or not server.slot_exists:
         change = change.all_snapshotted()
     refuse_without_sweep(lake, change)
+    refuse_rereading(change.found((), checked.to_resync))
     keep_what_is_omitted(lake, checked)
     prepared = _prepare_source(lake, change)
     state = replace(state, left_source=False)

@@ -33,7 +33,7 @@ def check_rereading(schema: str, table: str) -> list[Refusal]:
 
 
 def _check_table_name(actual: SourceTable) -> list[Refusal]:
-    """Refuse a name that Debezium's parser of table names changes: it parses that of each change."""
+    """Refuse a name that Debezium's parser of table names changes; it parses that of each event."""
     flaw = ""
     if any(2 * quote in part for quote in _QUOTES for part in (actual.schema, actual.table)):
         flaw = "two adjacent quotation marks"
@@ -50,7 +50,8 @@ def _refuse(schema: str, table: str, flaw: str, lost: str) -> Refusal:
     return Refusal(
         f"{schema}.{table}",
         f"its name has {flaw}: {lost}",
-        f"rename it in the source: {statements} RENAME TO ...; or poll it: `capture: {{poll: ...}}`",
+        f"rename it in the source: {statements} RENAME TO ...; or poll it:"
+        " `capture: {poll: ...}`",
     )
 
 

@@ -2,7 +2,8 @@
 
 The literal lets every engine skip the changelog's files before it. The view fails if the stamp that
 it looks up is older than the literal, so a literal never hides an event. To keep queries from
-failing, the renewed literal is the stamp of a commit that each of them already finds old enough.
+failing, the renewed literal is the stamp of a commit that each of them already finds old enough,
+less what the view itself subtracts from its stamp: it may be from before other settings.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cdclake import naming
-from cdclake.firehose.redrive_stream import lateness_seconds
 from cdclake.iceberg.athena_views import STAMP_AGE_S
 from cdclake.jobs.iceberg.catalog_view import CatalogViews
 from cdclake.jobs.iceberg.commit_metadata import state_stamp
@@ -47,12 +47,13 @@ class ViewRenewal:
         JVM failed: the old bound is right, and no table waits for its view.
         """
 
-        def choose(bound: int, changed_at: datetime) -> int | None:
+        def choose(bound: int, lateness: int, changed_at: datetime) -> int | None:
             if now - changed_at < RENEW_EVERY:
                 return None
-            settled = settled_bound(lake.load(table.name), plan, table, now)
-            if settled is None or settled == bound:
+            stamp = settled_stamp(lake.load(table.name), now)
+            if stamp is None or stamp - lateness == bound:
                 return None
+            settled = stamp - lateness
             has_grown = settled < bound or self._has_grown(lake.load(table.changes), bound)
             return settled if has_grown else None
 
@@ -96,8 +97,8 @@ def renew_view(lake: LakeTables, plan: Plan, table: Table) -> None:
         ViewRenewal(CatalogViews()).renew(lake, plan, table, datetime.now(UTC))
 
 
-def settled_bound(state: Any, plan: Plan, table: Table, now: datetime) -> int | None:
-    """Return the bound of the tail by the newest stamp that is old enough; None without one.
+def settled_stamp(state: Any, now: datetime) -> int | None:
+    """Return the time in the newest stamp that is old enough, in microseconds; None without one.
 
     Only ancestors of the current snapshot count, as in the view.
     """
@@ -106,7 +107,7 @@ def settled_bound(state: Any, plan: Plan, table: Table, now: datetime) -> int | 
     while snapshot is not None:
         stamp = snapshot.summary().get(naming.STAMP_PROPERTY)
         if stamp is not None and snapshot.timestampMillis() <= latest_ms:
-            return state_stamp(stamp).ingested - lateness_seconds(plan, table) * 1_000_000
+            return state_stamp(stamp).ingested
         parent = snapshot.parentId()
         snapshot = None if parent is None else state.snapshot(parent)
     return None

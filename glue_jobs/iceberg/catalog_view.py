@@ -16,7 +16,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cdclake.iceberg.stored_view import bound_of, with_bound
+from cdclake.iceberg.stored_view import bound_of, lateness_of, with_bound
 
 log = logging.getLogger("cdclake.views")
 
@@ -27,6 +27,9 @@ _INPUT = (
     *("Name", "Description", "Owner", "Retention", "StorageDescriptor", "PartitionKeys"),
     *("ViewOriginalText", "ViewExpandedText", "TableType", "Parameters"),
 )
+# From the present bound, the view's lateness (both in microseconds) and the time of its last
+# change: the next bound, or None to keep the view.
+Choose = Callable[[int, int, datetime], int | None]
 
 
 class CatalogViews:
@@ -36,13 +39,11 @@ class CatalogViews:
         self._glue: Any = None
         self._connecting = threading.Lock()
 
-    def replace_bound(
-        self, database: str, name: str, choose: Callable[[int, datetime], int | None]
-    ) -> int | None:
+    def replace_bound(self, database: str, name: str, choose: Choose) -> int | None:
         """Replace the view's bound by what `choose` returns; return it, or None if none changed.
 
-        `choose` gets the bound and the time of the view's last change. Views without a literal
-        bound are left as they are. An error of AWS is only logged: the old bound is right.
+        Views without a literal bound are left as they are. An error of AWS is only logged: the old
+        bound is right.
         """
         try:
             return self._replace(database, name, choose)
@@ -58,15 +59,14 @@ class CatalogViews:
                 self._glue = boto3.client("glue", config=_QUICK)
             return self._glue
 
-    def _replace(
-        self, database: str, name: str, choose: Callable[[int, datetime], int | None]
-    ) -> int | None:
+    def _replace(self, database: str, name: str, choose: Choose) -> int | None:
         glue = self._connected()
         view = glue.get_table(DatabaseName=database, Name=name)["Table"]
         text = view.get("ViewOriginalText", "")
-        bound = bound_of(text)
-        changed_at = view.get("UpdateTime", view["CreateTime"])
-        chosen = None if bound is None else choose(bound, changed_at)
+        bound, lateness = bound_of(text), lateness_of(text)
+        if bound is None or lateness is None:
+            return None
+        chosen = choose(bound, lateness, view.get("UpdateTime", view["CreateTime"]))
         if chosen is None:
             return None
         kept = {field: view[field] for field in _INPUT if field in view}

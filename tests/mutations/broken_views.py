@@ -81,7 +81,7 @@ STATE_VIEWS = (
     ),
     Mutation(
         "a renewed bound forgets that Firehose commits late", _RENEWED,
-        ((_RENEWAL, " - lateness_seconds(plan, table) * 1_000_000", ""),),
+        ((_RENEWAL, "settled = stamp - lateness", "settled = stamp"),),
     ),
     Mutation(
         "the bound of a state that was set back stays", _RENEWED,

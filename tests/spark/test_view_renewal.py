@@ -12,22 +12,22 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.firehose.redrive_stream import lateness_seconds
-from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.athena_views import athena_views
 from cdclake.iceberg.stored_view import bound_of
 from cdclake.jobs.apply.view_renewal import (
     RENEW_EVERY,
     SETTLED_AFTER,
     ViewRenewal,
-    settled_bound,
+    settled_stamp,
 )
 from cdclake.jobs.iceberg.catalog_view import CatalogViews
 from cdclake.jobs.iceberg.commit_metadata import state_stamp
 from cdclake.jobs.stream.inline_views import InlineViewRenewal
 from cdclake.local.aws.aws_server import DurableAws
+from cdclake.plan import Plan
 from tests.spark.events import Engine
 from tests.spark.glue_catalog import CLIENT, glue_session, serving
-from tests.unit.iceberg.test_stored_view import stored
+from tests.unit.iceberg.test_stored_view import SLOW_STREAM, stored
 
 pytestmark = pytest.mark.spark
 
@@ -62,8 +62,8 @@ class ViewedTable:
         at = datetime.fromtimestamp(stamp.stamped_at_ms / 1000, UTC)
         self.commits.append((stamp.snapshot_id, at))
 
-    def create_view(self, bound: int | None) -> None:
-        statement = athena_views(self.table, self.plan, bound)[self.name]
+    def create_view(self, bound: int | None, plan: Plan | None = None) -> None:
+        statement = athena_views(self.table, plan or self.plan, bound)[self.name]
         view = {
             "Name": self.name, "TableType": "VIRTUAL_VIEW",
             "Parameters": {"presto_view": "true"},
@@ -82,9 +82,8 @@ class ViewedTable:
         renewal.renew(self.engine.lake, self.plan, self.table, now)
         return bound_of(self.view()["ViewOriginalText"])
 
-    def settled(self, now: datetime, **plan: Any) -> int | None:
-        state = self.engine.lake.load(self.table.name)
-        return settled_bound(state, replace(self.plan, **plan), self.table, now)
+    def settled(self, now: datetime) -> int | None:
+        return settled_stamp(self.engine.lake.load(self.table.name), now)
 
 
 @pytest.fixture
@@ -149,7 +148,7 @@ def test_a_stamp_that_cannot_be_read_is_logged(
 
 
 @pytest.mark.slow
-def test_settled_bound_is_never_newer_than_what_queries_look_up(viewed: ViewedTable) -> None:
+def test_settled_stamp_is_never_newer_than_what_queries_look_up(viewed: ViewedTable) -> None:
     (_, first), (_, second) = viewed.commits
     instant = timedelta(milliseconds=1)
     assert viewed.settled(second + SETTLED_AFTER) == viewed.stamps[1]
@@ -168,18 +167,14 @@ def test_settled_bound_is_never_newer_than_what_queries_look_up(viewed: ViewedTa
 
 
 @pytest.mark.slow
-def test_settled_bound_leaves_firehose_its_time(viewed: ViewedTable) -> None:
-    stream = DeliveryStream(
-        name="t", topic=viewed.table.topic, tables=(viewed.table.name,), routed=False,
-        buffer_seconds=300, buffer_mib=64, function_seconds=60, function_mib=1,
-        function_retries=3, retry_seconds=7200, error_prefix="f",
-        mib_per_second=1,
-    )  # fmt: skip
-    plan = replace(viewed.plan, deliveries=(stream,))
-    late = lateness_seconds(plan, viewed.table)
-    assert late > 7200
-    found = viewed.settled(datetime.now(UTC) + LONG, deliveries=(stream,))
-    assert found == viewed.stamps[1] - late * 1_000_000
+def test_bound_leaves_the_time_that_the_view_gives_firehose(viewed: ViewedTable) -> None:
+    """Also after a deployment with a shorter one: queries subtract the view's from their stamp."""
+    name = viewed.table.name
+    before = replace(viewed.plan, deliveries=(replace(SLOW_STREAM, tables=(name,)),))
+    late = lateness_seconds(before, viewed.table)
+    assert late > SLOW_STREAM.retry_seconds and lateness_seconds(viewed.plan, viewed.table) == 0
+    viewed.create_view(-1, before)
+    assert viewed.renew() == viewed.stamps[1] - late * 1_000_000
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -9,7 +10,11 @@ import sqlglot
 from sqlglot import exp
 
 from cdclake import naming
+from cdclake.debezium.types import TYPES as TYPES_OF_SOURCES
+from cdclake.debezium.types import parse_type
 from cdclake.iceberg.athena_views import athena_views
+from cdclake.iceberg.evolution import may_widen
+from cdclake.iceberg.widening import is_widening
 from cdclake.plan import Column
 from tests.unit.verify.lakes import event, make_plan, make_table
 
@@ -59,3 +64,33 @@ def test_no_column_is_of_a_type_that_a_stored_view_cannot_have():
     for name in MOMENTS:
         assert f'AS timestamp(6))) AS "{name}"' in VIEWS["t_history"]
     assert 'AS timestamp(6))) AS "seen"' in VIEWS["t_current"]
+
+
+@pytest.mark.parametrize("facts", [{}, {"deletes": "soft"}])
+def test_text_is_the_same_whatever_events_may_lack_now(facts):
+    texts = [
+        athena_views(table, make_plan(table))
+        for table in (
+            make_table(columns=(*make_table().columns, Column(source="s", name="s", type=kind)),
+                       replica_identity=identity, delivery=delivery, **facts)
+            for kind in ("enum", "text")
+            for identity in ("default", "full", "index")
+            for delivery in ("stream", "poll")
+        )
+    ]  # fmt: skip
+    assert texts == texts[:1] * len(texts)
+
+
+PARAMETERS = ("", "(1)", "(100)", "(200)", "(6,2)", "(38,2)", "(40,2)")
+KINDS = [
+    kind for name in TYPES_OF_SOURCES for end in PARAMETERS if (kind := parse_type(name + end))
+]
+
+
+def test_every_type_that_widens_to_a_toastable_one_is_known():
+    assert any(old.base == "bit" for old in KINDS)
+    for old, new in product(KINDS, KINDS):
+        if new.toastable and is_widening(old, new):
+            assert old.may_become_toastable, (old, new)
+        if old.state != new.state and is_widening(old, new):
+            assert may_widen(old.state), (old, new)
