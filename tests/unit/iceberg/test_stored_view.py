@@ -20,7 +20,7 @@ BOUND = 1_764_000_000_123_457
 SLOW_STREAM = DeliveryStream(
     name="t", topic="p.public.t", tables=("t",), routed=False, buffer_seconds=300, buffer_mib=64,
     function_seconds=60, function_mib=1, function_retries=3, retry_seconds=7200,
-    backup="failed", error_prefix="f", mib_per_second=1,
+    error_prefix="f", mib_per_second=1,
 )  # fmt: skip
 
 

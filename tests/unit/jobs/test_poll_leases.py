@@ -12,6 +12,7 @@ import pytest
 
 from cdclake.control_objects import Lease, PollProgress, lease_name, poll_error_name, poll_name
 from cdclake.errors import TableError
+from cdclake.jobs import poll_tables
 from cdclake.jobs.control import leases
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.poll import table_poll
@@ -98,6 +99,15 @@ def test_a_scheduled_poll_leaves_the_table_to_another_poll(
     assert poll("poll_tables", SCHEDULED) == 0
     assert store.read(lease_name("city")) is not None  # not awaited
     assert store.read(poll_error_name("city")) is not None  # as no poll has succeeded since
+
+
+def test_a_poll_renews_the_bound_of_the_stored_view(monkeypatch: pytest.MonkeyPatch) -> None:
+    renewed: list[Any] = []
+    monkeypatch.setattr(poll_tables, "poll_table", lambda _, table: 3)
+    monkeypatch.setattr(poll_tables, "renew_view", lambda *arguments: renewed.append(arguments))
+    job: Any = SimpleNamespace(lake="lake", plan=make_plan(CITY))
+    assert poll_tables.poll_and_renew(job, CITY) == 3
+    assert renewed == [("lake", make_plan(CITY), CITY)]
 
 
 @pytest.mark.parametrize("name", [SCHEDULED, "verify_tables-1"])

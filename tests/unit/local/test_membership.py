@@ -10,7 +10,12 @@ import pytest
 
 from cdclake.errors import APPLY_FILE, InputError
 from cdclake.local import joining_tables
-from cdclake.local.joining_tables import join_tables, refuse_without_sweep, request_snapshots
+from cdclake.local.joining_tables import (
+    join_tables,
+    refuse_rereading,
+    refuse_without_sweep,
+    request_snapshots,
+)
 from cdclake.plan import Column, Plan, Table
 from cdclake.plan_diff import PlanDiff, compare
 
@@ -134,6 +139,15 @@ def test_a_firehose_table_rejoins_only_with_a_new_epoch(monkeypatch: pytest.Monk
     refuse_without_sweep(LAKE, PlanDiff(is_first=False, joining=(MAIL,)))
     monkeypatch.setattr(joining_tables, "last_position", lambda *_: None)
     refuse_without_sweep(LAKE, joining)
+
+
+def test_a_table_that_a_signal_cannot_name_joins_only_with_a_new_epoch() -> None:
+    joining = PlanDiff(is_first=False, joining=(table(name="other"), table(name="Order Lines")))
+    with pytest.raises(InputError, match=r"public\.Order Lines: its name has a blank"):
+        refuse_rereading(joining)
+    refuse_rereading(joining.all_snapshotted())
+    refuse_rereading(replace(joining, is_first=True))
+    refuse_rereading(PlanDiff(is_first=False, kept=joining.joining))
 
 
 @pytest.mark.parametrize(
