@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 
-from cdclake import __version__
 from cdclake.errors import InputError
 
 LOCAL, CDK = "local", "cdk"
@@ -38,10 +37,11 @@ def install_remedy(extra: str) -> str:
     wheel that this cdclake was installed from.
     """
     try:
-        text = distribution("cdclake").read_text("direct_url.json")  # as PEP 610 defines it
+        installed = distribution("cdclake")
     except PackageNotFoundError:  # in a clone
         return "run `make setup` in the project's folder"
-    example = f"file:///path/to/cdclake-{__version__}-py3-none-any.whl"
+    text = installed.read_text("direct_url.json")  # as PEP 610 defines it
+    example = f"file:///path/to/cdclake-{installed.version}-py3-none-any.whl"
     wheel = json.loads(text)["url"] if text else example
     return (
         f'install "cdclake[{extra}] @ {wheel}" with the tool that installed cdclake'

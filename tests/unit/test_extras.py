@@ -56,7 +56,7 @@ def test_a_missing_module_names_its_extra() -> None:
 
 
 def remedy_of(monkeypatch: pytest.MonkeyPatch, direct_url: str | None) -> str:
-    installed = SimpleNamespace(read_text=lambda name: direct_url)
+    installed = SimpleNamespace(read_text=lambda name: direct_url, version=__version__)
     monkeypatch.setattr(extras, "distribution", lambda _: installed)
     found = missing_extra(ModuleNotFoundError("no", name="duckdb"))
     assert found is not None
