@@ -139,7 +139,7 @@ def test_errors_have_message_and_remedy(
 
 def test_a_missing_extra_is_named(server: PageServer) -> None:
     code, answer = _authorized(server, "/api/fail?kind=extra")
-    assert code == 400 and "cdclake[cdk]" in answer["error"]["remedy"]
+    assert code == 400 and "make setup" in answer["error"]["remedy"]
 
 
 def test_an_unexpected_error_does_not_show_its_text(server: PageServer) -> None:
