@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 PAGILA = Path(os.environ.get("CDCLAKE_PAGILA", "-"))
 
 ODD_TABLES = """
-create schema "Odd Schema";
-set search_path = "Odd Schema";
+create schema "Odd-Schema";
+set search_path = "Odd-Schema";
 create type mood as enum ('sad', 'ok');
 create domain cents as numeric(9,2);
 create table "Order Lines" ("Line Id" bigint primary key, "select" text, "it's" cents);
@@ -136,7 +136,7 @@ def test_names_and_keys_of_every_kind(lake: RunningLake, tmp_path: Path) -> None
         _fill_odd_tables(connection, offset=0)
         dsn = psycopg.conninfo.make_conninfo(**lake.dsn)
         file = tmp_path / "odd.yaml"
-        proposal = lake.run("init", "--from-db", dsn, "--schema", "Odd Schema", "-o", str(file))
+        proposal = lake.run("init", "--from-db", dsn, "--schema", "Odd-Schema", "-o", str(file))
         assert len(proposal["tables"]) == 10, proposal["refused"]
         lake.run("validate", str(file))
         lake.run("up", str(file))
@@ -145,9 +145,11 @@ def test_names_and_keys_of_every_kind(lake: RunningLake, tmp_path: Path) -> None
     tables = lake.assert_equal()
     assert len(tables) == 10
     assert all(table["source_rows"] > 0 for table in tables.values())
-    plan = load_plan(file)
+    names = {table.table: table.name for table in load_plan(file).tables}
+    refused = lake.run("resync", names["Order Lines"], expect=2)
+    assert "its name has a blank" in refused["error"]["message"]
     for odd in ("größe", "a.b*[c]+(d)|e", 'quo"ted'):
-        [name] = [table.name for table in plan.tables if table.table == odd]
+        name = names[odd]
         [read] = lake.run("resync", name)["tables"]
         assert (read["rows"], read["ghosts"]) == (tables[name]["source_rows"], 0)
 
