@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -121,16 +122,27 @@ def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
     if "aws" not in running:
         error = "the local S3 and Glue are not running"
         return [_unknown(table, error) for table in lake.plan.all_tables]
-    read = known(lambda: (Progress.load(lake.control), table_figures(lake)), None)
-    if read is None:
+    progress = known(lambda: Progress.load(lake.control), None)
+    # DuckDB opens its session and reads files while Kafka and the source are asked.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        reading = pool.submit(known, partial(table_figures, lake), None)
+        facts = None if progress is None else _facts(lake, progress, running)
+        figures = reading.result()
+    if facts is None or figures is None:
         error = "the local S3 and Glue do not answer yet"
         return [_unknown(table, error) for table in lake.plan.all_tables]
-    progress, figures = read
+    return [
+        *(_table(table, facts, figures[table.name], running) for table in lake.plan.tables),
+        *(_polled(lake, table, facts, figures[table.name]) for table in lake.plan.polled),
+    ]
+
+
+def _facts(lake: LocalLake, progress: Progress, running: set[str]) -> _Facts:
     lines = Lines(lake.state.pipeline_file)
     ends, arrived, loads, gaps = (
         known(lambda: _in_kafka(lake, progress), _NOTHING) if "kafka" in running else _NOTHING
     )
-    facts = _Facts(
+    return _Facts(
         progress=progress,
         ends=ends,
         arrived=arrived,
@@ -144,10 +156,6 @@ def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
         lines=lines,
         verified=known(lambda: _verified(lake), {}),
     )
-    return [
-        *(_table(table, facts, figures[table.name], running) for table in lake.plan.tables),
-        *(_polled(lake, table, facts, figures[table.name]) for table in lake.plan.polled),
-    ]
 
 
 def _polled(
