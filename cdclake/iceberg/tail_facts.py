@@ -84,5 +84,6 @@ def view_over_tail(
     is_carried = table.deletes == "soft" or may_lack_values(table, tail, applied)
     carried = table.toastable if is_carried else ()
     folded = f"({folded_rows(table, events, carried, dialect)})"
-    kept = kept if tail.floor > applied.floor else ""
+    is_truncated = tail.floor > applied.floor
+    kept = kept if is_truncated else ""
     return overlaid_state(table, state, dialect, folded=folded, kept=kept, carried=carried)
