@@ -137,9 +137,8 @@ class Table:
     def toastable(self) -> tuple[str, ...]:
         """Return the lake names of the columns whose value may be older than the row's event.
 
-        These are toastable columns, unless the source logs whole rows (replica identity full), and
-        renamed ones; with `deletes: soft` all columns outside the key, since a delete keeps the
-        last values.
+        These are `may_be_unsent`; with `deletes: soft` all columns outside the key, since a delete
+        keeps the last values.
         """
         if self.deletes == "soft":
             return tuple(column.name for column in self.value_columns)
@@ -147,11 +146,22 @@ class Table:
 
     @property
     def may_be_unsent(self) -> tuple[str, ...]:
-        """Return the lake names of the columns that an event may lack.
+        """Return the lake names of the columns that an event of the changelog may lack.
 
-        That includes the creation of a changed key. A renamed column is missing in the events
-        between the rename in the source and that in the pipeline file.
+        That includes the creation of a changed key. The declared replica identity does not matter:
+        the changelog keeps events from before it, and from before a type that is always sent. A
+        renamed column is missing in the events between the rename in the source and that in the
+        pipeline file.
         """
+        return tuple(
+            c.name
+            for c in self.value_columns
+            if c.renamed_from or c.column_type.may_become_toastable
+        )
+
+    @property
+    def may_stay_unsent(self) -> tuple[str, ...]:
+        """Return the lake names of the columns that new events may lack, as declared."""
         whole = self.replica_identity == "full"
         return tuple(
             c.name

@@ -184,7 +184,7 @@ class ColumnType:
 
     @property
     def may_become_toastable(self) -> bool:
-        """Check whether the type is toastable, or the lake may widen it to one that is."""
+        """Check whether the type is toastable, or the lake may change it to or from one that is."""
         return self.toastable or self.base == "enum" or self.is_bit_string
 
     @property

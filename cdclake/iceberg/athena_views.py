@@ -83,30 +83,15 @@ def current_select(table: Table, plan: Plan, since: int | None = None) -> str:
     )
     truncate = f"CASE WHEN {naming.OP} = 't' THEN {history_part(naming.POSITION)} ELSE '' END"
     floor = f"SELECT coalesce(max(greatest({_FLOOR}, {truncate})), '') AS floor FROM tail"
-    carried = _carried(table)
     by_event = replace(table, replica_identity="default")  # deletes may have no values
-    folded = folded_rows(by_event, f"({PENDING})", carried, TRINO)
-    live = overlaid_state(table, _relation(database, table.name), TRINO, carried=carried)
+    folded = folded_rows(by_event, f"({PENDING})", table.toastable, TRINO)
+    live = overlaid_state(table, _relation(database, table.name), TRINO)
     if since is not None:
         live += f"\nUNION ALL\n{_failure(table, since)}"
     return (
         f"WITH stamp AS ({_stamp(table, plan)}),\n"
         f"tail AS ({tail}),\ntruncated AS ({floor}),\nfolded AS ({folded}),\n"
         f"live AS ({live})\nSELECT {', '.join(map(_shown, table.columns))}\nFROM live"
-    )
-
-
-def _carried(table: Table) -> tuple[str, ...]:
-    """Return the columns that an event may lack after a change of what the view does not follow.
-
-    These are the replica identity, the change from polls to the log, and widened types.
-    """
-    if table.deletes == "soft":
-        return table.toastable
-    return tuple(
-        column.name
-        for column in table.value_columns
-        if column.renamed_from or column.column_type.may_become_toastable
     )
 
 

@@ -105,7 +105,7 @@ def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str,
 
 def _incomplete_query(table: Table, database: str, engine: Engine) -> dict[str, str]:
     """Return the SELECT of rows whose values Athena's `<t>_current` lacks, if it may lack any."""
-    if not table.may_be_unsent:
+    if not table.may_stay_unsent:
         return {}
     changes, state = engine.table(database, table.changes), engine.table(database, table.name)
     select = incomplete_rows(table, changes=changes, state=state, dialect=engine.dialect)

@@ -32,9 +32,10 @@ class TailFacts:
     events: int = 0
     floor: str = ""  # of the newest truncate among them
     needs_values: bool = False  # a changed key may lack a value that another event has
+    lacks_values: bool = False  # an event lacks a value
 
 
-UNKNOWN = TailFacts(events=1, needs_values=True)  # the view then fits any tail
+UNKNOWN = TailFacts(events=1, needs_values=True, lacks_values=True)  # the view then fits any tail
 
 
 def tail_facts(table: Table, *, changes: str, applied: AppliedThrough, dialect: Dialect) -> str:
@@ -44,7 +45,13 @@ def tail_facts(table: Table, *, changes: str, applied: AppliedThrough, dialect: 
     lacking = " OR ".join(each for each in conditions if each)
     needs = f"count(*) FILTER (WHERE {lacking}) > 0" if table.may_be_unsent else "false"
     in_tail = tail_condition(table, changes, applied, dialect)
-    return f"SELECT count(*), {floor}, {needs} FROM {changes} WHERE {in_tail}"
+    lacks = f"count({naming.UNAVAILABLE}) > 0"
+    return f"SELECT count(*), {floor}, {needs}, {lacks} FROM {changes} WHERE {in_tail}"
+
+
+def may_lack_values(table: Table, tail: TailFacts, applied: AppliedThrough) -> bool:
+    """Check whether an event of the tail, or an applied one, may lack a value."""
+    return tail.lacks_values or applied.lacked(table)
 
 
 def view_over_tail(
@@ -74,6 +81,9 @@ def view_over_tail(
     events = f"(SELECT * FROM {changes} WHERE {' AND '.join(pending)})"
     # Not a common table expression: DuckDB would materialize what is mentioned twice, and then
     # compute every column of the view for each query.
-    folded = f"({folded_rows(table, events, table.toastable, dialect)})"
+    is_carried = table.deletes == "soft" or may_lack_values(table, tail, applied)
+    carried = table.toastable if is_carried else ()
+    folded = f"({folded_rows(table, events, carried, dialect)})"
     is_truncated = tail.floor > applied.floor
-    return overlaid_state(table, state, dialect, folded=folded, kept=kept if is_truncated else "")
+    kept = kept if is_truncated else ""
+    return overlaid_state(table, state, dialect, folded=folded, kept=kept, carried=carried)

@@ -62,6 +62,10 @@ class AppliedThrough:
     sequence: int = 0
     rebuilt: str = ""
 
+    def lacked(self, table: Table) -> bool:
+        """Check whether an applied event may have lacked a value; soft deletes carry the others."""
+        return not {*table.may_be_unsent}.isdisjoint(self.carried)
+
 
 def current_view(
     table: Table, *, state: str, changes: str, applied: AppliedThrough, dialect: Dialect
@@ -145,7 +149,7 @@ def tail_condition(table: Table, changes: str, applied: AppliedThrough, dialect:
     tail, so it is completed again.
     """
     late = ingested_after(applied, dialect)
-    if table.delivery != "firehose" or not table.may_be_unsent:
+    if table.delivery != "firehose" or not applied.lacked(table):
         return late
     lowest = f"(SELECT min({naming.LSN}) FROM {changes} WHERE {late})"
     return f"{late} OR ({lacks_values()} AND {naming.LSN} >= {lowest})"
@@ -156,7 +160,7 @@ def is_late(table: Table, applied: AppliedThrough, dialect: Dialect) -> str:
 
     A late event precedes an applied one: it comes from another Kafka partition or from quarantine.
     """
-    if table.delivery == "firehose" or not set(applied.carried) & {*table.may_be_unsent}:
+    if table.delivery == "firehose" or not applied.lacked(table):
         return ""
     newest = dialect.text(history_of(applied.newest))  # the two events of a pair differ by offset
     return f"{history_part(naming.POSITION)} <= {newest}"

@@ -60,13 +60,12 @@ def carried_creations(log: DataFrame, lowest_lsn: int) -> DataFrame:
     return log.where(is_carried_creation(log) & (log[naming.LSN] >= lowest_lsn))
 
 
-def with_completed_creations(changes: DataFrame, log: DataFrame, table: Table) -> DataFrame:
+def with_completed_creations(changes: DataFrame, log: DataFrame) -> DataFrame:
     """Add to `changes`, rows of the changelog `log`, the creations that they may have completed.
 
-    An event of the old key that arrives late changes the row of the new key.
+    An event of the old key that arrives late changes the row of the new key. Queries `changes`, so
+    call this only if an event of the changelog may lack a value.
     """
-    if not table.may_be_unsent:
-        return changes
     [[lowest]] = changes.agg(F.min(naming.LSN)).collect()
     return changes if lowest is None else changes.unionByName(carried_creations(log, lowest))
 

@@ -7,22 +7,23 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.latest_row import begins_row, is_available
+from cdclake.iceberg.latest_row import Carried, begins_row, is_available
 from cdclake.plan import Table
 
 _POSITIONS = "cdc__positions"
 
 
-def newest_events(changes: DataFrame, table: Table) -> DataFrame:
+def newest_events(changes: DataFrame, table: Table, carried: Carried) -> DataFrame:
     """Select each key's newest event, the one that begins its row, and its newest values' events.
 
-    The fold of these events, which contain no truncates, is that of all. A key has few of them,
+    The fold of these events with the columns `carried` is that of all. `changes` contain no
+    truncates, and lack no value of another column. A key has few of these events,
     however often its row was updated. Only positions are compared, so that no value is aggregated.
     """
     conditions = [
         "true",
         begins_row(table),
-        *(is_available(table, column, SPARK) for column in table.toastable),
+        *(is_available(table, column, SPARK) for column in carried),
     ]
     at = naming.POSITION
     newest = (F.expr(f"max({at}) FILTER (WHERE {condition})") for condition in conditions)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from cdclake.errors import TaskFailed
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.latest_row import Carried
 from cdclake.iceberg.merge import above_truncates, merge_changes
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.change_stats import facts_of_rows
@@ -111,7 +112,7 @@ class StateUpdate:
         The two keys of a change may be in different partitions, and one may lag. An earlier value
         may come from quarantine. None: no creation waits.
         """
-        if not set(applied.carried) & {*self.table.may_be_unsent}:
+        if not applied.lacked(self.table):
             return None
         is_late = bool(facts.lowest) and facts.lowest <= applied.newest
         return facts.lowest_lsn if is_late else facts.lowest_deleted_lsn
@@ -143,7 +144,7 @@ class StateUpdate:
         if not self._state.takes_deltas:
             self._merge_by_statement(rows, done)
             return done
-        with self._divided(rows, _tasks_of(facts)) as parts:
+        with self._divided(rows, _tasks_of(facts), carried) as parts:
             for number, part in enumerate(parts, 1):
                 target = replace(self._target(applied), floor=until.floor, carried=carried)
                 written = update_by_rows(part, target, self._changelog.target().schema)
@@ -156,7 +157,7 @@ class StateUpdate:
         self._commit(Delta(), until, self._state.live().snapshot_id)
 
     @contextmanager
-    def _divided(self, rows: DataFrame, tasks: int) -> Iterator[list[DataFrame]]:
+    def _divided(self, rows: DataFrame, tasks: int, carried: Carried) -> Iterator[list[DataFrame]]:
         """Divide rows that need several tasks.
 
         A key's events stay together, so those that the fold would drop are left out first: the
@@ -165,7 +166,7 @@ class StateUpdate:
         if tasks == 1:
             yield [rows]
             return
-        with persisted(newest_events(rows, self.table)) as newest:
+        with persisted(newest_events(rows, self.table, carried)) as newest:
             parts = _tasks_of(facts_of_rows(newest))
             code = F.hash(*(F.col(SPARK.name(key)) for key in self.table.key))
             yield [newest.where(F.pmod(code, F.lit(parts)) == part) for part in range(parts)]

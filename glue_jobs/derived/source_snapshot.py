@@ -11,7 +11,7 @@ from cdclake import naming
 from cdclake.control_objects import SourceProgress
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.tail_facts import TailFacts, tail_facts, view_over_tail
+from cdclake.iceberg.tail_facts import TailFacts, may_lack_values, tail_facts, view_over_tail
 from cdclake.iceberg.views import AppliedThrough, history_view
 from cdclake.jobs.apply.changelog_commits import commits_since, committed_sequence, may_lack_deletes
 from cdclake.jobs.apply.key_changes import with_completed_creations
@@ -30,6 +30,7 @@ class SourceSnapshot:
     lake: LakeTables
     table: Table
     progress: SourceProgress  # every change up to it is in the relations; later ones may be
+    may_lack: bool  # an event of the changelog may lack a value
 
     def changed_keys(self, since: SourceProgress) -> DataFrame | None:
         """Return the distinct keys of the changes since then, with the state's types.
@@ -59,7 +60,8 @@ class SourceSnapshot:
         log = self.lake.spark.table(self.table.changes)
         since = log.where(f"{naming.INGESTED_AT} > {SPARK.instant(ingested)}")
         view = _CHANGED.format(self.table.name)
-        with_completed_creations(since, log, self.table).createOrReplaceTempView(view)
+        changes = with_completed_creations(since, log) if self.may_lack else since
+        changes.createOrReplaceTempView(view)
         return self.lake.spark.sql(history_view(self.table, changes=view, dialect=SPARK))
 
     def _ingested_after(self, since: SourceProgress) -> int | None:
@@ -110,7 +112,8 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
     history = history_view(table, changes=changes, dialect=SPARK)
     lake.spark.sql(current).createOrReplaceTempView(naming.current_name(table.name))
     lake.spark.sql(history).createOrReplaceTempView(naming.history_name(table.name))
-    return SourceSnapshot(lake, table, SourceProgress(through, applied.floor, applied.rebuilt))
+    progress = SourceProgress(through, applied.floor, applied.rebuilt)
+    return SourceSnapshot(lake, table, progress, may_lack_values(table, found, applied))
 
 
 def _sequence_or_none(lake: LakeTables, table: Table) -> int | None:

@@ -69,13 +69,12 @@ def count_older_values(stream: TableStream, position: str) -> int:
     have changed meanwhile.
     """
     table, below = stream.table, history_of(position)
-    if not table.toastable:
-        return 0
     rows = stream.lake.read(table.changes).where(F.col(naming.OP) != "t")
+    is_recent = f"{history_part(naming.POSITION)} >= {SPARK.text(below)} AND {naming.OP} <> 'd'"
+    if rows.where(f"{is_recent} AND {naming.UNAVAILABLE} IS NOT NULL").isEmpty():
+        return 0
     newest_values = {name: _newest_value(name) for name in table.toastable}
-    recent = _by_key(rows, table, **newest_values).where(
-        f"{history_part(naming.POSITION)} >= {SPARK.text(below)} AND {naming.OP} <> 'd'"
-    )
+    recent = _by_key(rows, table, **newest_values).where(is_recent)
     is_older = " OR ".join(
         f"{history_part(value)} < {SPARK.text(below)}"
         for value in (f"coalesce({SPARK.name(f'cdc__at_{name}')}, '')" for name in table.toastable)
@@ -124,7 +123,8 @@ def delete_columns(table: Table, position: str) -> dict[str, Expression]:
     """Return the changelog's columns outside the key of a synthetic delete at this position."""
     at = Position.parse(position)
     # The delete has no values: values that a later event lacks as well stay as they were.
-    carried = [F.lit(name) for name in table.toastable]
+    unsent = table.toastable if table.deletes == "soft" else table.may_stay_unsent
+    carried = [F.lit(name) for name in unsent]
     names = F.array(*carried) if carried else F.lit(None)
     return {
         naming.OP: F.lit("d"),

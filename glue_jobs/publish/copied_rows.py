@@ -96,7 +96,7 @@ class StateSnapshot:
             commits = commits_since(self.lake, table, stamp.through)
             after = self.applied.ingested if commits is None else commits.after
         since = log.where(at > F.expr(SPARK.instant(after)))
-        changes = with_completed_creations(since, log, table)
+        changes = with_completed_creations(since, log) if self.applied.lacked(table) else since
         changes.createOrReplaceTempView(table.changes)
         view = history_view(table, changes=SPARK.name(table.changes), dialect=SPARK)
         return self.lake.spark.sql(view)

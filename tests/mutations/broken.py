@@ -278,7 +278,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a view completes no changed key anew", (*FIREHOSE, "-k", "not_applied_yet"),
-        ((_VIEWS, 'if table.delivery != "firehose" or not table.may_be_unsent:', "if True:"),),
+        ((_VIEWS, 'if table.delivery != "firehose" or not applied.lacked(table):', "if True:"),),
     ),
     Mutation(
         "commit offsets of rows that the local Firehose holds back",

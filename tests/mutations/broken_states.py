@@ -168,12 +168,12 @@ STATES = (
     ),
     Mutation(
         "all events of a key are in one task", _PENDING_TESTS,
-        ((_UPDATE, "persisted(newest_events(rows, self.table))", "persisted(rows)"),),
+        ((_UPDATE, "persisted(newest_events(rows, self.table, carried))", "persisted(rows)"),),
     ),
     Mutation(
         "only the newest events of keys are divided", _PENDING_TESTS,
         (("glue_jobs/apply/newest_events.py",
-          "*(is_available(table, column, SPARK) for column in table.toastable),", ""),),
+          "*(is_available(table, column, SPARK) for column in carried),", ""),),
     ),
     Mutation(
         "stored rows with large values are read at once", ("tests/unit/jobs/test_state_task.py",),

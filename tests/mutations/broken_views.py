@@ -101,7 +101,15 @@ STATE_VIEWS = (
     ),
     Mutation(
         "the view of a known tail leaves the state's rows below a truncate", VIEWS,
-        ((_TAIL, "kept=kept if is_truncated else", "kept=kept if False else"),),
+        ((_TAIL, "kept = kept if is_truncated else", "kept = kept if False else"),),
+    ),
+    Mutation(
+        "the view of a known tail takes an unsent value for NULL", VIEWS,
+        ((_TAIL, "or may_lack_values(table, tail, applied)", ""),),
+    ),
+    Mutation(
+        "the view forgets values that applied events lacked", VIEWS,
+        ((_TAIL, "tail.lacks_values or applied.lacked(table)", "tail.lacks_values"),),
     ),
     Mutation(
         "the view of a known tail folds events below a truncate", VIEWS,

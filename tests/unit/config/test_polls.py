@@ -54,7 +54,7 @@ def test_polled_tables_are_apart_from_those_of_the_log(tmp_path: Path) -> None:
     [city] = plan.polled
     assert city.delivery == "poll"
     assert city.polling == Polling(by="changed", every="rate(1 hour)", deletes="none")
-    assert city.toastable == ()
+    assert city.may_stay_unsent == ()
     assert plan.is_salted
     assert not any("city" in topic for topic in plan.topics)
     assert plan.table("public.city") == city

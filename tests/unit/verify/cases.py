@@ -66,7 +66,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "the same, with the state holding the carried value": (
         {}, [event("u", 20, 21, ingested=9, id=1, v=2, big="B")],
         [stored(30, 31, value_positions={"big": at(10, 11)}, id=1, v=3, big="A")],
-        AppliedThrough(5), [(1, 3, "B")],
+        AppliedThrough(5, carried=("big",)), [(1, 3, "B")],
     ),
     "a carried value older than the state's": (
         {}, [event("u", 20, 21, ingested=9, id=1, v=2, big="B")],

@@ -93,6 +93,24 @@ def test_predicates_on_the_key_reach_every_scan(session, where: str) -> None:
     assert all("id" in str(scan["Filters"]) for scan in found)
 
 
+@pytest.mark.parametrize(
+    ("tail", "applied", "is_carried"),
+    [
+        (TailFacts(events=1), AppliedThrough(10), False),
+        (TailFacts(events=1, lacks_values=True), AppliedThrough(10), True),
+        (TailFacts(events=1), APPLIED, True),
+    ],
+    ids=["never", "in the tail", "in the state"],
+)
+@pytest.mark.parametrize("identity", ["default", "full"])
+def test_values_are_compared_if_an_event_lacks_any(identity, tail, applied, is_carried) -> None:
+    table = make_table(replica_identity=identity)
+    view = view_over_tail(
+        table, tail, state="t", changes="t_changes", applied=applied, dialect=DUCKDB
+    )
+    assert ("cdc_value_positions" in view) == is_carried
+
+
 def test_a_count_reads_only_what_decides_about_rows(session) -> None:
     define(session, read_tail(session, TABLE, APPLIED, "t_changes"))
     query = "SELECT count(*) FROM t_current"

@@ -21,9 +21,13 @@ def session():
         yield session
 
 
+@pytest.mark.parametrize("identity", ["default", "full"])
 @pytest.mark.parametrize("case", [*CASES, *KEY_CHANGES])
-def test_current(session, case):
+def test_current(session, case, identity):
     facts, log, state, applied, expected = (CASES | KEY_CHANGES)[case]
+    facts = {"replica_identity": identity, **facts}
+    if identity == "full" and facts.get("deletes") == "soft":
+        pytest.skip("deletes have values then")
     table = make_table(**facts)
     create(session, table, log, state)
     relations = {"state": "t", "changes": "t_changes", "applied": applied, "dialect": DUCKDB}

@@ -130,6 +130,15 @@ def test_a_polled_row_counts_at_the_position_of_its_poll() -> None:
     assert digests([polled], (b'{"id": 1}', value), delivery="poll") == digests([polled])
 
 
+def test_a_changed_key_has_its_value_after_a_change_to_full() -> None:
+    moved = [event("d", 20, 21, id=1), event("c", 20, 21, id=2, v=1, big="?")]
+    found = digests(
+        [CREATED, *moved], record("u", 30, 31, id=2, v=-1, big="B"), withheld=False,
+        replica_identity="full",
+    )  # fmt: skip
+    assert found == digests([event("c", 10, 11, id=2, v=1, big="A")])
+
+
 def test_other_refused_records_explain_nothing() -> None:
     insert = record("c", 20, 21, id=2, v=-1, big="B")
     found = digests([CREATED], insert, reason="NOT_REPRESENTABLE: integer cannot hold 'v'")
