@@ -71,10 +71,12 @@ def test_figures_are_read_again_when_events_may_lack_other_columns(
     table_figures(stored.lake)
     assert read == []
     plan = stored.lake.plan
-    whole = [replace(table, replica_identity="full") for table in plan.tables]
-    other = {t.name for t, before in zip(whole, plan.tables, strict=True)
-             if t.may_be_unsent != before.may_be_unsent}  # fmt: skip
-    table_figures(replace(stored.lake, plan=replace(plan, tables=tuple(whole))))
+    small = [
+        replace(table, columns=tuple(replace(column, type="uuid") for column in table.columns))
+        for table in plan.tables
+    ]
+    other = {table.name for table in plan.tables if table.may_be_unsent}
+    table_figures(replace(stored.lake, plan=replace(plan, tables=tuple(small))))
     assert set(read) == other != set()
 
 
