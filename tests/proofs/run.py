@@ -3,8 +3,8 @@
     python -m tests.proofs.run PART [--minutes 30] [--again] [--only NAME,NAME]
 
 Units that have succeeded on the present engine, with the tests that they have now, are not run
-again. After the given minutes no
-further unit is started; the same command goes on. Without PART it lists the parts.
+again. After the given minutes no further unit is started; the same command goes on. Without PART it
+lists the parts.
 """
 
 from __future__ import annotations
