@@ -79,3 +79,22 @@ def test_one_that_is_vouched_for_is_asked(keys, asked, certificate, tmp_path, mo
     with pytest.raises(duckdb.HTTPException, match="404"):
         read(endpoint, tmp_path)
     assert paths and all(path.startswith("/lake/metadata.json") for path in paths)
+
+
+def test_a_query_loads_no_extension(keys: None, tmp_path: Path) -> None:
+    reader = Reader(
+        plan=make_plan(make_table()), s3="http://127.0.0.1:1", glue="http://127.0.0.1:1",
+        bucket="b", spill=tmp_path / "spill",
+    )  # fmt: skip
+    other = tmp_path / "other.duckdb_extension"
+    other.write_bytes(duck.extension_file("avro").read_bytes())
+    duck._verified.clear()
+    for is_verified in (False, True):
+        assert bool(duck._verified) == is_verified
+        with reader.open([]) as session:
+            [[allowed]] = session.execute(
+                "SELECT current_setting('allow_unsigned_extensions')"
+            ).fetchall()
+            assert allowed == is_verified
+            with pytest.raises(duckdb.PermissionException):
+                session.execute(f"LOAD '{other}'")
