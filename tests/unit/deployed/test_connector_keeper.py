@@ -13,6 +13,7 @@ from botocore.stub import Stubber
 
 from cdclake import metrics
 from tests.load_function import load
+from tests.unit.deployed.published_metrics import published
 
 NAME = "shop-source"
 ARN = f"arn:aws:kafkaconnect:eu-west-1:111122223333:connector/{NAME}/0a1b"
@@ -46,7 +47,7 @@ class Connect:
     ) -> None:
         """Answer with this state and these earlier restarts; `restarts`: one is expected.
 
-        A text is the code by which MSK Connect refuses it. `updates` are the type, state and
+        As a text it is the code of MSK Connect's refusal. `updates` are the type, state and
         minutes of age of each update.
         """
         found = [{"connectorName": f"{NAME}-2", "connectorArn": "x", "connectorState": "FAILED"}]
@@ -105,23 +106,10 @@ def task_errors(value: float) -> None:
     )
 
 
-def published() -> dict[str, float]:
-    """The newest value of each of the keeper's metrics."""
-    cloudwatch = boto3.client("cloudwatch")
-    found = {}
-    for metric in (metrics.CONNECTOR_RESTARTS, metrics.CONNECTOR_UPDATE_REFUSED):
-        points = cloudwatch.get_metric_statistics(
-            Namespace=metrics.NAMESPACE,
-            MetricName=metric.name,
-            Dimensions=[{"Name": metrics.DEPLOYMENT, "Value": "shop"}],
-            StartTime=datetime.now(UTC) - timedelta(hours=1),
-            EndTime=datetime.now(UTC) + timedelta(hours=1),
-            Period=7200,
-            Statistics=["Maximum"],
-        )["Datapoints"]
-        if points:
-            [found[metric.name]] = [each["Maximum"] for each in points]
-    return found
+def figures() -> dict[str, float]:
+    """The keeper's metrics."""
+    watched = (metrics.CONNECTOR_RESTARTS, metrics.CONNECTOR_UPDATE_REFUSED)
+    return published(*(metric.name for metric in watched), deployment="shop")
 
 
 def test_one_that_runs_is_left_alone(connect):
@@ -134,7 +122,7 @@ def test_one_that_runs_is_left_alone(connect):
 def test_a_failed_connector_is_not_restarted(connect, restarted):
     connect.answers("FAILED", *restarted, updates=REFUSED)
     assert connect.keep() == "failed: replace it"
-    assert published() == {"ConnectorRestarts": len(restarted), "ConnectorUpdateRefused": 1}
+    assert figures() == {"ConnectorRestarts": len(restarted), "ConnectorUpdateRefused": 1}
 
 
 def test_a_failed_task_of_a_running_connector_is_restarted(connect):
@@ -148,7 +136,7 @@ def test_a_refused_restart_is_reported(connect, code):
     task_errors(1)
     connect.answers("RUNNING", restarts=code, updates=REFUSED)
     assert connect.keep().startswith(f"not restarted: An error occurred ({code})")
-    assert published() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 1}
+    assert figures() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 1}
 
 
 def test_an_error_of_a_restart_does_not_lose_the_metrics(connect):
@@ -156,7 +144,7 @@ def test_an_error_of_a_restart_does_not_lose_the_metrics(connect):
     connect.answers("RUNNING", restarts="ForbiddenException", updates=REFUSED)
     with pytest.raises(ClientError, match="ForbiddenException"):
         connect.keep()
-    assert published() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 1}
+    assert figures() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 1}
 
 
 def test_the_pauses_grow_to_an_hour(connect):
@@ -164,7 +152,7 @@ def test_the_pauses_grow_to_an_hour(connect):
     first, second = NOW - 130 * MINUTE, NOW - 2 * MINUTE
     connect.answers("RUNNING", first, second)
     assert connect.keep() == "waits"
-    assert published()["ConnectorRestarts"] == 2
+    assert figures()["ConnectorRestarts"] == 2
     pauses = [connect.keeper.pause(count, NOW) for count in range(1, 9)]
     assert pauses[0] <= 5 * MINUTE < pauses[-1] <= 60 * MINUTE
 
@@ -173,7 +161,7 @@ def test_a_restart_of_yesterday_does_not_count(connect):
     task_errors(1)
     connect.answers("RUNNING", NOW - timedelta(hours=7), restarts=True)
     assert connect.keep() == "restarted"
-    assert published()["ConnectorRestarts"] == 0
+    assert figures()["ConnectorRestarts"] == 0
 
 
 def test_one_that_changes_is_left_alone(connect):
@@ -196,10 +184,10 @@ def test_a_refused_update_is_noticed(connect, updates, is_refused, state):
     task_errors(0)
     connect.answers(state, updates=updates)
     connect.keep()
-    assert published()["ConnectorUpdateRefused"] == is_refused
+    assert figures()["ConnectorUpdateRefused"] == is_refused
 
 
 def test_without_a_connector_nothing_is_done(connect):
     connect.stub.add_response("list_connectors", {"connectors": []}, {"connectorNamePrefix": NAME})
     assert connect.keep() == "nothing: there is no connector"
-    assert published() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 0}
+    assert figures() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 0}

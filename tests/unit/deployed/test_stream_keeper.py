@@ -16,6 +16,7 @@ from moto.moto_api import state_manager
 
 from cdclake import metrics, stream_keeping
 from tests.load_function import load
+from tests.unit.deployed.published_metrics import published
 
 BUCKET, KEY, JOB = "state", "control/stream.json", "shop-stream_changes"
 PAUSE = "control/pause.json"
@@ -198,16 +199,8 @@ def test_keeper_of_an_account_without_room_is_not_silent(stream, monkeypatch):
     monkeypatch.setattr(stream.keeper, "glue", lambda: refusing(code))
     did = stream.keeper.handler({}, None)["did"]
     assert did.startswith("waits for the account's quota (") and code in did
-    points = boto3.client("cloudwatch").get_metric_statistics(
-        Namespace=metrics.NAMESPACE,
-        MetricName=metrics.STREAM_RUNNING.name,
-        Dimensions=[{"Name": metrics.DEPLOYMENT, "Value": "shop"}],
-        StartTime=datetime.now(UTC) - timedelta(hours=1),
-        EndTime=datetime.now(UTC) + timedelta(hours=1),
-        Period=300,
-        Statistics=["Maximum"],
-    )["Datapoints"]
-    assert [point["Maximum"] for point in points] == [0.0]
+    name = metrics.STREAM_RUNNING.name
+    assert published(name, deployment="shop") == {name: 0.0}
 
 
 def test_a_new_deployment_is_ordered_and_waited_for_before_anything_is_stopped(stream, monkeypatch):
