@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 import psycopg
 
+from cdclake.fail_points import FAIL_POINT_KEY
 from cdclake.local.lake import stack
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.process import orphan_processes
@@ -104,6 +105,16 @@ class RunningLake:
         assert "Traceback" not in done.stderr, done.stderr
         answer: dict[str, Any] = json.loads(done.stdout)
         return answer
+
+    def die_in_up(self, file: str) -> None:
+        """Run `up` until it has prepared the source and published its plan, and kill it there."""
+        died = subprocess.run(
+            [sys.executable, "-m", "cdclake.cli.main", "up", file, "--json"],
+            cwd=PROJECT,
+            env={**os.environ, "CDCLAKE_HOME": str(self.home), FAIL_POINT_KEY: "after_plan"},
+            check=False,
+        )
+        assert died.returncode == -signal.SIGKILL
 
     def connect(self) -> "psycopg.Connection[tuple[Any, ...]]":
         """A superuser's session in the embedded database."""

@@ -1,9 +1,5 @@
 """Columns that change in a source while it is written to, before and after the file says so."""
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -14,9 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from cdclake.fail_points import FAIL_POINT_KEY
 from tests.local.repeated_work import repeated
-from tests.local.running import PROJECT, RunningLake, lake_in
+from tests.local.running import RunningLake, lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -141,13 +136,7 @@ def test_a_column_is_read_again_after_an_undone_edit(tmp_path: Path) -> None:
         first, without = pipeline(tmp_path), pipeline(tmp_path, again=[])
         lake.run("up", first)
         lake.assert_equal()
-        died = subprocess.run(
-            [sys.executable, "-m", "cdclake.cli.main", "up", without, "--json"],
-            cwd=PROJECT,
-            env={**os.environ, "CDCLAKE_HOME": str(lake.home), FAIL_POINT_KEY: "after_plan"},
-            check=False,
-        )
-        assert died.returncode == -signal.SIGKILL
+        lake.die_in_up(without)
 
         def is_dropped() -> bool:
             dropped = "select count(cdc_dropped_y) from again"

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,12 +9,11 @@ from typing import Any
 import pytest
 
 from cdclake.errors import ComponentFailed
-from cdclake.fail_points import FAIL_POINT_KEY
 from cdclake.local import operations_backend
 from cdclake.local.lake.lake import open_lake
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.process.home import Home
-from tests.local.running import PROJECT, RunningLake, streamed_lake_in
+from tests.local.running import RunningLake, streamed_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -157,17 +152,6 @@ def test_a_snapshot_from_which_rows_are_hidden_removes_none(
     lake.assert_equal()
 
 
-def die_in_up(lake: RunningLake, file: str) -> None:
-    """Run `up` until it has prepared the source and published its plan."""
-    died = subprocess.run(
-        [sys.executable, "-m", "cdclake.cli.main", "up", file, "--json"],
-        cwd=PROJECT,
-        env={**os.environ, "CDCLAKE_HOME": str(lake.home), FAIL_POINT_KEY: "after_plan"},
-        check=False,
-    )
-    assert died.returncode == -signal.SIGKILL
-
-
 def test_an_up_that_died_leaves_nothing_unread(lake: RunningLake, tmp_path: Path) -> None:
     """It had repaired the publication; Firehose's table is only reported, and refuses nothing."""
     without, delivered = str(tmp_path / "without.yaml"), str(tmp_path / "delivered.yaml")
@@ -182,7 +166,7 @@ def test_an_up_that_died_leaves_nothing_unread(lake: RunningLake, tmp_path: Path
         "delete from orders where id <= 10",
         "delete from visits where id = 1",
     )
-    die_in_up(lake, delivered)
+    lake.die_in_up(delivered)
     tables = ("orders", "parts", "visits")
     assert set(changes(lake)) == {(table, "unpublished") for table in tables}
     assert resynced(lake) == {(f"public.{table}", "unpublished") for table in tables[:2]}
@@ -191,7 +175,7 @@ def test_an_up_that_died_leaves_nothing_unread(lake: RunningLake, tmp_path: Path
     lake.eventually(lambda: keys(lake, "orders") == left, 90)
     [(found, change)] = changes(lake).items()
     assert (found, "another `name:`" in change["remedy"]) == (("visits", "unpublished"), True)
-    die_in_up(lake, without)  # an unfinished removal, which is undone
+    lake.die_in_up(without)  # an unfinished removal, which is undone
     assert resynced(lake, delivered) == set()
     run(lake, "insert into visits values (3)")
     lake.eventually(lambda: keys(lake, "visits") == [1, 2, 3], 120)
