@@ -33,7 +33,7 @@ class Result:
         return self.passed > 0 and self.failed == 0
 
     def proves(self, tests: int) -> bool:
-        """Return True if it succeeded, and the unit's tests are no more than those that ran."""
+        """Check whether it succeeded, with at least as many tests as the unit has now."""
         return self.succeeded and tests <= self.tests
 
 

@@ -9,9 +9,6 @@ from cdclake.postgres.quoting import literal
 # ends the decoding at the table's next change: at the same place after every restart.
 _UNKNOWN_FILE = "could not map filenumber"
 
-# PostgreSQL looks the publication up as of the change that it decodes, and before 18 fails for one
-# that was made between DROP PUBLICATION and CREATE PUBLICATION (bug 18683 of its list).
-
 # Debezium compares the columns when it starts, and again those that each change had.
 _TWIN_COLUMNS = "has columns that differ only by case"
 
@@ -30,6 +27,8 @@ def remedy_for(failure: str, slot: str) -> str | None:
     if _UNKNOWN_FILE in failure:
         reason = "a table was truncated or rewritten while the slot was being created"
     elif f'publication "{slot}" does not exist' in failure:
+        # PostgreSQL looks it up as of the change that it decodes, and before 18 fails for one that
+        # was made between DROP PUBLICATION and CREATE PUBLICATION (bug 18683 of its list).
         reason = "the publication did not exist for a while"
     else:
         return None

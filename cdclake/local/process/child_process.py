@@ -106,7 +106,7 @@ def rotate(log: Path) -> None:
 
 
 def rotated_log(log: Path) -> Path:
-    """Return the file to which `rotate` moves a log."""
+    """Return the name that `rotate` gives a log."""
     return log.with_name(log.name + ".1")
 
 
