@@ -8,7 +8,16 @@ import pytest
 from cdclake.config.deployment import load_deployment
 from cdclake.cost.usage import DAYS, Load, usage_quantities
 from scripts import ways_page
-from scripts.ways_page import PAGE, PROJECT, always_on, firehose, page, scheduled, sink
+from scripts.ways_page import (
+    GIGABYTES,
+    PAGE,
+    PROJECT,
+    always_on,
+    firehose,
+    page,
+    scheduled,
+    sink,
+)
 
 SHOP = PROJECT / "pipelines" / "shop_firehose.yaml"
 
@@ -43,6 +52,11 @@ def test_firehose_starts_the_jobs_that_cost_counts(monkeypatch):
     assert len(jobs) == 2
     monkeypatch.setattr(ways_page, "_median", lambda *_, **__: 0.0)
     assert firehose(0) == pytest.approx(sum(jobs))
+
+
+def test_an_hourly_stream_is_cheaper_than_firehose_applied_hourly():
+    assert all(scheduled(gigabytes) < firehose(gigabytes) for gigabytes in GIGABYTES)
+    assert scheduled(0) + 24 * 2 / 60 * 2 * 0.44 > firehose(1) / 2, "most of it are starts"
 
 
 def test_with_our_settings_the_sink_lacked_only_truncates():
