@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from constructs import Construct
@@ -35,6 +33,7 @@ from cdclake.stacks.bundles import (
 )
 from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.connector_keeper import ConnectorKeeper
+from cdclake.stacks.constructs.content_hash import content_hash
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
 from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
 from cdclake.stacks.constructs.grant import Grant
@@ -230,7 +229,7 @@ class ProcessingStack(PipelineStack):
         if self.deployment.aws.monitoring.table_metrics:
             arguments["--table_metrics"] = "true"
         if self._is_kept:
-            arguments["--deployment"] = self._deployment_id()
+            arguments["--deployment"] = self._deployment_id(arguments)
         return JobSpec(
             job=job,
             purpose=PURPOSES[job],
@@ -325,11 +324,13 @@ class ProcessingStack(PipelineStack):
     def _jars(self, *others: str) -> dict[str, str]:
         return {"--extra-jars": ",".join((self._file_access, *others))}
 
-    def _deployment_id(self) -> str:
-        """Return an id that changes whenever the stream must restart: with code, plan or size."""
+    def _deployment_id(self, arguments: Mapping[str, str]) -> str:
+        """Return an id that changes whenever the stream must restart.
+
+        With its code, plan, size or an argument.
+        """
         sizes = self.deployment.aws.jobs.stream.model_dump()
-        content = json.dumps([self._files.hashes, sizes], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        return content_hash(self, [self._files.hashes, sizes, arguments])
 
     def _add_job(self, spec: JobSpec) -> GlueJob:
         construct_id = "".join(word.capitalize() for word in spec.job.split("_"))
@@ -360,7 +361,7 @@ class ProcessingStack(PipelineStack):
             self,
             "StreamKeeper",
             job=stream,
-            deployment_id=self._deployment_id() if wanted and self._is_kept else None,
+            deployment_id=stream.arguments.get("--deployment") if wanted else None,
             is_scheduled=is_scheduled,
             state=self._lake.state,
             schedules=schedules,

@@ -84,9 +84,11 @@ class PutQueriesStack(PipelineStack):
 
 
 def _save(stack: PipelineStack, name: str, described: str, queries: dict[str, str]) -> None:
+    # Below a construct: the id of a resource directly below a stack loses its underscores, so that
+    # `line_items` and `lineitems` would be one.
     aws_athena.CfnNamedQuery(
-        stack,
-        name,
+        Construct(stack, name),
+        "Query",
         name=name,
         description=described,
         database=stack.deployment.plan.lake_database,

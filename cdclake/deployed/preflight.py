@@ -11,16 +11,15 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cdclake import naming
 from cdclake.check import Check, failed, passed, skipped, warned
 from cdclake.config import versions
 from cdclake.config.aws_model import CreatedKafka, CreatedNetwork, CreatedSource
 from cdclake.config.database_parameters import ENGINES
 from cdclake.config.deployment import Deployment
 from cdclake.config.regions import restrictions
+from cdclake.deployed.fixed_names import check_names
 from cdclake.deployed.login_password import login_password
 from cdclake.deployed.parameter_check import check_parameters
-from cdclake.deployed.stack_lookup import found_stack
 
 _ENDPOINTS = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
 # By service: the role that it uses, and what of the deployment needs it.
@@ -54,7 +53,7 @@ def preflight(deployment: Deployment) -> list[Check]:
         ("service-linked roles", _service_roles),
         ("quotas", _quotas),
         ("lake formation", _lake_formation),
-        ("names", _names),
+        ("names", check_names),
         ("connector password", login_password),
     )
     return [found for name, check in checks for found in _run(name, check, deployment)]
@@ -294,49 +293,3 @@ def _lake_formation(deployment: Deployment) -> Iterator[Check]:
             "new tables follow Lake Formation, not IAM alone",
             "write `lake: {lake_formation: true}`, and deploy as a Lake Formation administrator",
         )
-
-
-def _names(deployment: Deployment) -> Iterator[Check]:
-    """Check that nothing else has the fixed names, unless the deployment itself exists."""
-    if found_stack(f"{deployment.prefix}-lake") is not None:
-        yield passed("names", f"{deployment.prefix} is deployed already")
-        return
-    taken = [*_taken_database(deployment), *_taken_secrets(deployment), *_taken_logs(deployment)]
-    for detail, remedy in taken:
-        yield failed("names", detail, remedy)
-    if not taken:
-        yield passed("names", f"{deployment.plan.lake_database} and {deployment.prefix} are free")
-
-
-def _taken_database(deployment: Deployment) -> Iterator[tuple[str, str]]:
-    glue = boto3.client("glue")
-    try:
-        glue.get_database(Name=deployment.plan.lake_database)
-    except glue.exceptions.EntityNotFoundException:
-        return
-    yield (
-        f"the Glue database {deployment.plan.lake_database} exists",
-        "choose another `lake: database:`, or delete it",
-    )
-
-
-def _taken_secrets(deployment: Deployment) -> Iterator[tuple[str, str]]:
-    client = boto3.client("secretsmanager")
-    for name in (naming.login_secret(deployment.prefix), naming.salt_secret(deployment.prefix)):
-        try:
-            found = client.describe_secret(SecretId=name)
-        except client.exceptions.ResourceNotFoundException:
-            continue
-        state = "is being deleted" if found.get("DeletedDate") else "exists"
-        yield (
-            f"the secret {name} {state}",
-            f"aws secretsmanager delete-secret --secret-id {name} --force-delete-without-recovery",
-        )
-
-
-def _taken_logs(deployment: Deployment) -> Iterator[tuple[str, str]]:
-    prefix = f"/aws-glue/jobs/{deployment.prefix}/"
-    found = boto3.client("logs").describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
-    for group in found:
-        name = group["logGroupName"]
-        yield f"the log group {name} exists", f"aws logs delete-log-group --log-group-name {name}"

@@ -6,24 +6,16 @@ at once: their names contain a hash of the content.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from aws_cdk import Fn, Stack, aws_kafkaconnect, aws_s3_assets
+from aws_cdk import Fn, aws_kafkaconnect, aws_s3_assets
 from constructs import Construct
 
 from cdclake.debezium.worker import properties
+from cdclake.stacks.constructs.content_hash import content_hash
 
-_HASH_DIGITS = 12
 _Plugin = aws_kafkaconnect.CfnCustomPlugin
-
-
-def content_hash(scope: Construct, content: object) -> str:
-    """Return a hash of the content; values known only at deployment count as their references."""
-    text = json.dumps(Stack.of(scope).resolve(content), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
 
 
 class ConnectPlugin(Construct):

@@ -9,11 +9,8 @@ from aws_cdk import Aws, aws_kafkaconnect
 from constructs import Construct
 
 from cdclake.config import versions
-from cdclake.stacks.constructs.connect_plugin import (
-    ConnectPlugin,
-    WorkerConfiguration,
-    content_hash,
-)
+from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
+from cdclake.stacks.constructs.content_hash import content_hash
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.log_group import LogGroup

@@ -51,6 +51,7 @@ class GlueJob(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = naming.glue_job_name(ground.prefix, spec.job)
+        self.arguments = spec.arguments
         logs = self._add_logs(spec.job, ground)
         self.resource = _Job(
             self,

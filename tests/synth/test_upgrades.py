@@ -41,6 +41,7 @@ NEW_PLAN = {
     "Custom::CdclakeFiles": {"Files"},
 }
 STREAM = "AWS::KinesisFirehose::DeliveryStream"
+ALARMS = "aws: {monitoring: {email: [a@b.c], freshness_minutes: 30}}\n"
 DELIVERS = PIPELINE + DELIVERED + PRIVATE
 BEFORE_ORDERS = ("  public.orders:", TABLE.format(name="items") + "  public.orders:")
 
@@ -171,9 +172,25 @@ def test_a_switch_to_scheduled_runs_ends_the_always_on_run(deploy):
     assert allows(role, "s3:PutObject", "arn:aws:s3:::state/control/stream.json")
 
 
+def test_tables_whose_names_differ_by_underscores_both_have_saved_queries(deploy):
+    tables = TABLE.format(name="line_items") + TABLE.format(name="lineitems")
+    found = changed(deploy, ("  public.orders:", f"{tables}  public.orders:"))
+    assert len([name for name in found.added if NAMED_QUERY in name]) == 2
+
+
+def test_the_stream_restarts_for_another_argument_but_not_for_an_alarm(deploy):
+    before = keeper_of(deploy(PIPELINE))["DEPLOYMENT"]
+    assert keeper_of(deploy(PIPELINE + ALARMS))["DEPLOYMENT"] == before
+    metrics = f"{PIPELINE}aws: {{monitoring: {{table_metrics: true}}}}\n"
+    assert keeper_of(deploy(metrics))["DEPLOYMENT"] != before
+    brokers = EXISTING.replace("b-1.all", "b-2.all")
+    existing, moved = (keeper_of(deploy(PIPELINE + each)) for each in (EXISTING, brokers))
+    assert existing["DEPLOYMENT"] != moved["DEPLOYMENT"]
+
+
 @pytest.mark.synth
 def test_who_is_told_and_from_when_on_changes_in_place(deploy):
-    found = changed(deploy, more="aws: {monitoring: {email: [a@b.c], freshness_minutes: 30}}\n")
+    found = changed(deploy, more=ALARMS)
     assert found.kinds(found.added) == {"AWS::SNS::Subscription"}
     assert told(found) == {ALARM: {"AlarmDescription", "Threshold"}}
     assert not (found.removed or found.replaced)

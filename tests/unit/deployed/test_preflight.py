@@ -90,6 +90,7 @@ GOOD: Answers = {
     "GetDatabase": refused("EntityNotFoundException"),
     "DescribeSecret": refused("ResourceNotFoundException"),
     "DescribeLogGroups": {"logGroups": []},
+    "ListClustersV2": {"ClusterInfoList": [{"ClusterName": "shop-of-others"}]},
     "DescribeStackResources": refused("ValidationError", "Stack with id x does not exist"),
 }
 # By fault: the operation with its answer, the check that fails, and a part of detail or remedy.
@@ -149,6 +150,10 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "a secret that is being deleted": (
         "DescribeSecret", {"DeletedDate": datetime(2026, 1, 1, tzinfo=UTC)}, "names",
         "--force-delete-without-recovery",
+    ),
+    "a cluster that was retained": (
+        "ListClustersV2", {"ClusterInfoList": [{"ClusterName": "shop"}]}, "names",
+        "the MSK cluster shop exists",
     ),
     "logs of an earlier try": (
         "DescribeLogGroups", {"logGroups": [{"logGroupName": "/aws-glue/jobs/shop/x/output"}]},
@@ -305,6 +310,15 @@ def test_a_password_that_is_old_or_not_the_roles_is_told(
     assert found.state == state
     assert part in f"{found.detail} {found.remedy}"
     assert bool(found.remedy) == (state != "ok")
+
+
+def test_no_remedy_destroys_the_salt_of_earlier_data(answers: Answers, tmp_path: Path) -> None:
+    answers["DescribeSecret"] = {"Name": "shop/mask"}
+    found = [check for check in preflight(deployment(tmp_path)) if check.name == "names"]
+    [salt] = [check for check in found if "shop/mask" in check.detail]
+    assert salt.state == "failed"
+    assert "keep it" in salt.remedy
+    assert "--force-delete-without-recovery" not in salt.remedy
 
 
 def test_names_of_a_deployment_that_exists_are_its_own(answers: Answers, tmp_path: Path) -> None:

@@ -1,0 +1,117 @@
+"""Fixed names of a deployment that something else may have already.
+
+What holds data outlives its stack with `protect: true`, and keeps its name. No remedy destroys it:
+the hashes and tokens of an earlier deployment cannot be made again without its salt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import boto3
+
+from cdclake import naming
+from cdclake.check import Check, failed, passed
+from cdclake.config.aws_model import CreatedKafka
+from cdclake.config.deployment import Deployment
+from cdclake.deployed.stack_lookup import found_stack
+from cdclake.plan import GLUE_REGISTRY
+
+_KEPT = (
+    "it may belong to an earlier deployment: keep it, and choose another `name:` or environment;"
+    " or delete it as the runbook tearing-down says, if nothing needs it"
+)
+Taken = Iterator[tuple[str, str]]  # what has the name, and what to do
+
+
+def check_names(deployment: Deployment) -> Iterator[Check]:
+    """Check that nothing else has the fixed names, unless the deployment itself exists."""
+    if found_stack(f"{deployment.prefix}-lake") is not None:
+        yield passed("names", f"{deployment.prefix} is deployed already")
+        return
+    taken = [
+        *_taken_database(deployment),
+        *_taken_login(deployment),
+        *_taken_salt(deployment),
+        *_taken_cluster(deployment),
+        *_taken_registry(deployment),
+        *_taken_logs(deployment),
+    ]
+    for detail, remedy in taken:
+        yield failed("names", detail, remedy)
+    if not taken:
+        yield passed("names", f"{deployment.plan.lake_database} and {deployment.prefix} are free")
+
+
+def _taken_database(deployment: Deployment) -> Taken:
+    glue = boto3.client("glue")
+    try:
+        glue.get_database(Name=deployment.plan.lake_database)
+    except glue.exceptions.EntityNotFoundException:
+        return
+    yield (
+        f"the Glue database {deployment.plan.lake_database} exists",
+        "choose another `lake: database:`; delete it only if its tables are not needed, since they"
+        " cannot be found without it",
+    )
+
+
+def _taken_login(deployment: Deployment) -> Taken:
+    name = naming.login_secret(deployment.prefix)
+    state = _state_of_secret(name)
+    if state:
+        yield (
+            f"the secret {name} {state}",
+            f"aws secretsmanager delete-secret --secret-id {name} --force-delete-without-recovery",
+        )
+
+
+def _taken_salt(deployment: Deployment) -> Taken:
+    name = naming.salt_secret(deployment.prefix)
+    state = _state_of_secret(name)
+    if state:
+        yield (
+            f"the secret {name} {state}: the salt of an earlier deployment's hashes and tokens",
+            "keep it (`aws secretsmanager restore-secret` if it is being deleted) as long as data"
+            " with such hashes or tokens is, and choose another `name:` or environment; without"
+            " that data delete it with `--recovery-window-in-days 7`, which frees the name then",
+        )
+
+
+def _state_of_secret(name: str) -> str:
+    """Return the state of the secret as words; empty if there is none."""
+    client = boto3.client("secretsmanager")
+    try:
+        found = client.describe_secret(SecretId=name)
+    except client.exceptions.ResourceNotFoundException:
+        return ""
+    return "is being deleted" if found.get("DeletedDate") else "exists"
+
+
+def _taken_cluster(deployment: Deployment) -> Taken:
+    if not isinstance(deployment.aws.kafka.declared, CreatedKafka) or not deployment.plan.tables:
+        return
+    client = boto3.client("kafka")
+    pages = client.get_paginator("list_clusters_v2").paginate(ClusterNameFilter=deployment.prefix)
+    names = {each["ClusterName"] for page in pages for each in page["ClusterInfoList"]}
+    if deployment.prefix in names:
+        yield f"the MSK cluster {deployment.prefix} exists", _KEPT
+
+
+def _taken_registry(deployment: Deployment) -> Taken:
+    if deployment.plan.registry != GLUE_REGISTRY:
+        return
+    glue = boto3.client("glue")
+    try:
+        glue.get_registry(RegistryId={"RegistryName": deployment.prefix})
+    except glue.exceptions.EntityNotFoundException:
+        return
+    yield f"the schema registry {deployment.prefix} of Glue exists", _KEPT
+
+
+def _taken_logs(deployment: Deployment) -> Taken:
+    prefix = f"/aws-glue/jobs/{deployment.prefix}/"
+    found = boto3.client("logs").describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
+    for group in found:
+        name = group["logGroupName"]
+        yield f"the log group {name} exists", f"aws logs delete-log-group --log-group-name {name}"
