@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import boto3
+from botocore.exceptions import ClientError
 
 from cdclake.cloudformation import answer, answer_failure
 
@@ -18,8 +19,11 @@ log = logging.getLogger()
 log.setLevel(logging.INFO)
 
 _WAIT_S, _POLL_S = 840.0, 10.0  # below Lambda's limit of 900 s
+# CloudFormation calls this function as soon as IAM has stored a policy, which takes effect later.
+_POLICY_S, _PAUSE_S = 60.0, 5.0
 
 Properties = Mapping[str, Any]
+Action = Callable[[Properties], dict[str, str]]
 
 
 def copy_files(properties: Properties) -> dict[str, str]:
@@ -107,12 +111,31 @@ def _missing(glue: Any, database: str, wanted: Mapping[str, list[str]]) -> Itera
         yield from (f"{table}.{column}" for column in columns if column not in known)
 
 
-ACTIONS: dict[str, Callable[[Properties], dict[str, str]]] = {
+ACTIONS: dict[str, Action] = {
     "Custom::CdclakeFiles": copy_files,
     "Custom::CdclakeBrokers": find_brokers,
     "Custom::CdclakeTables": await_tables,
     "Custom::CdclakeZone": find_zone,
 }
+
+
+def _carried_out(action: Action, properties: Properties) -> dict[str, str]:
+    """Return the action's answer; repeat it while AWS denies access, for a minute at most."""
+    deadline = time.monotonic() + _POLICY_S
+    while True:
+        try:
+            return action(properties)
+        except ClientError as error:
+            if not _is_denied(error) or time.monotonic() > deadline:
+                raise
+            log.info("repeated, since a new policy may not be in effect yet: %s", error)
+            time.sleep(_PAUSE_S)
+
+
+def _is_denied(error: ClientError) -> bool:
+    answer = error.response
+    denied = answer.get("Error", {}).get("Code", "").startswith("AccessDenied")
+    return denied or answer.get("ResponseMetadata", {}).get("HTTPStatusCode") == 403
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
@@ -124,7 +147,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
     try:
         data: dict[str, str] = {}
         if event["RequestType"] != "Delete":
-            data = ACTIONS[event["ResourceType"]](event["ResourceProperties"])
+            data = _carried_out(ACTIONS[event["ResourceType"]], event["ResourceProperties"])
     except Exception as error:
         log.exception("%s failed", event["ResourceType"])
         why = f"{type(error).__name__}: {error}"

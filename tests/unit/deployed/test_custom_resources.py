@@ -12,6 +12,8 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
 from moto import mock_aws
 from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
@@ -74,6 +76,34 @@ def test_files_are_copied_and_a_second_time_changes_nothing(answers):
     assert first == second
     assert (first["Status"], first["PhysicalResourceId"]) == ("SUCCESS", "Files")
     assert first["type"] == ""  # the address is signed without one
+
+
+@pytest.mark.parametrize(("denials", "state"), [(3, "SUCCESS"), (10**6, "FAILED")])
+def test_a_copy_is_repeated_while_a_new_policy_is_not_in_effect(
+    answers, monkeypatch, denials, state
+):
+    s3 = boto3.client("s3")
+    for bucket in ("bootstrap", "state"):
+        s3.create_bucket(Bucket=bucket, **WHERE)
+    s3.put_object(Bucket="bootstrap", Key="abc.zip", Body=b"code")
+    module, call, asked = load("custom_resources"), BaseClient._make_api_call, []
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(module.time, "sleep", lambda s: now.__setitem__(0, now[0] + s))
+
+    def denied(client: Any, operation: str, given: dict[str, Any]) -> Any:
+        if operation != "CopyObject" or len(asked) == denials:
+            return call(client, operation, given)
+        asked.append(operation)
+        reason = {"Error": {"Code": "AccessDenied"}, "ResponseMetadata": {"HTTPStatusCode": 403}}
+        raise ClientError(reason, operation)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", denied)
+    file = {"FromBucket": "bootstrap", "FromKey": "abc.zip", "ToKey": "deployed/jobs-abc.zip"}
+    module.handler(event(answers, "Files", Bucket="state", Files=[file]), CONTEXT)
+    [told] = answers.told
+    assert told["Status"] == state
+    assert state == "SUCCESS" or "AccessDenied" in told["Reason"]
 
 
 def test_the_zone_of_a_subnet_is_found(answers):
