@@ -11,6 +11,7 @@ from cdclake.config.deployment import Deployment, load_deployment
 from cdclake.delivery_remedies import read_again
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
+from cdclake.deployed.kafka_changes import check_kafka_changes
 from cdclake.errors import ComponentFailed, InputError, NotRunning
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.plan import Plan
@@ -42,6 +43,7 @@ def forecast_deployment(
     deployment = "the deployed lake" if against is None else f"a deployment of {against}"
     if against is not None:
         other = load_deployment(against, environment)
+        check_kafka_changes(other, after)
         before: Plan | None = other.plan
         compared, settings = str(against), [*_changed_aws(other, after)]
     else:

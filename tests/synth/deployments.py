@@ -123,14 +123,14 @@ puts:
 PRIVATE = "aws: {private_connectivity: on}\n"
 WIDER = PIPELINE.replace("order_id: bigint,", "order_id: bigint, total: money,")
 OFF = PIPELINE + "aws: {connector: off}\n"
-# Larger in each way that replaces nothing, and kept for longer.
+# Larger in ways that replace nothing and that AWS takes in one update, and kept for longer.
 LARGER = (
     PIPELINE
     + """\
 aws:
   source: {create: {storage_gb: 200, instance: db.m7g.large, slot_wal_gb: 30}}
-  kafka: {create: {brokers_per_zone: 2, volume_gb: 200}}
-  connect: {mcus: 2, epoch: 2}
+  kafka: {create: {brokers_per_zone: 2}}
+  connect: {mcus: 2}
   jobs: {stream: {workers: 10}, batch: {worker: G.2X}}
   log_days: 90
 """

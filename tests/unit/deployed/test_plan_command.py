@@ -115,6 +115,32 @@ def test_files_are_compared_without_an_account(
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("", "aws: {size: large}\n", "`kafka: create: instance`, `kafka: create: volume_gb`"),
+        ("aws: {size: small}\n", "", "zones of the network would change from a, b to a, b, c"),
+        (
+            "aws: {private_connectivity: off}\n",
+            "aws: {private_connectivity: on, kafka: {create: {brokers_per_zone: 2}}}\n",
+            "`kafka: create: brokers_per_zone`, `private_connectivity`",
+        ),
+    ],
+)
+def test_changes_that_msk_refuses_are_refused_before_the_deployment(
+    before: str, after: str, message: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(FILE + before)
+    other = file.with_name("other.yaml")
+    other.write_text(FILE + after)
+    options = ("--environment", "dev", "--against", str(file))
+    code, refused = plan(capsys, str(other), *options)
+    assert code == 2
+    assert message in refused["error"]["message"]
+    other.write_text(f"{FILE}{before or 'aws: {kafka: {create: {volume_gb: 300}}}'}\n")
+    assert plan(capsys, str(other), *options)[0] == 0
+
+
+@pytest.mark.parametrize(
     ("options", "lake"), [((), "a lake"), (("--environment", "dev"), "a deployment")]
 )
 def test_a_refusal_names_what_is_compared(
