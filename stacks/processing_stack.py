@@ -371,7 +371,11 @@ class ProcessingStack(PipelineStack):
             schedules.start_job("Stream", schedule=plan.schedules["apply"], job=stream.name)
         self._check_source(schedules)
         if self.deployment.aws.connector == "on":
-            ConnectorKeeper(self, "ConnectorKeeper", schedules=schedules, ground=self._ground)
+            prefix = self._ground.prefix
+            sinks = [naming.declared_connector_name(prefix, c.name) for c in self.deployment.sinks]
+            ConnectorKeeper(
+                self, "ConnectorKeeper", sinks=sinks, schedules=schedules, ground=self._ground
+            )
         return schedules.failed_queue
 
     def _check_source(self, schedules: JobSchedules) -> None:

@@ -5,7 +5,11 @@ and so how often it was restarted. A restart reads the secrets again, so a chang
 nothing else. MSK Connect restarts only a connector in the state RUNNING: one in FAILED has to be
 replaced by an operator. Source: MSK Developer Guide, "Restart a connector".
 
-Environment: NAME of the connector, DIMENSION of the metrics.
+Sinks are not restarted: their operators choose when to write to another system again. A refused
+update of one is published as Debezium's is.
+
+Environment: NAME of the connector, SINKS with the names of the others, separated by commas,
+DIMENSION of the metrics.
 """
 
 from __future__ import annotations
@@ -48,8 +52,11 @@ class ConnectorStatus:
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Handle a call by the schedule; after an AWS error the next call retries."""
     del event, context
-    seen = look(datetime.now(UTC))
-    publish(seen)  # first: alarms need the metrics, also if the restart fails
+    seen, refused = look(datetime.now(UTC)), refused_sinks()
+    publish(seen, refused)  # first: alarms need the metrics, also if the restart fails
+    if seen.update_refused or refused:
+        names = [*([os.environ["NAME"]] if seen.update_refused else []), *refused]
+        log.error("the newest update was refused of %s", ", ".join(names))
     did = restart(seen.to_restart) if seen.to_restart else seen.did
     log.info("%s after %d restarts", did, seen.restarts)
     return {"did": did, "restarts": seen.restarts}
@@ -57,7 +64,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 def look(now: datetime) -> ConnectorStatus:
     """Decide whether to restart the connector: pauses between restarts of a failed task grow."""
-    found = connector()
+    found = connector(os.environ["NAME"])
     if found is None:
         return ConnectorStatus(0, "nothing: there is no connector")
     arn, state = found["connectorArn"], found["connectorState"]
@@ -83,9 +90,19 @@ def restart(arn: str) -> str:
     return "restarted"
 
 
-def connector() -> dict[str, Any] | None:
+def refused_sinks() -> list[str]:
+    """Return the names of the sinks whose newest update MSK Connect refused."""
+    names = filter(None, os.environ["SINKS"].split(","))
+    found = {name: connector(name) for name in names}
+    return [
+        name
+        for name, sink in found.items()
+        if sink is not None and is_update_refused(operations(sink["connectorArn"]))
+    ]
+
+
+def connector(name: str) -> dict[str, Any] | None:
     """Return the connector of the exact name; None if it is not deployed."""
-    name = os.environ["NAME"]
     found = kafkaconnect().list_connectors(connectorNamePrefix=name)["connectors"]
     return next((each for each in found if each["connectorName"] == name), None)
 
@@ -144,11 +161,14 @@ def as_utc(time: datetime) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def publish(seen: ConnectorStatus) -> None:
-    """Publish how often the connector was restarted, and whether its newest update was refused."""
+def publish(seen: ConnectorStatus, refused: list[str]) -> None:
+    """Publish how often the connector was restarted, and whether an update was refused.
+
+    `refused` are the sinks whose newest one was.
+    """
     values = {
         metrics.CONNECTOR_RESTARTS: float(seen.restarts),
-        metrics.CONNECTOR_UPDATE_REFUSED: float(seen.update_refused),
+        metrics.CONNECTOR_UPDATE_REFUSED: float(seen.update_refused or bool(refused)),
     }
     boto3.client("cloudwatch").put_metric_data(
         Namespace=metrics.NAMESPACE,

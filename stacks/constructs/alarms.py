@@ -160,8 +160,8 @@ def _of_connector(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     )
     yield AlarmSpec(
         name="connector-update",
-        description="MSK Connect refused the newest update of the connector, which runs with its"
-        " former settings: a new table or column is not read.",
+        description="MSK Connect refused the newest update of the connector or of a sink, which"
+        " runs with its former settings: a new table or column is not read or written.",
         metric=known.own(metrics.CONNECTOR_UPDATE_REFUSED, "Maximum"),
         threshold=0,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aws_cdk import Aws, aws_iam
 from constructs import Construct
 
@@ -17,16 +19,18 @@ from cdclake.stacks.constructs.job_schedule import JobSchedules
 _MODULE = "connector_keeper"
 _EVERY = "rate(5 minutes)"
 _TIMEOUT_S = 60
+_GENERATED_END = "MSK Connect generates the end of a connector's ARN; its name is fixed"
 
 
 class ConnectorKeeper(Construct):
-    """`lambda/connector_keeper` with the rights to restart this connector."""
+    """`lambda/connector_keeper`: it restarts the source's connector, and only looks at sinks."""
 
     def __init__(
         self,
         scope: Construct,
         construct_id: str,
         *,
+        sinks: Sequence[str],
         schedules: JobSchedules,
         ground: DeploymentContext,
     ) -> None:
@@ -37,8 +41,8 @@ class ConnectorKeeper(Construct):
             "Keeper",
             module=_MODULE,
             code=build_function(_MODULE).path,
-            environment={"NAME": name, "DIMENSION": ground.prefix},
-            grants=[*_restarts(name), publishes_metrics(NAMESPACE)],
+            environment={"NAME": name, "SINKS": ",".join(sinks), "DIMENSION": ground.prefix},
+            grants=[*_restarts(name), *_looks_at(sinks), publishes_metrics(NAMESPACE)],
             timeout_s=_TIMEOUT_S,
             ground=ground,
         )
@@ -49,16 +53,31 @@ class ConnectorKeeper(Construct):
         schedules.call("Connector", schedule=_EVERY, function_arn=function.arn)
 
 
+def _connector_arn(name: str) -> str:
+    return f"arn:{Aws.PARTITION}:kafkaconnect:{Aws.REGION}:{Aws.ACCOUNT_ID}:connector/{name}/*"
+
+
+def _looks_at(sinks: Sequence[str]) -> list[Grant]:
+    if not sinks:
+        return []
+    return [
+        Grant(
+            actions=["kafkaconnect:ListConnectorOperations"],
+            on=[_connector_arn(name) for name in sinks],
+            because=_GENERATED_END,
+        )
+    ]
+
+
 def _restarts(name: str) -> list[Grant]:
-    own = f"arn:{Aws.PARTITION}:kafkaconnect:{Aws.REGION}:{Aws.ACCOUNT_ID}:connector/{name}/*"
     return [
         Grant(
             actions=[
                 "kafkaconnect:ListConnectorOperations",
                 "kafkaconnect:RestartConnector",
             ],
-            on=[own],
-            because="MSK Connect generates the end of a connector's ARN; its name is fixed",
+            on=[_connector_arn(name)],
+            because=_GENERATED_END,
         ),
         Grant(
             actions=["cloudwatch:GetMetricStatistics", "kafkaconnect:ListConnectors"],

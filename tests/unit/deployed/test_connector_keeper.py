@@ -86,6 +86,7 @@ class Connect:
 @pytest.fixture
 def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
     monkeypatch.setenv("NAME", NAME)
+    monkeypatch.setenv("SINKS", "")
     monkeypatch.setenv("DIMENSION", "shop")
     yield Connect(load("connector_keeper"), monkeypatch)
 
@@ -191,3 +192,27 @@ def test_without_a_connector_nothing_is_done(connect):
     connect.stub.add_response("list_connectors", {"connectors": []}, {"connectorNamePrefix": NAME})
     assert connect.keep() == "nothing: there is no connector"
     assert figures() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 0}
+
+
+@pytest.mark.parametrize("state", ["UPDATE_FAILED", "UPDATE_COMPLETE"])
+def test_a_refused_update_of_a_sink_is_published(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setenv("SINKS", "shop-lake,shop-gone")
+    connect.answers("RUNNING")
+    sink = {"connectorName": "shop-lake", "connectorArn": "sink", "connectorState": "RUNNING"}
+    updated = {
+        "connectorOperationType": SETTINGS,
+        "connectorOperationState": state,
+        "creationTime": NOW - MINUTE,
+    }
+    for name, found in (("shop-lake", [sink]), ("shop-gone", [])):
+        asked = {"connectorNamePrefix": name}
+        connect.stub.add_response("list_connectors", {"connectors": found}, asked)
+    connect.stub.add_response(
+        "list_connector_operations",
+        {"connectorOperations": [updated]},
+        {"connectorArn": "sink", "maxResults": 100},
+    )
+    connect.keep()
+    assert figures()[metrics.CONNECTOR_UPDATE_REFUSED.name] == float(state == "UPDATE_FAILED")
