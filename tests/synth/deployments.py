@@ -129,7 +129,7 @@ LARGER = (
     + """\
 aws:
   source: {create: {storage_gb: 200, instance: db.m7g.large, slot_wal_gb: 30}}
-  kafka: {create: {brokers_per_zone: 2}}
+  kafka: {create: {brokers_per_zone: 2, max_volume_gb: 2000}}
   connect: {mcus: 2}
   jobs: {stream: {workers: 10}, batch: {worker: G.2X}}
   log_days: 90
