@@ -214,6 +214,20 @@ def test_the_region_must_be_that_of_the_file(answers: Answers, tmp_path: Path) -
     assert (region.state, region.remedy) == ("failed", "set AWS_REGION=eu-north-1")
 
 
+def test_a_region_must_have_firehose_where_the_file_needs_it(
+    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "mx-central-1")
+    puts = "puts: {clicks: {columns: {id: int}}}\n"
+    for more, refused in (
+        (puts, ["Firehose does not write Iceberg tables in mx-central-1"]),
+        ("", []),
+    ):
+        found = preflight(deployment(tmp_path, more))
+        failed = [check for check in found if check.name == "region" and check.state == "failed"]
+        assert [check.detail for check in failed] == refused
+
+
 def test_parameters_of_a_cluster_are_those_of_its_family(answers: Answers, tmp_path: Path) -> None:
     asked: list[str] = []
 
