@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 from botocore.validate import validate_parameters
 
 from cdclake.cli import main as command
+from cdclake.config import regions
 from cdclake.config.deployment import Deployment, load_deployment
 from cdclake.deployed.preflight import create_roles, preflight
 from tests.unit.config.pipelines import VALID
@@ -217,10 +218,10 @@ def test_the_region_must_be_that_of_the_file(answers: Answers, tmp_path: Path) -
 def test_a_region_must_have_firehose_where_the_file_needs_it(
     answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "mx-central-1")
+    monkeypatch.setattr(regions, "_WITHOUT_FIREHOSE", ("eu-west-1",))
     puts = "puts: {clicks: {columns: {id: int}}}\n"
     for more, refused in (
-        (puts, ["Firehose does not write Iceberg tables in mx-central-1"]),
+        (puts, ["Firehose does not write Iceberg tables in eu-west-1"]),
         ("", []),
     ):
         found = preflight(deployment(tmp_path, more))
