@@ -103,7 +103,8 @@ def _streams(document: Document) -> Iterator[_PutStream]:
         yield _PutStream(("weblogs", name), "web logs", made, _MIN_REQUEST_BYTES, logs)
     for name, entry in put_entries(document).items():
         made = tuple(entry.tables or (name,))
-        least = min(_least_record(table) for table in (entry.tables or {name: entry}).values())
+        declared: Sequence[PutColumns] = [*(entry.tables or {}).values()] or [entry]
+        least = min(_least_record(table) for table in declared)
         yield _PutStream(("puts", name), "put table", made, least, entry)
 
 
