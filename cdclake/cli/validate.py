@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.cli.output import JsonOption, emit, error_object, say
+from cdclake.firehose.throttle_notes import throttle_notes
 from cdclake.iceberg.metadata_size import changelog_metadata
 from cdclake.iceberg.reader_notes import reader_notes
 
@@ -65,7 +66,7 @@ def _summary(plan: Plan) -> dict[str, Any]:
         "web_logs": logs,
         "puts": [{"puts": each.name, "tables": [*each.tables]} for each in plan.puts],
         "changelog_metadata": asdict(size),
-        "notes": [*reader_notes(plan)],
+        "notes": [*reader_notes(plan), *throttle_notes(plan)],
     }
 
 
@@ -82,7 +83,7 @@ def _render_plan(file: Path, plan: Plan) -> None:
             f"a changelog keeps up to {size.snapshots:,} snapshots, about {size.kilobytes:,} kB of"
             " metadata that each commit writes"
         )
-    for note in reader_notes(plan):
+    for note in (*reader_notes(plan), *throttle_notes(plan)):
         say(f"note: {note}")
     for logs in plan.web_logs:
         say(f"web logs {logs.name} -> {plan.lake_database}: {', '.join(logs.tables)}")

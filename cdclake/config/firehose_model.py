@@ -28,6 +28,7 @@ REMOVED_KEYS = {
         " Kafka, and those of `source: kinesis` in its stream, for the retention there",
     )
 }
+MIN_FUNCTION_MIB, MAX_FUNCTION_MIB = 0.2, 3  # API reference of ProcessorParameter
 STREAMS_PER_REGION = 5000  # AWS's default (API reference of CreateDeliveryStream)
 
 
@@ -78,7 +79,9 @@ class Function(Section):
     """Buffer in front of the function that decodes rows, and its retries."""
 
     seconds: int = Field(default=60, ge=0, le=900, description="Maximum time.")
-    mib: int = Field(default=1, ge=1, le=3, description="Maximum size.")
+    mib: float = Field(
+        default=1, ge=MIN_FUNCTION_MIB, le=MAX_FUNCTION_MIB, description="Maximum size."
+    )
     retries: int = Field(default=3, ge=0, le=300, description="Retries of a failed call.")
 
 

@@ -8,7 +8,12 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from cdclake.config import literals
-from cdclake.config.firehose_model import StreamSettings
+from cdclake.config.firehose_model import (
+    MAX_FUNCTION_MIB,
+    MIN_FUNCTION_MIB,
+    Function,
+    StreamSettings,
+)
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.section import Section
 from cdclake.config.table_model import Transform
@@ -86,6 +91,19 @@ class RoutedTableEntry(PutColumns):
     )
 
 
+class PutFunction(Function):
+    """Buffer in front of the function that checks records, and its retries."""
+
+    # Records may be as small as `{"id":0}`, and a call has up to 400 bytes around each.
+    mib: float = Field(
+        default=MIN_FUNCTION_MIB,
+        ge=MIN_FUNCTION_MIB,
+        le=MAX_FUNCTION_MIB,
+        description=f"Maximum size; {MIN_FUNCTION_MIB} if `firehose` does not set it either. A"
+        " larger one is refused if the smallest record of the columns would exceed a call's 6 MB.",
+    )
+
+
 class PutsEntry(PutColumns, StreamSettings):
     """Stream that JSON records are put into, and the append-only table or tables that they go to.
 
@@ -101,6 +119,7 @@ class PutsEntry(PutColumns, StreamSettings):
         }
     )
 
+    function: PutFunction = Field(default_factory=PutFunction)
     source: Literal["direct_put", "kinesis"] = Field(
         default="direct_put",
         description="direct_put: producers put records into Firehose. kinesis: they put them into a"

@@ -25,6 +25,19 @@ _MSK_GUIDE = "MSK developer guide, How it works"
 # Zones without the default instance types.
 _WITHOUT_GRAVITON = {"use1-az3": "wolfman.dev, Availability zones of us-east-1"}
 _READ_ON = "2026-11-25"
+# Firehose developer guide: all regions of China and GovCloud, and Taipei, Malaysia, New Zealand and
+# Mexico (Central).
+_WITHOUT_FIREHOSE = (
+    "cn-",
+    "us-gov-",
+    "ap-east-2",
+    "ap-southeast-5",
+    "ap-southeast-6",
+    "mx-central-1",
+)
+_FIREHOSE_GUIDE = (
+    "Firehose developer guide, Considerations and limitations of Apache Iceberg tables"
+)
 
 
 def restrictions(region: str, zones: Sequence[object]) -> Iterator[Restriction]:
@@ -51,6 +64,18 @@ def restrictions(region: str, zones: Sequence[object]) -> Iterator[Restriction]:
                 source="AWS RAM user guide, Availability Zone IDs",
                 read_on=_READ_ON,
             )
+
+
+def restrictions_of_firehose(region: str) -> Iterator[Restriction]:
+    """Yield that the region has no Firehose for Iceberg tables."""
+    if region.startswith(_WITHOUT_FIREHOSE):
+        yield Restriction(
+            message=f"Firehose does not write Iceberg tables in {region}",
+            remedy="choose another region, or `delivery: stream` for tables; put tables and web"
+            " logs need Firehose",
+            source=_FIREHOSE_GUIDE,
+            read_on="2026-11-29",
+        )
 
 
 def short_name(region: str) -> str:

@@ -147,9 +147,14 @@ def _fields(file: PipelineFile, settings: StreamSettings) -> dict[str, Any]:
         "buffer_seconds": settings.buffer.seconds,
         "buffer_mib": settings.buffer.mib,
         "function_seconds": settings.function.seconds,
-        "function_mib": settings.function.mib,
+        "function_mib": _as_whole(settings.function.mib),
         "function_retries": settings.function.retries,
         "retry_seconds": settings.retry_seconds,
         "error_prefix": file.firehose.error_prefix,
         "mib_per_second": settings.mib_per_second,
     }
+
+
+def _as_whole(mib: float) -> float:
+    """Return a whole number as an integer, as earlier plans have it."""
+    return int(mib) if mib == int(mib) else mib

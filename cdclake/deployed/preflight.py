@@ -16,7 +16,7 @@ from cdclake.config import versions
 from cdclake.config.aws_model import CreatedKafka, CreatedNetwork, CreatedSource
 from cdclake.config.database_parameters import ENGINES
 from cdclake.config.deployment import Deployment
-from cdclake.config.regions import restrictions
+from cdclake.config.regions import restrictions, restrictions_of_firehose
 from cdclake.deployed.fixed_names import check_names
 from cdclake.deployed.login_password import login_password
 from cdclake.deployed.parameter_check import check_parameters
@@ -100,6 +100,8 @@ def _region(deployment: Deployment) -> Iterator[Check]:
     network = deployment.aws.network.declared
     zones = network.zones if isinstance(network, CreatedNetwork) else ()
     found = list(restrictions(here, zones))
+    if deployment.plan.streams:
+        found += restrictions_of_firehose(here)
     for restriction in found:
         yield failed("region", restriction.message, restriction.remedy)
     if not found:

@@ -27,7 +27,7 @@ class DeliveryStream:
     buffer_seconds: int
     buffer_mib: int
     function_seconds: int
-    function_mib: int
+    function_mib: float
     function_retries: int
     retry_seconds: int
     error_prefix: str  # folder in the bucket, without surrounding slashes

@@ -130,6 +130,7 @@ def _through_firehose(deployment: Deployment, functions: Sequence[str]) -> Itera
         refused(deployment.prefix),
         failed_calls(functions),
     )
+    yield _graph("Delivery: share of successful calls", *(each.succeeded_calls() for each in parts))
 
 
 def _stopped_tables(logs: str) -> IWidget:

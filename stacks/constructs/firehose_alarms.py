@@ -161,3 +161,13 @@ def _of_streams(deployment: Deployment, streams: DeliveryMetrics) -> Iterator[Al
         threshold=0,
         part=streams.part,
     )
+    yield AlarmSpec(
+        name="delivery-calls",
+        description="Within an hour a call of the function that makes rows for Firehose did not"
+        " succeed, for instance since Lambda refused it as too large, which no metric of Lambda"
+        " counts. Firehose repeats the call, and then writes its records to S3.",
+        metric=streams.succeeded_calls(HOUR),
+        threshold=1,
+        beyond=LESS,
+        part=streams.part,
+    )

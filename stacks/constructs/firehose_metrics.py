@@ -141,16 +141,33 @@ class DeliveryMetrics:
         metric = "DeliveryToIceberg.FailedRowCount"
         return self._folded("SUM", metric, "Sum", "failed rows", period)
 
+    def succeeded_calls(self, period: Duration = FIVE_MINUTES) -> IMetric:
+        """Return the least share of function calls that succeeded, 1 without a call.
+
+        Firehose counts a request that Lambda refuses, for instance since it is too large; Lambda
+        itself counts it nowhere.
+        """
+        used = self._each("ExecuteProcessing.Success", "Minimum", period)
+        return MathExpression(
+            expression=f"MIN([{', '.join(f'FILL({name}, 1)' for name in used)}])",
+            using_metrics=used,
+            label=f"successful calls: {self._names}",
+            period=period,
+        )
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(each.name for each in self.streams)
+
     def _folded(
         self, fold: str, metric: str, statistic: str, label: str, period: Duration = FIVE_MINUTES
     ) -> IMetric:
         used = self._each(metric, statistic, period)
         filled = ", ".join(f"FILL({name}, 0)" for name in used)
-        names = ", ".join(each.name for each in self.streams)
         return MathExpression(
             expression=f"{fold}([{filled}])",
             using_metrics=used,
-            label=f"{label}: {names}",
+            label=f"{label}: {self._names}",
             period=period,
         )
 

@@ -110,14 +110,14 @@ class FirehoseStream(Construct):
         )
 
 
-def by_function(function_arn: str, *, seconds: int, mib: int, retries: int) -> Processor:
+def by_function(function_arn: str, *, seconds: int, mib: float, retries: int) -> Processor:
     """Return a processor that decodes buffered records with a function."""
     return _processor(
         "Lambda",
         LambdaArn=function_arn,
         NumberOfRetries=str(retries),
         BufferIntervalInSeconds=str(seconds),
-        BufferSizeInMBs=str(mib),
+        BufferSizeInMBs=f"{mib:g}",
     )
 
 

@@ -17,8 +17,8 @@ OF_SOURCE, OF_KAFKA = {"slot-lag", "free-storage"}, {"kafka-disk"}
 OF_STREAM = {"freshness", "lag", "quarantine", "stopped-table"}
 OF_KEEPER = {"keeper-gave-up", "keeper-silent"}
 OF_DELIVERY = {
-    "delivery-late", "delivery-lag", "delivery-failed", "delivery-refused", "delivery-function",
-    "redrive",
+    "delivery-late", "delivery-lag", "delivery-failed", "delivery-calls", "delivery-refused",
+    "delivery-function", "redrive",
 }  # fmt: skip
 OF_JOBS = {"schedules", "maintain-failed", "small-files"}
 # CloudWatch's quotas (its user guide, "CloudWatch service quotas").
@@ -70,7 +70,8 @@ def test_firehoses_metrics_are_those_of_its_guide_and_of_our_streams(variants):
     ]
     of_firehose = [each for each in found if each["Namespace"] == "AWS/Firehose"]
     assert {each["MetricName"] for each in of_firehose} == {
-        "DeliveryToIceberg.DataFreshness", "DeliveryToIceberg.FailedRowCount", "KafkaOffsetLag",
+        "DeliveryToIceberg.DataFreshness", "DeliveryToIceberg.FailedRowCount",
+        "ExecuteProcessing.Success", "KafkaOffsetLag",
     }  # fmt: skip
     told = {(d["Name"], d["Value"]) for each in of_firehose for d in each["Dimensions"]}
     assert told == {
@@ -102,6 +103,15 @@ def test_one_batch_that_a_function_has_failed_is_an_alarm(variants):
     alarm = alarms(variants["delivered"])["delivery-function"]
     assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (3, 1)
     assert {each["Period"] for each in stats(alarm)} == {3600}
+
+
+def test_a_call_that_lambda_refuses_is_an_alarm_by_firehoses_count(variants):
+    """Lambda counts function errors and throttled calls, but no request that it refuses."""
+    alarm = alarms(variants["delivered"])["delivery-calls"]
+    assert {(each["Stat"], each["Period"]) for each in stats(alarm)} == {("Minimum", 3600)}
+    assert (alarm["Threshold"], alarm["ComparisonOperator"]) == (1, "LessThanThreshold")
+    [expression] = [each["Expression"] for each in alarm["Metrics"] if "Expression" in each]
+    assert expression == "MIN([FILL(part1stream0, 1), FILL(part1stream1, 1)])"
 
 
 def test_slow_failures_of_one_batch_pass_the_threshold(deploy):

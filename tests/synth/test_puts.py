@@ -144,8 +144,8 @@ def test_put_tables_have_saved_queries_and_alarms(variants) -> None:
         for each in variants["puts"].resources(ALARM)
     }
     assert alarms == {
-        "delivery-late", "delivery-failed", "delivery-refused", "delivery-function",
-        "puts-throttled", "puts-throttled-3", "kinesis-lag",
+        "delivery-late", "delivery-failed", "delivery-calls", "delivery-refused",
+        "delivery-function", "puts-throttled", "puts-throttled-3", "kinesis-lag",
     }  # fmt: skip
 
 

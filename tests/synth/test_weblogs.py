@@ -210,6 +210,9 @@ def test_a_web_server_is_watched(variants) -> None:
         found = variants[variant].resources(ALARM)
         return {each["Properties"]["AlarmName"].removeprefix("shop-") for each in found}
 
-    of_streams = {"delivery-late", "delivery-failed", "delivery-refused", "delivery-function"}
+    of_streams = {
+        "delivery-late", "delivery-failed", "delivery-calls", "delivery-refused",
+        "delivery-function",
+    }  # fmt: skip
     assert names("web logs") == of_streams | {"web-server", "web-throttled"}
     assert names("shards") == of_streams | {"web-server", "kinesis-lag"}

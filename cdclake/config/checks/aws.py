@@ -16,7 +16,7 @@ from cdclake.config.aws_model import (
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
-from cdclake.config.regions import restrictions
+from cdclake.config.regions import restrictions, restrictions_of_firehose
 from cdclake.config.schedule import shortest_minutes
 
 _SOURCE = ("aws", "source", "create")
@@ -111,9 +111,13 @@ def _check_first_load(document: Document, sizes: dict[str, Any]) -> Iterator[Pro
 
 
 def check_region(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Refuse zones that the declared region does not support (`cdclake.config.regions`)."""
-    del tables
+    """Refuse a region or zones without the services that the file needs (`config.regions`)."""
     region = document.get("aws", "region")
+    is_delivered = any(table.entry.get("delivery") == "firehose" for table in tables)
+    needs_firehose = is_delivered or document.mapping("puts") or document.mapping("weblogs")
+    if isinstance(region, str) and needs_firehose:
+        for restriction in restrictions_of_firehose(region):
+            yield document.problem(("aws", "region"), restriction.message, restriction.remedy)
     zones = document.get("aws", "network", "create", "zones")
     listed = zones if isinstance(zones, list) else CreatedNetwork().zones
     if not isinstance(region, str) or document.get("aws", "network", "existing") is not None:

@@ -5,6 +5,7 @@ The quotas are those of AWS's documentation and API model; nothing here has run 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from cdclake.config.document import Document, Location
-from cdclake.config.firehose_model import STREAMS_PER_REGION, StreamSettings, settings_of
+from cdclake.config.firehose_model import (
+    MAX_FUNCTION_MIB,
+    MIN_FUNCTION_MIB,
+    STREAMS_PER_REGION,
+    StreamSettings,
+    settings_of,
+)
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem, did_you_mean
 from cdclake.debezium.topics import PARTITIONS
@@ -21,7 +28,9 @@ _SECTION = "firehose"
 _MIB = 1 << 20
 MAX_FUNCTION_BYTES = 6 * _MIB  # maximum request and response of a function
 _MIN_EVENT_BYTES = 450  # lower bound of an event's bytes without its row
-_WRAPPING_BYTES = 320  # overhead of a record to or from the function, in addition to base64
+# Overhead of a record to or from the function, in addition to base64; from Kinesis with a partition
+# key of at most 40 characters.
+WRAPPING_BYTES = {"msk": 320, "direct_put": 320, "kinesis": 400}
 _PARTITION_BYTES_PER_S = 10_000_000  # read rate of a stream from one MSK partition
 
 
@@ -123,23 +132,27 @@ def _check_rate(document: Document, stream: _Stream) -> Iterator[Problem]:
 def _check_function(document: Document, stream: _Stream) -> Iterator[Problem]:
     mib = stream.settings.function.mib
     least = min(_least_event(table) for table in stream.tables)
-    if bytes_of_a_call(mib, least) > MAX_FUNCTION_BYTES:
-        smaller = (
-            less for less in range(1, mib) if bytes_of_a_call(less, least) <= MAX_FUNCTION_BYTES
-        )
-        fits = max(smaller, default=0)
+    # Each event of a mass delete is followed by a tombstone, which has no bytes that count.
+    wrapping = 2 * WRAPPING_BYTES["msk"]
+    if mib > (fits := fitting_mib(least, wrapping)):
         yield document.problem(
             _place(document, stream, "function", "mib"),
-            f"{mib} MiB of events of {least} bytes may take"
-            f" {bytes_of_a_call(mib, least) / 1e6:.1f} MB per call for"
+            f"{mib:g} MiB of deletes of {least} bytes, each with a tombstone, may take"
+            f" {bytes_of_a_call(mib, least, wrapping) / 1e6:.1f} MB per call for"
             f" {stream.spelled}, but the limit of a function is {MAX_FUNCTION_BYTES / 1e6:.1f}",
-            f"write `mib: {fits}`",
+            f"write `mib: {fits:g}`",
         )
 
 
-def bytes_of_a_call(mib: int, least: int) -> int:
-    """Return the bytes of a call with `mib` MiB of records of `least` bytes each."""
-    return mib * _MIB * 4 // 3 + mib * _MIB // least * _WRAPPING_BYTES
+def bytes_of_a_call(mib: float, least: int, wrapping: int) -> float:
+    """Return the bytes of a call with `mib` MiB of records of `least` bytes, each wrapped."""
+    return mib * _MIB * (4 / 3 + wrapping / least)
+
+
+def fitting_mib(least: int, wrapping: int) -> float:
+    """Return the largest `mib` whose call has room for such records, but at least Firehose's."""
+    fits = MAX_FUNCTION_BYTES / bytes_of_a_call(1, least, wrapping)
+    return min(max(math.floor(fits * 10) / 10, MIN_FUNCTION_MIB), MAX_FUNCTION_MIB)
 
 
 def _check_tables(document: Document, stream: _Stream) -> Iterator[Problem]:

@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cdclake import naming
-from cdclake.config.checks.firehose import MAX_FUNCTION_BYTES, bytes_of_a_call
+from cdclake.config import literals
+from cdclake.config.checks.firehose import (
+    MAX_FUNCTION_BYTES,
+    WRAPPING_BYTES,
+    bytes_of_a_call,
+    fitting_mib,
+)
 from cdclake.config.checks.puts import put_entries
 from cdclake.config.checks.web_logs import web_log_entries
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
-from cdclake.config.puts_model import PutsEntry
+from cdclake.config.puts_model import PutColumns, PutsEntry
 from cdclake.config.weblogs_model import WebLogsEntry
 from cdclake.web_logs.model import request_tables
 
 _MIN_REQUEST_BYTES = 190  # an empty request as Fluent Bit sends it
-_SMALL_RECORD_BYTES = 100  # of a put table; a call with smaller records may fail
-# Default quotas of Direct PUT for Iceberg: in these regions, and elsewhere.
-_FAST_REGIONS = ("us-east-1", "us-west-2", "eu-west-1")
-_FAST_MIB_PER_S, _DIRECT_PUT_MIB_PER_S = 5, 1
+# Short values of a put table's types; any other type has a value of one character.
+_SHORT_VALUES: dict[str, object] = {
+    "boolean": True,
+    "text": "",
+    "date": "2026-11-22",
+    "timestamp": "2026-11-22T19:00:00",
+    "timestamptz": "2026-11-22T19:00:00Z",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class _PutStream:
-    """Declared stream with its tables, and the bytes of a small record."""
+    """Declared stream with its tables, and the bytes of its smallest record."""
 
     place: Location
     what: str
@@ -67,29 +78,18 @@ def check_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[
 
 
 def check_sizes(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Refuse settings beyond the quotas of Firehose and Lambda."""
+    """Refuse calls of the function that Lambda does not accept."""
     del tables
-    region = document.get("aws", "region")
-    is_slow = isinstance(region, str) and region not in _FAST_REGIONS
-    quota = _DIRECT_PUT_MIB_PER_S if is_slow else _FAST_MIB_PER_S
     for stream in _streams(document):
-        entry = stream.entry
-        if entry.source == "direct_put" and entry.mib_per_second > quota:
-            yield document.problem(
-                (*stream.place, "mib_per_second"),
-                f"{entry.mib_per_second} MiB per second exceed the quota of Direct PUT for Iceberg:"
-                f" {_FAST_MIB_PER_S} in us-east-1, us-west-2 and eu-west-1, and"
-                f" {_DIRECT_PUT_MIB_PER_S} elsewhere",
-                "write `source: kinesis`",
-            )
-        size = bytes_of_a_call(entry.function.mib, stream.record_bytes)
-        if size > MAX_FUNCTION_BYTES:
+        mib, wrapping = stream.entry.function.mib, WRAPPING_BYTES[stream.entry.source]
+        if mib > (fits := fitting_mib(stream.record_bytes, wrapping)):
+            size = bytes_of_a_call(mib, stream.record_bytes, wrapping)
             yield document.problem(
                 (*stream.place, "function", "mib"),
-                f"{entry.function.mib} MiB of records of {stream.record_bytes} bytes may take"
+                f"{mib:g} MiB of records of {stream.record_bytes} bytes may take"
                 f" {size / 1e6:.1f} MB per call, but the limit of a function is"
                 f" {MAX_FUNCTION_BYTES / 1e6:.1f}",
-                "write `mib: 1`",
+                f"write `function: {{mib: {fits:g}}}` for the {stream.what}",
             )
 
 
@@ -103,4 +103,13 @@ def _streams(document: Document) -> Iterator[_PutStream]:
         yield _PutStream(("weblogs", name), "web logs", made, _MIN_REQUEST_BYTES, logs)
     for name, entry in put_entries(document).items():
         made = tuple(entry.tables or (name,))
-        yield _PutStream(("puts", name), "put table", made, _SMALL_RECORD_BYTES, entry)
+        declared: Sequence[PutColumns] = [*(entry.tables or {}).values()] or [entry]
+        least = min(_least_record(table) for table in declared)
+        yield _PutStream(("puts", name), "put table", made, least, entry)
+
+
+def _least_record(table: PutColumns) -> int:
+    """Return the bytes of the smallest record with a value for each column."""
+    types = {field: literals.parse_column_type(each) for field, each in table.columns.items()}
+    record = {field: _SHORT_VALUES.get(each.base, 0) for field, each in types.items()}
+    return len(json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode())

@@ -53,6 +53,9 @@ CASES = {
     "three zones where MSK wants two": (
         top("aws: {region: sa-east-1}"), 2, 1, "exactly two subnets", "[a, b]",
     ),
+    "Firehose where it writes no Iceberg tables": (
+        top("aws: {region: us-gov-west-1}") + "    delivery: firehose\n", 2, 15, "Firehose does not write Iceberg", "`delivery: stream`",
+    ),
     "zone without Graviton": (
         top("aws: {region: us-east-1, network: {create: {zones: [use1-az3, use1-az2]}}}"), 2, 45, "no Graviton", "use1-az4",
     ),
@@ -278,6 +281,10 @@ def test_a_mistake_is_reported_where_it_is(text, line, column, message, remedy):
 @pytest.mark.parametrize("text", [case[0] for case in CASES.values()], ids=CASES)
 def test_every_problem_says_what_to_do(text):
     assert_remedies(text)
+
+
+def test_a_region_without_firehose_is_no_mistake_of_a_streamed_file():
+    assert find_problems(parse_document(top("aws: {region: ap-southeast-5}"))) == []
 
 
 def test_what_aws_asks_for_is_asked_only_of_what_goes_there():

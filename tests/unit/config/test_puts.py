@@ -9,6 +9,7 @@ import pytest
 
 from cdclake.config.problems import InvalidPipeline
 from cdclake.config.resolve import load_plan
+from cdclake.firehose.throttle_notes import throttle_notes
 from cdclake.iceberg.schemas import appended_schemas
 from cdclake.plan import Plan
 from tests.source_tree import PROJECT
@@ -107,9 +108,11 @@ CASES = {
     "a partition twice": (file("{columns: {id: date}, partition_by: [day(id), month(id)]}"), 4, 57, "partitions 'id' again", "finer"),
     "a bucket": (file('{columns: {id: int}, partition_by: ["bucket(4, id)"]}'), 4, 47, "cannot be partitioned by bucket()", "year"),
     "a folder above": (file("{columns: {id: int}, transform: ../x}"), 4, 43, "invalid folder '../x'", "relative"),
-    "more than Direct PUT takes": (file("{columns: {id: int}, mib_per_second: 6}"), 4, 48, "Direct PUT for Iceberg: 5", "`source: kinesis`"),
-    "more than Direct PUT takes elsewhere": (file("{columns: {id: int}, mib_per_second: 2}", more="aws: {region: eu-central-1}\n"), 5, 48, "and 1 elsewhere", "`source: kinesis`"),
-    "more than a function takes": (file("{columns: {id: int}, function: {mib: 2}}"), 4, 48, "MB per call", "`mib: 1`"),
+    "more than a function takes": (file("{columns: {id: int}, function: {mib: 1}}"), 4, 48, "1 MiB of records of 8 bytes may take 43.3 MB per call", "`function: {mib: 0.2}`"),
+    "more than a function takes from Kinesis": (file("{source: kinesis, columns: {id: int, page: text, at: timestamptz}, function: {mib: 1}}"), 4, 94, "records of 46 bytes", "`function: {mib: 0.5}`"),
+    "more than a function takes in one table": (file("{route: k, tables: {a: {columns: {%s: int}}, b: {columns: {id: int}}}, function: {mib: 1}}" % ("x" * 99)), 4, 195, "records of 8 bytes", "`function: {mib: 0.2}`"),
+    "less than Firehose collects": (file("{columns: {id: int}, function: {mib: 0.1}}"), 4, 48, "`mib` cannot be 0.1", "0.2"),
+    "a region without Firehose": (file(more="aws: {region: mx-central-1}\n"), 3, 15, "Firehose does not write Iceberg tables in mx-central-1", "another region"),
     "a table of web logs": (file(more="weblogs: {clicks: {route: day}}\n"), 5, 3, "already has the name 'clicks'", "rename the put table"),
     "a table of the database": (
         file(name="orders", more="source: {database: shop}\ntables:\n  public.orders: {key: [id], columns: {id: int}}\n"),
@@ -138,10 +141,21 @@ def test_a_transform_must_have_its_handler(tmp_path: Path) -> None:
     assert plan_of(text, tmp_path).puts[0].transform == "t/a"
 
 
-@pytest.mark.parametrize("more", ["", "aws: {region: eu-west-1}\n"])
-def test_direct_put_takes_more_where_no_slow_region_is_declared(tmp_path: Path, more: str) -> None:
-    [put] = plan_of(file("{columns: {id: int}, mib_per_second: 5}", more=more), tmp_path).puts
-    assert put.stream.mib_per_second == 5
+def test_calls_are_small_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+    [put] = plan_of(file(), tmp_path).puts
+    assert put.stream.function_mib == 0.2
+    settings, columns = "firehose: {function: {mib: 1}}\n", f"{{columns: {{{'x' * 99}: int}}}}"
+    [put] = plan_of(file(columns, settings), tmp_path).puts
+    assert put.stream.function_mib == 1 and type(put.stream.function_mib) is int
+
+
+def test_direct_put_above_its_first_limit_is_noted_and_not_refused(tmp_path: Path) -> None:
+    """An append-only stream scales: its producers retry until it has."""
+    entry = "{columns: {id: int}, mib_per_second: 6}"
+    [note] = throttle_notes(plan_of(file(entry), tmp_path))
+    assert "clicks: Direct PUT begins with 5 MiB" in note and "producers have to retry" in note
+    for other in ("{columns: {id: int}}", entry.replace("{c", "{source: kinesis, c", 1)):
+        assert not [*throttle_notes(plan_of(file(other), tmp_path))]
 
 
 def test_the_example_is_valid() -> None:

@@ -142,11 +142,8 @@ CASES = {
     "an unknown image": (
         file("{images: {apache: build}}"), 4, 22, "unknown key 'apache'", "nginx",
     ),
-    "more than Direct PUT takes": (
-        file("{mib_per_second: 6}"), 4, 29, "Direct PUT for Iceberg: 5", "`source: kinesis`",
-    ),
     "more than a function takes": (
-        file("{function: {mib: 2}}"), 4, 29, "may take 6.3 MB per call", "`mib: 1`",
+        file("{function: {mib: 2}}"), 4, 29, "may take 6.3 MB per call", "`function: {mib: 1.9}`",
     ),
     "a table's stream": (file(more=TABLES, name="orders"), 7, 3, "already has the name 'orders'", "rename"),
     "a domain": (

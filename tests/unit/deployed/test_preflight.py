@@ -17,6 +17,7 @@ from botocore.exceptions import ClientError
 from botocore.validate import validate_parameters
 
 from cdclake.cli import main as command
+from cdclake.config import regions
 from cdclake.config.deployment import Deployment, load_deployment
 from cdclake.deployed.preflight import create_roles, preflight
 from tests.unit.config.pipelines import VALID
@@ -217,6 +218,20 @@ def test_the_region_must_be_that_of_the_file(answers: Answers, tmp_path: Path) -
     found = preflight(deployment(tmp_path, "aws: {region: eu-north-1}\n"))
     [region] = [check for check in found if check.name == "region"]
     assert (region.state, region.remedy) == ("failed", "set AWS_REGION=eu-north-1")
+
+
+def test_a_region_must_have_firehose_where_the_file_needs_it(
+    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(regions, "_WITHOUT_FIREHOSE", ("eu-west-1",))
+    puts = "puts: {clicks: {columns: {id: int}}}\n"
+    for more, refused in (
+        (puts, ["Firehose does not write Iceberg tables in eu-west-1"]),
+        ("", []),
+    ):
+        found = preflight(deployment(tmp_path, more))
+        failed = [check for check in found if check.name == "region" and check.state == "failed"]
+        assert [check.detail for check in failed] == refused
 
 
 def test_parameters_of_a_cluster_are_those_of_its_family(answers: Answers, tmp_path: Path) -> None:

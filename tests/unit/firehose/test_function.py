@@ -2,10 +2,12 @@
 
 import base64
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from cdclake.config.checks.firehose import WRAPPING_BYTES, fitting_mib
 from cdclake.local.firehose.fault_injection import Trouble
 from cdclake.local.firehose.function import MAX_CALL_BYTES, Handler, LocalFunction
 from cdclake.local.firehose.records import Failure, Made, Record
@@ -130,6 +132,31 @@ def test_a_record_that_no_call_has_room_for_fails() -> None:
     large = Record(0, 9, 0, b"x" * MAX_CALL_BYTES)
     made, [failure] = LocalFunction(ok, stream_of(TABLE)).transform([large])
     assert (made, failure.code) == ([], "Lambda.FunctionRequestTooLarge")
+
+
+@pytest.mark.parametrize(
+    ("source", "values", "wrapping"),
+    [
+        ("msk", [b"x" * 460, None], 2 * WRAPPING_BYTES["msk"]),  # deletes with their tombstones
+        ("kinesis", [b'{"id":123456,"v":7}'], WRAPPING_BYTES["kinesis"]),
+        ("direct_put", [b'{"id":123456}'], WRAPPING_BYTES["direct_put"]),
+    ],
+)
+def test_calls_of_the_size_that_fits_are_accepted(
+    source: Any, values: list[bytes | None], wrapping: int
+) -> None:
+    """Firehose fills a call by the records' bytes: a tombstone has none."""
+    size = sum(len(value or b"") for value in values)
+
+    def failed(mib: float) -> set[str]:
+        count = int(mib * (1 << 20)) // size
+        records = [Record(0, n, 1_790_000_000_000, v) for n in range(count) for v in values]
+        stream = replace(stream_of(TABLE, function_retries=0), source=source)
+        _, failures = LocalFunction(lambda *_: {"records": []}, stream).transform(records)
+        return {failure.code for failure in failures}
+
+    assert failed(3) == {"Lambda.FunctionRequestTooLarge"}
+    assert failed(fitting_mib(size, wrapping)) == {"Lambda.MissingRecordId"}  # of an empty answer
 
 
 def test_asked_for_failures_are_fewer_than_what_is_retried() -> None:
