@@ -30,7 +30,6 @@ from typing import Any, LiteralString
 
 import boto3
 import psycopg
-from botocore.exceptions import ClientError
 
 from cdclake import metrics, naming
 from cdclake.cloudformation import answer, answer_failure
@@ -176,12 +175,12 @@ def stored_records(tables: Iterable[Table]) -> tuple[Records, str | None]:
 
 def put_records(records: Records, etag: str | None) -> bool:
     """Put the records if their object's ETag is still this one; return False if it is not."""
-    place = {"Bucket": os.environ["BUCKET"], "Key": os.environ["KEY"]}
+    s3, place = boto3.client("s3"), {"Bucket": os.environ["BUCKET"], "Key": os.environ["KEY"]}
     condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
     body = json.dumps(records_content(records)).encode()
     try:
-        boto3.client("s3").put_object(**place, **condition, Body=body)
-    except ClientError as error:
+        s3.put_object(**place, **condition, Body=body)
+    except s3.exceptions.ClientError as error:
         if error.response["Error"]["Code"] in _REFUSED:
             return False
         raise
