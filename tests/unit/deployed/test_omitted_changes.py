@@ -163,7 +163,7 @@ def test_a_record_that_is_written_meanwhile_is_kept(
     assert source.check() == 0
     source.publication = NARROWED
     put: Callable[..., bool] = source.function.put_records
-    answers = []
+    answers: list[bool] = []
 
     def after_another_writer(records: Any, etag: str | None) -> bool:
         if not answers:
