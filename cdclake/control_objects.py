@@ -13,7 +13,7 @@
 | `new_columns.json` | source check, `verify`: new columns | the stream, if they stop a table |
 | `published.json` | the stream: how many refused events its metrics have counted | the same |
 | `verified.json` | `verify`: when each table was compared | `status` |
-| `relations.json` | `up`, `resync`, on AWS the source check | these and `status` |
+| `relations.json` | `up`, `resync`, `status`; on AWS source check and preparation | these |
 | `pause.json` | `pause --target aws`, removed by `resume` | the stream keeper, the stream |
 | `derived/<table>.json` | `refresh_derived`: how far the table is refreshed | the same |
 | `polls/<table>.json` | `poll_tables`: how far the source was read | the same, status, verify |

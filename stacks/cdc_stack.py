@@ -24,6 +24,7 @@ from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.probe_connector import ProbeConnector
 from cdclake.stacks.constructs.source_preparation import Preparation
 from cdclake.stacks.constructs.topic import Topic
+from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.network_stack import NetworkOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
 from cdclake.stacks.source_stack import SourceOutputs
@@ -44,11 +45,12 @@ class CdcStack(PipelineStack):
         network: NetworkOutputs,
         source: SourceOutputs,
         streaming: StreamingOutputs,
+        lake: LakeOutputs,
     ) -> None:
         super().__init__(scope, deployment, "cdc", "source preparation and Debezium connector")
         self._network, self._source, self._streaming = network, source, streaming
         plugin, worker = self._add_plugin(), self._add_worker()
-        offsets, prepared = self._add_offsets(), self._add_preparation()
+        offsets, prepared = self._add_offsets(), self._add_preparation(lake)
         brokers = self._brokers()
         self._add_probe(plugin, worker, brokers)
         if deployment.aws.connector == "on":
@@ -97,7 +99,7 @@ class CdcStack(PipelineStack):
             settings=OFFSETS_SETTINGS,
         )
 
-    def _add_preparation(self) -> Preparation:
+    def _add_preparation(self, lake: LakeOutputs) -> Preparation:
         source, built = self._source, build_preparation(self.deployment.plan)
         return Preparation(
             self,
@@ -114,6 +116,7 @@ class CdcStack(PipelineStack):
             login_version=self.deployment.aws.connect.login_version,
             grants=source.grant_read_admin(),
             security_group=self._network.functions.group_id,
+            state=lake.state,
             ground=self._network.ground,
         )
 

@@ -72,8 +72,10 @@ def _add_changes(base: _Base) -> tuple[str, list[str]]:
     source = source_stack.outputs
     streaming = StreamingStack(app, deployment, network=network)
     tables = _add_topics(base, streaming.outputs)
-    cdc = CdcStack(app, deployment, network=network, source=source, streaming=streaming.outputs)
-    _deploy_after(cdc, streaming, *tables)  # the connector creates no topic
+    cdc = CdcStack(
+        app, deployment, network=network, source=source, streaming=streaming.outputs, lake=lake
+    )
+    _deploy_after(cdc, base.lake_stack, streaming, *tables)  # the connector creates no topic
     if deployment.plan.connectors:
         connectors = ConnectorsStack(
             app, deployment, network=network, streaming=streaming.outputs, lake=lake

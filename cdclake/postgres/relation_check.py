@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from cdclake.plan import Plan, Table
 from cdclake.postgres import queries
 from cdclake.postgres.catalog import SourceTable, TableId
+from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import qualified
 from cdclake.postgres.relations import RelationChange, RelationRecord, SourceState
 from cdclake.postgres.session import Session
@@ -48,11 +50,14 @@ def merged_records(
 
     A table that is as recorded gets a new record once the connector streams, so that partitions
     that were created since are known. Any other table keeps its record until it is read again; only
-    labels that were added to its enums are recorded, so that a later rename is noticed.
+    labels that were added to its enums are recorded, so that a later rename is noticed, and that
+    the publication omits changes of it. A new table has no record before it is published.
     """
-    merged = {}
+    merged, tables = {}, tuple(tables)
     for table in tables:
         record, found = records.get(table.source), source.tables.get((table.schema, table.table))
+        if record is None and source.publication.omission(table) is not None:
+            continue
         is_as_recorded = found is not None and not any(source.compare(table, record))
         if found is not None and (record is None or (is_as_recorded and source.streams)):
             record = RelationRecord.of(table, found, settled=source.streams)
@@ -60,7 +65,21 @@ def merged_records(
             record = record.with_new_labels(found)
         if record is not None:
             merged[table.source] = record
-    return merged
+    return with_omissions(source.publication, tables, merged)
+
+
+def with_omissions(
+    publication: PublicationState, tables: Iterable[Table], records: Records
+) -> dict[str, RelationRecord]:
+    """Return the records, marked for each of these tables whose changes the publication omits.
+
+    The mark is kept until the table is read again: a repaired publication shows no omission.
+    """
+    omitted = {table.source for table in tables if publication.omission(table) is not None}
+    return {
+        source: replace(record, omitted=True) if source in omitted else record
+        for source, record in records.items()
+    }
 
 
 def parse_records(content: Mapping[str, Any], tables: Iterable[Table]) -> dict[str, RelationRecord]:

@@ -27,8 +27,8 @@ def changes_values(before: str, now: str) -> bool:
     old, new = parse_type(before), parse_type(now)
     if new is None:  # an interval with fields, such as `interval day to second`, or not in the lake
         return all(each.startswith("interval") for each in (before, now))
-    if old is None:  # that, a domain or an enum, whose values may be longer or more precise
-        return bool(new.parameters)
+    if old is None:  # that, a domain or an enum, whose values may be longer or not normalized
+        return bool(new.parameters) or new.base in {normal for _, normal in _NORMALIZED}
     if new.base == "varchar" and old.base in _VARIABLE_LENGTH:
         return _length(new) < _length(old)  # cuts blanks at the end; other characters are an error
     if old.base != new.base:

@@ -2,8 +2,9 @@
 
 It runs the code that `cdclake up` runs for an external source. At creation and at each change of
 the plan it sets up role, schema and publication. If anything prevents this, the deployment fails
-with all reasons and nothing is changed. The slot, which the connector creates, is dropped with the
-stack, not earlier.
+with all reasons and nothing is changed. Before it repairs the publication, it records the tables
+whose changes were omitted: `check` reports these until they are read again. The slot, which the
+connector creates, is dropped with the stack, not earlier.
 
 `check` is deployed as a second function that a schedule invokes. It compares the source's relations
 with the records that the lake keeps of them, and its columns with the plan. It notes widened types
@@ -11,9 +12,9 @@ and undeclared columns for the stream, and publishes how many tables and columns
 `run_sql` is a third function, which runs an operator's SQL file as the administrator.
 
 The zip contains the plan (plan.json) and the RDS certificate authorities (rds-ca.pem). Environment:
-HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET; of `check` without ADMIN_SECRET, but with BUCKET
-and KEY of the records, and DIMENSION of the metrics; of `run_sql` without LOGIN_SECRET, but with
-BUCKET. Passwords are only held in memory.
+HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET, BUCKET and KEY of the records; of `check` without
+ADMIN_SECRET, but with DIMENSION of the metrics; of `run_sql` without LOGIN_SECRET and KEY.
+Passwords are only held in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,23 +35,27 @@ from cdclake import metrics, naming
 from cdclake.cloudformation import answer, answer_failure
 from cdclake.errors import CdcError
 from cdclake.iceberg.widening import with_widened
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.new_columns import find_new_columns, lines_to_write
 from cdclake.postgres.ownership import Owner
 from cdclake.postgres.relation_check import (
+    Records,
     compare_relations,
     merged_records,
     parse_records,
     read_source,
     records_content,
+    with_omissions,
 )
 from cdclake.postgres.relations import SourceState
 from cdclake.postgres.run_script import run_script
+from cdclake.postgres.session import Session
 from cdclake.postgres.source import (
     SESSION_SETTINGS,
     leave_session,
     prepare_session,
+    read_publication,
 )
 from cdclake.postgres.source_warnings import source_warnings
 from cdclake.postgres.sql_script import split_script
@@ -71,6 +76,7 @@ PLAN = HERE / "plan.json"
 # After a failed creation CloudFormation sends a deletion with this id: there is nothing to delete.
 NOT_PREPARED = "not-prepared"
 _CONNECT_TIMEOUT_S = 10
+_REFUSED = ("PreconditionFailed", "ConditionalRequestConflict")  # by S3: another writer was first
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
@@ -102,6 +108,7 @@ def do(request: str, prepared: str, stack: str) -> None:
         return
     password = secret(os.environ["LOGIN_SECRET"])["password"]
     with connected("ADMIN_SECRET") as session:
+        note_omissions(session, plan)
         done = prepare_session(session, plan, embedded=False, owner=owner, role_password=password)
         warnings = source_warnings(session, plan, embedded=False)
     log.info("prepared %s of PostgreSQL %s", done.database, done.version)
@@ -109,6 +116,16 @@ def do(request: str, prepared: str, stack: str) -> None:
         log.error("the slot %s; follow the runbook lost-slot", done.slot_loss)
     for warning in warnings:
         log.warning("%s; %s", warning, warning.remedy)
+
+
+def note_omissions(session: Session, plan: Plan) -> None:
+    """Record the tables whose changes the publication omits; without a record they are new."""
+    publication = read_publication(session, plan.source_object)
+    while True:
+        records, etag = stored_records(())  # also those of a table that leaves the plan
+        marked = with_omissions(publication, plan.tables, records)
+        if marked == records or put_records(marked, etag):
+            return
 
 
 def owner_of(stack: str, *, has_prepared: bool) -> Owner:
@@ -129,13 +146,7 @@ def check(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Report the tables whose relations differ from the records, and record new ones."""
     del event, context
     plan = Plan.from_json(PLAN.read_text(encoding="utf-8"))
-    s3, place = boto3.client("s3"), {"Bucket": os.environ["BUCKET"], "Key": os.environ["KEY"]}
-    try:
-        stored = s3.get_object(**place)
-        content, only_if = json.loads(stored["Body"].read()), stored["ETag"]
-        records = parse_records(content, plan.tables)
-    except s3.exceptions.NoSuchKey:
-        records, only_if = {}, None
+    records, etag = stored_records(plan.tables)
     with connected("LOGIN_SECRET") as session:
         source = read_source(session, plan, records)
     added = note_columns(plan, source)
@@ -146,11 +157,34 @@ def check(event: dict[str, Any], context: Any) -> dict[str, Any]:
             log.error("%s: %s: %s; %s", table.source, change.kind, change.message, remedy)
     merged = merged_records(source, plan.tables, records)
     if merged != records:
-        condition = {"IfNoneMatch": "*"} if only_if is None else {"IfMatch": only_if}
-        s3.put_object(**place, **condition, Body=json.dumps(records_content(merged)).encode())
+        put_records(merged, etag)  # if another writer was first, the next check records it
     changed = sum(bool(found) for found in changes.values())
     publish({metrics.CHANGED_RELATIONS: changed, metrics.NEW_COLUMNS: added})
     return {"changed": changed, "new_columns": added}
+
+
+def stored_records(tables: Iterable[Table]) -> tuple[Records, str | None]:
+    """Return the records that are these tables', and their object's ETag; None if there is none."""
+    s3 = boto3.client("s3")
+    try:
+        stored = s3.get_object(Bucket=os.environ["BUCKET"], Key=os.environ["KEY"])
+    except s3.exceptions.NoSuchKey:
+        return {}, None
+    return parse_records(json.loads(stored["Body"].read()), tables), stored["ETag"]
+
+
+def put_records(records: Records, etag: str | None) -> bool:
+    """Put the records if their object's ETag is still this one; return False if it is not."""
+    s3, place = boto3.client("s3"), {"Bucket": os.environ["BUCKET"], "Key": os.environ["KEY"]}
+    condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
+    body = json.dumps(records_content(records)).encode()
+    try:
+        s3.put_object(**place, **condition, Body=body)
+    except s3.exceptions.ClientError as error:
+        if error.response["Error"]["Code"] in _REFUSED:
+            return False
+        raise
+    return True
 
 
 def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:

@@ -12,16 +12,17 @@ from cdclake.control_objects import NEW_COLUMNS, REQUESTS, RESUMES, WIDENED
 from cdclake.metrics import NAMESPACE
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
-from cdclake.stacks.constructs.grant import Grant, through_s3
+from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.job_grants import publishes_metrics
 from cdclake.stacks.constructs.job_schedule import JobSchedules
 from cdclake.stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.relation_records import RECORDS_KEY, keeps_records
 
 # Twice within the alarm's period of an hour, so that no period lacks data.
 _EVERY = "rate(30 minutes)"
 _TIMEOUT_S = 120
-# Its records, its notes, and the requests that they make of the stream.
-_OBJECTS = (naming.RELATIONS, WIDENED, NEW_COLUMNS, f"{REQUESTS}/*", f"{RESUMES}/*")
+# Its notes, and the requests that they make of the stream.
+_OBJECTS = (WIDENED, NEW_COLUMNS, f"{REQUESTS}/*", f"{RESUMES}/*")
 
 
 class SourceCheck(LambdaFunction):
@@ -48,13 +49,13 @@ class SourceCheck(LambdaFunction):
             environment={
                 **environment,
                 "BUCKET": state.name,
-                "KEY": f"{naming.CONTROL_PREFIX}/{naming.RELATIONS}",
+                "KEY": RECORDS_KEY,
                 "DIMENSION": ground.prefix,
             },
             grants=[
                 *grants,
-                *_control_objects(state),
-                through_s3(ground.key_arn),
+                *keeps_records(state, ground.key_arn),
+                _control_objects(state),
                 publishes_metrics(NAMESPACE),
             ],
             timeout_s=_TIMEOUT_S,
@@ -65,14 +66,9 @@ class SourceCheck(LambdaFunction):
         schedules.call("SourceCheck", schedule=_EVERY, function_arn=self.arn)
 
 
-def _control_objects(state: BucketReference) -> list[Grant]:
-    objects = [f"{state.arn}/{naming.CONTROL_PREFIX}/{name}" for name in _OBJECTS]
-    return [
-        Grant(
-            actions=["s3:GetObject", "s3:PutObject"],
-            on=objects,
-            because="a request to the stream is an object with the name of its table",
-        ),
-        # Without it S3 answers 403 instead of 404 if an object does not exist yet.
-        Grant(actions=["s3:ListBucket"], on=[state.arn]),
-    ]
+def _control_objects(state: BucketReference) -> Grant:
+    return Grant(
+        actions=["s3:GetObject", "s3:PutObject"],
+        on=[f"{state.arn}/{naming.CONTROL_PREFIX}/{name}" for name in _OBJECTS],
+        because="a request to the stream is an object with the name of its table",
+    )

@@ -11,6 +11,8 @@ from constructs import Construct
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.relation_records import RECORDS_KEY, keeps_records
 
 _TIMEOUT_S = 600  # long enough to wait for locks of long transactions
 _MEMORY_MB = 512
@@ -33,6 +35,7 @@ class Preparation(LambdaFunction):
         login_version: int,
         grants: Sequence[Grant],
         security_group: str,
+        state: BucketReference,
         ground: DeploymentContext,
     ) -> None:
         super().__init__(
@@ -40,8 +43,8 @@ class Preparation(LambdaFunction):
             construct_id,
             module="prepare_source",
             code=file,
-            environment=environment,
-            grants=grants,
+            environment={**environment, "BUCKET": state.name, "KEY": RECORDS_KEY},
+            grants=[*grants, *keeps_records(state, ground.key_arn)],
             timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
             security_group=security_group,

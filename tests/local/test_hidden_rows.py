@@ -103,6 +103,8 @@ def test_a_row_filter_concerns_its_table(lake: RunningLake) -> None:
     )
     [(found, change)] = changes(lake).items()
     assert (found, "filters its rows" in change["message"]) == (("orders", "unpublished"), True)
+    run(lake, f"alter publication cdclake_hidden set table {others}, orders")
+    assert set(changes(lake)) == {("orders", "unpublished")}  # its deleted row is still there
     assert resynced(lake) == {("public.orders", "unpublished")}
     lake.eventually(lambda: keys(lake, "orders") == [*range(7, 21), 50], 90)
     assert changes(lake) == {}

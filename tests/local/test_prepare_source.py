@@ -128,6 +128,8 @@ def deployed(
         ("DATABASE", parts["dbname"]),
         ("ADMIN_SECRET", "admin"),
         ("LOGIN_SECRET", "login"),
+        ("BUCKET", "state"),
+        ("KEY", "control/relations.json"),
         ("AWS_ACCESS_KEY_ID", "moto"),
         ("AWS_SECRET_ACCESS_KEY", "moto"),
         ("AWS_DEFAULT_REGION", "eu-west-1"),
@@ -135,6 +137,8 @@ def deployed(
         monkeypatch.setenv(name, str(value))
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws(config={"core": {"passthrough": {"urls": [".*127.0.0.1.*"]}}}):
+        where = {"LocationConstraint": "eu-west-1"}
+        boto3.client("s3").create_bucket(Bucket="state", CreateBucketConfiguration=where)
         secrets = boto3.client("secretsmanager")
         for name, user, password in (
             ("admin", ADMIN, ADMIN_PASSWORD),
@@ -219,11 +223,7 @@ def scheduled(deployed: Deployment, monkeypatch: pytest.MonkeyPatch) -> Deployme
     assert deployed.ask("Create")["Status"] == "SUCCESS"
     login = json.dumps({"username": deployed.slot, "password": ROLE_PASSWORD})
     boto3.client("secretsmanager").put_secret_value(SecretId="login", SecretString=login)
-    s3 = boto3.client("s3")
-    s3.create_bucket(Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
-    told = {"BUCKET": "state", "KEY": "control/relations.json", "DIMENSION": "shop"}
-    for name, value in told.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("DIMENSION", "shop")
     monkeypatch.delenv("ADMIN_SECRET")
     return deployed
 
@@ -241,6 +241,24 @@ def test_a_schedule_finds_what_has_changed_and_remembers_it(scheduled):
     assert list(stored["tables"]) == ["public.orders"]
     published = boto3.client("cloudwatch").list_metrics(Namespace="cdclake")["Metrics"]
     assert {each["MetricName"] for each in published} == {"ChangedRelations", "NewColumns"}
+
+
+@pytest.mark.parametrize(
+    "narrowing", ["SET (publish = 'insert, update')", "DROP TABLE orders", "DROP"]
+)
+def test_a_deployment_does_not_forget_what_it_repairs(scheduled, monkeypatch, narrowing):
+    """It may come before the next check; the deletes of that time are still in the lake."""
+    check = scheduled.module.check
+    assert check({}, CONTEXT) == {"changed": 0, "new_columns": 0}
+    drop = f"DROP PUBLICATION {scheduled.slot}"
+    change = f"ALTER PUBLICATION {scheduled.slot} {narrowing}"
+    run(scheduled.dsn, drop if narrowing == "DROP" else change)
+    monkeypatch.setenv("ADMIN_SECRET", "admin")
+    scheduled.declare(ITEMS)
+    assert scheduled.ask("Update")["Status"] == "SUCCESS"
+    assert scheduled.published() == {"orders", "items", "heartbeat", "signal"}
+    for _ in range(2):  # not of `items`, which is new
+        assert check({}, CONTEXT) == {"changed": 1, "new_columns": 0}
 
 
 def test_a_schedule_notes_widened_and_new_columns_for_the_stream(scheduled):

@@ -6,6 +6,8 @@ from tests.mutations.mutation import Mutation
 
 _RELATIONS, _TESTS = "cdclake/postgres/relations.py", ("tests/unit/postgres/test_relations.py",)
 _CHECK = "cdclake/postgres/relation_check.py"
+_PREPARATION = "lambda/prepare_source/prepare_source.py"
+_OMITTED = ("tests/unit/deployed/test_omitted_changes.py",)
 _OPERATIONS = "glue_jobs/operations/table_operations.py"
 _KEYS = "cdclake/postgres/key_identity.py"
 _RESYNCS = ("tests/unit/jobs/test_operate.py", "-k", "changelog_lacks or relations")
@@ -69,6 +71,19 @@ RELATIONS = (
     Mutation(
         "changes that a repaired publication had omitted are forgotten", _TESTS,
         ((_RELATIONS, "or (record is not None and record.omitted)", ""),),
+    ),
+    Mutation(
+        "a comparison does not record what the publication omits", _OMITTED,
+        ((_CHECK, "return with_omissions(source.publication, tables, merged)", "return merged"),),
+    ),
+    Mutation(
+        "a deployment repairs the publication without a record of it", _OMITTED,
+        ((_PREPARATION, "        note_omissions(session, plan)\n", ""),),
+    ),
+    Mutation(
+        "a table that joins has a record before it is published", _OMITTED,
+        ((_CHECK, "if record is None and source.publication.omission(table) is not None:",
+          "if False:"),),
     ),
     Mutation(
         "a reported change is forgotten before it is repaired", _TESTS,

@@ -81,6 +81,7 @@ def test_an_existing_source_is_prepared_where_it_is(variants):
     [secret] = re.findall(r"secret_arn: (\S+)", EXISTING)
     assert (told["HOST"], told["PORT"], told["DATABASE"]) == ("db.example.org", "6432", "shop")
     assert (told["ADMIN_SECRET"], told["LOGIN_SECRET"]) == (secret, "shop/source")
+    assert told["KEY"] == "control/relations.json"
     assert properties["VpcConfig"]["SubnetIds"] == ["subnet-0a1b2c3d", "subnet-0d1c2b3a"]
 
 
@@ -123,10 +124,13 @@ def test_off_leaves_the_source_prepared(created, deploy):
     assert deploy(OFF).only("Custom::CdclakeSource") == created.only("Custom::CdclakeSource")
 
 
-def test_it_may_read_two_logins_and_stand_in_the_network_and_no_more(variants):
+def test_it_may_read_two_logins_and_keep_the_records_and_no_more(variants):
     allowed = allowances(variants["existing"], "lambda.amazonaws.com", named="Preparation")
     assert len(allowed["secretsmanager:GetSecretValue"]) == 2
     assert len(allowed["kms:Decrypt"]) == 1
+    written = {each.partition("/")[2] for each in allowed["s3:PutObject"]}
+    assert written == {"control/relations.json"}
+    assert allowed["s3:GetObject"] == allowed["s3:PutObject"]
     assert allowed["ec2:CreateNetworkInterface"] == {
         "ec2:R:A:subnet/subnet-0a1b2c3d",
         "ec2:R:A:subnet/subnet-0d1c2b3a",
@@ -139,5 +143,11 @@ def test_it_may_read_two_logins_and_stand_in_the_network_and_no_more(variants):
         "ec2",
         "kms",
         "logs",
+        "s3",
         "secretsmanager",
+    }
+    assert {action for action in allowed if action.startswith("s3:")} == {
+        "s3:GetObject",
+        "s3:ListBucket",
+        "s3:PutObject",
     }

@@ -30,6 +30,7 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     monkeypatch.setattr(function, "PLAN", file)
     monkeypatch.setattr(function, "secret", lambda _: {"password": "p"})
     monkeypatch.setattr(function, "connected", lambda _: nullcontext())
+    monkeypatch.setattr(function, "note_omissions", lambda *_: None)
     monkeypatch.setattr(function, "prepare_session", lambda *_, **__: done)
     found = settings_warnings(server(slot_wal_mb=limit_mb))
     monkeypatch.setattr(function, "source_warnings", lambda *_, **__: found)

@@ -1,0 +1,180 @@
+"""A publication that omitted changes: the check reports it until the table is read again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+
+from cdclake.plan import Plan, Table
+from cdclake.postgres.prepare import PublicationState
+from cdclake.postgres.relation_check import records_content
+from cdclake.postgres.relations import RelationRecord, SourceState
+from tests.load_function import load
+from tests.unit.postgres.tables import actual, declared, plan
+
+STACK = "arn:aws:cloudformation:eu-west-1:123456789012:stack/shop-cdc/1"
+KEY = "control/relations.json"
+NOW = actual(oid=1)
+ITEMS = replace(NOW, oid=2, table="items")
+PUBLISHED = PublicationState(True, False, True, {NOW.id: None, ITEMS.id: None})
+NARROWED = replace(PUBLISHED, right=False)
+WITHOUT_ITEMS = replace(PUBLISHED, tables={NOW.id: None})
+
+
+def recorded(tables: tuple[Table, ...]) -> dict[str, RelationRecord]:
+    return {t.source: RelationRecord.of(t, actual(oid=1), settled=True) for t in tables}
+
+
+@dataclass
+class Source:
+    """The functions on one source; preparing it repairs its publication."""
+
+    function: ModuleType
+    folder: Path
+    publication: PublicationState = PUBLISHED
+
+    def deploy(self, declares: Plan, request: str = "Update") -> None:
+        self.function.PLAN.write_text(declares.to_json())
+        self.function.do(request, "prepared", STACK)
+
+    def read(self, *_: Any) -> SourceState:
+        return SourceState(
+            tables={NOW.id: NOW, ITEMS.id: ITEMS},
+            names={},
+            alike={},
+            loaded=frozenset(),
+            publication=self.publication,
+            role="cdclake_shop",
+            sees_all_rows=False,
+            version=170000,
+            streams=True,
+        )
+
+    def repair(self, *_: Any, **__: Any) -> SimpleNamespace:
+        self.publication = PUBLISHED
+        return SimpleNamespace(database="shop", version=170011, slot_loss="")
+
+    def check(self) -> int:
+        return int(self.function.check({}, None)["changed"])
+
+    def records(self) -> Any:
+        return json.loads(boto3.client("s3").get_object(Bucket="state", Key=KEY)["Body"].read())
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
+    where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    boto3.client("s3").create_bucket(Bucket="state", **where)
+    function = load("prepare_source")
+    made = Source(function, tmp_path)
+    names = {"BUCKET": "state", "KEY": KEY, "DIMENSION": "shop", "LOGIN_SECRET": "shop/source"}
+    for name, value in names.items():
+        monkeypatch.setenv(name, value)
+    for name, stand_in in {
+        "PLAN": tmp_path / "plan.json",
+        "secret": lambda _: {"password": "p"},
+        "connected": lambda _: nullcontext(),
+        "read_publication": lambda *_: made.publication,
+        "read_source": made.read,
+        "prepare_session": made.repair,
+        "source_warnings": lambda *_, **__: [],
+    }.items():
+        monkeypatch.setattr(function, name, stand_in)
+    return made
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+def test_a_deployment_that_repairs_it_does_not_forget_it(source: Source, is_checked: bool) -> None:
+    """Any deployment with a new plan or code repairs it, also one between two checks."""
+    source.deploy(plan(), "Create")
+    assert source.check() == 0
+    source.publication = NARROWED
+    if is_checked:
+        assert source.check() == 1
+    source.deploy(plan(declared(("id", "integer"))))
+    assert source.publication == PUBLISHED
+    assert [source.check(), source.check()] == [1, 1]
+    [record] = source.records()["tables"].values()
+    assert record["omitted"]
+    restored = records_content(recorded((declared(),)))  # as the table's resync records it
+    boto3.client("s3").put_object(Bucket="state", Key=KEY, Body=json.dumps(restored).encode())
+    assert source.check() == 0
+
+
+def test_one_that_was_set_right_by_hand_is_remembered(source: Source) -> None:
+    source.deploy(plan(), "Create")
+    assert source.check() == 0
+    source.publication = NARROWED
+    assert source.check() == 1
+    source.publication = PUBLISHED
+    assert source.check() == 1
+
+
+def test_a_firehose_table_ends_it_under_another_name(source: Source) -> None:
+    table = declared(delivery="firehose")
+    source.deploy(plan(table), "Create")
+    assert source.check() == 0
+    source.publication = NARROWED
+    source.deploy(plan(table, replace(table, table="items", name="items")))
+    assert source.check() == 1  # `items` is new
+    again = replace(table, name="sales")
+    source.deploy(plan(again))
+    assert source.check() == 0
+
+
+@pytest.mark.parametrize("is_checked", [True, False])
+def test_a_table_that_joins_has_omitted_nothing(source: Source, is_checked: bool) -> None:
+    """A check with the new plan may run before the deployment has published its table."""
+    source.publication = WITHOUT_ITEMS
+    source.deploy(plan(), "Create")
+    source.publication = WITHOUT_ITEMS
+    assert source.check() == 0
+    both = plan(declared(), declared(table="items", name="items"))
+    source.function.PLAN.write_text(both.to_json())
+    if is_checked:
+        assert [source.check(), source.check()] == [1, 1]
+    source.deploy(both)
+    assert source.check() == 0
+
+
+def test_a_table_that_left_and_returns_has_omitted_changes(source: Source) -> None:
+    both = plan(declared(), declared(table="items", name="items"))
+    source.deploy(both, "Create")
+    assert source.check() == 0
+    source.deploy(plan())
+    source.publication = WITHOUT_ITEMS  # as this deployment has left it
+    source.deploy(both)
+    assert source.check() == 1
+
+
+def test_a_record_that_is_written_meanwhile_is_kept(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a resync, which does not wait for a deployment."""
+    source.deploy(plan(), "Create")
+    assert source.check() == 0
+    source.publication = NARROWED
+    put: Callable[..., bool] = source.function.put_records
+    answers: list[bool] = []
+
+    def after_another_writer(records: Any, etag: str | None) -> bool:
+        if not answers:
+            stored = source.records()
+            stored["tables"]["public.orders"]["file"] = 99
+            boto3.client("s3").put_object(Bucket="state", Key=KEY, Body=json.dumps(stored).encode())
+        answers.append(put(records, etag))
+        return answers[-1]
+
+    monkeypatch.setattr(source.function, "put_records", after_another_writer)
+    source.deploy(plan())
+    assert answers == [False, True]
+    [record] = source.records()["tables"].values()
+    assert (record["file"], record["omitted"]) == (99, True)
