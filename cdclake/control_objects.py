@@ -6,6 +6,7 @@
 | `repairs/<table>.<verb>.json` | `replay`, `resync`, `forget` | the stream, which removes it |
 | `repaired/<table>.<verb>.json` | the stream: the outcome of a request | these |
 | `erasures/<table>.json` | `forget`: hashed keys (`Erasures`) | it, the stream, two functions |
+| `late/<table>.json` | `apply_changes`, `rebuild_tables`: late events to erase | these, which remove it |
 | `forgets/<id>.json` | `forget --target aws`: keys to erase | `forget_rows`, which removes it |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | source check, `verify`: wider column types | the jobs, over their plan |
@@ -40,7 +41,7 @@ WIDENED_CHANGELOGS = "widened_changelogs.json"
 VERIFIED, PAUSE, PUBLISHED = "verified.json", "pause.json", "published.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
 DERIVED, POLLS, PROBES = "derived", "polls", "probes"
-ERASURES, FORGETS = "erasures", "forgets"
+ERASURES, FORGETS, LATE = "erasures", "forgets", "late"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"
 
@@ -83,6 +84,11 @@ def poll_error_name(table: str) -> str:
 def erasures_name(table: str) -> str:
     """Return the name of a table's register of erased keys."""
     return f"{ERASURES}/{table}.json"
+
+
+def late_name(table: str) -> str:
+    """Return the name of the note that events of erased keys arrived late, and are being erased."""
+    return f"{LATE}/{table}.json"
 
 
 def forget_name(order: str) -> str:

@@ -3,7 +3,8 @@
 Firehose's function drops events of erased keys, but an event that it had decoded before may arrive
 later. Each run looks for such events among the rows that it is about to apply, all rows in a
 rebuild, and erases them first: once the state's stamp has passed them, no later run would look at
-them.
+them. They leave the changelog before files, snapshots and derived tables, so a note outlives a run
+that dies in between: the next one erases again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.control_objects import ForgetRequest
+from cdclake.control_objects import ForgetRequest, late_name
 from cdclake.debezium.worker import SALT_KEY
 from cdclake.erasure_register import ErasureRegister
 from cdclake.erasures import ErasedKeys
@@ -71,13 +72,13 @@ def _without_erased(job: TableJob, table: Table, erased: ErasedKeys | None, work
 
     if erased is None:
         return work(check=check)
+    if job.control.read(late_name(table.name)) is not None:
+        _erase_late(job, table, erased)
     for _ in range(_MAX_ERASURES):
         try:
             return work(check=check)
         except _ErasedArrived:
-            # No command waits to delete the files.
-            found = erase_table_rows(job, table, erased, keeps_files=False)
-            log.warning("%s: %d events of erased keys arrived late", table.name, found["events"])
+            _erase_late(job, table, erased)
     raise TableError(
         table.name,
         f"events of erased keys arrived during {_MAX_ERASURES} erasures, one after the other",
@@ -87,6 +88,15 @@ def _without_erased(job: TableJob, table: Table, erased: ErasedKeys | None, work
 
 class _ErasedArrived(Exception):
     pass
+
+
+def _erase_late(job: TableJob, table: Table, erased: ErasedKeys) -> None:
+    """Erase events that arrived late, at once: no command waits to delete their files."""
+    note = late_name(table.name)
+    job.control.write(note, {})
+    found = erase_table_rows(job, table, erased, keeps_files=False)
+    job.control.delete(note)
+    log.warning("%s: %d events of erased keys arrived late", table.name, found["events"])
 
 
 def _check_arrived(table: Table, erased: ErasedKeys, rows: DataFrame) -> None:
