@@ -54,9 +54,7 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
         writes=(_LEASES, _REPORTS, _LATE, f"{OUTCOMES}/*.{FORGET}.json"),
         deletes=(_LEASES, _LATE, _FORGETS),
     ),
-    naming.REBUILD_JOB: ControlAccess(
-        writes=(_LEASES, _REPORTS, _LATE), deletes=(_LEASES, _LATE)
-    ),
+    naming.REBUILD_JOB: ControlAccess(writes=(_LEASES, _REPORTS, _LATE), deletes=(_LEASES, _LATE)),
     naming.REFRESH_JOB: ControlAccess(
         writes=(_LEASES, _REPORTS, f"{DERIVED}/*"), deletes=(_LEASES,)
     ),

@@ -10,6 +10,7 @@ that dies in between: the next one erases again.
 from __future__ import annotations
 
 import logging
+import time
 from functools import partial
 from typing import Protocol
 
@@ -21,7 +22,7 @@ from cdclake.control_objects import ForgetRequest, late_name
 from cdclake.debezium.worker import SALT_KEY
 from cdclake.erasure_register import ErasureRegister
 from cdclake.erasures import ErasedKeys
-from cdclake.errors import InputError, TableError
+from cdclake.errors import TableError
 from cdclake.jobs.apply.declared_columns import check_declaration
 from cdclake.jobs.apply.firehose_changelog import apply_log, delivered_floor
 from cdclake.jobs.apply.rebuilt_state import Check, rebuild_state
@@ -39,11 +40,11 @@ log = logging.getLogger("cdclake.erasure")
 def apply_delivered(job: TableJob, table: Table) -> int:
     """Apply the changes that have arrived; return their number.
 
-    First erase what a request names, and each time that events of erased keys have arrived, these.
-    The caller holds the lease of the state. Raises InputError if the salt has changed.
+    First erase what a due request names, and each time that events of erased keys have arrived,
+    these. The caller holds the lease of the state. Raises InputError if the salt has changed.
     """
     erased = _erased_keys(job, table)
-    answer_request(job, table, partial(_registered, erased, table))
+    answer_request(job, table, partial(_due, erased))
     floor = delivered_floor(job.lake, job.control, job.plan, table)
     return _without_erased(job, table, erased, partial(apply_log, job.lake, table, floor=floor))
 
@@ -113,10 +114,7 @@ def _erased_keys(job: TableJob, table: Table) -> ErasedKeys | None:
     return ErasureRegister(job.control, salt).of(table.name)
 
 
-def _registered(erased: ErasedKeys | None, table: Table, request: ForgetRequest) -> ErasedKeys:
-    if erased is None or not erased.positions.keys() >= {*request.hashes}:
-        raise InputError(
-            f"the keys to erase from {table.name} are not in its register",
-            "run `cdclake forget` again",
-        )
-    return erased
+def _due(erased: ErasedKeys | None, request: ForgetRequest) -> ErasedKeys | None:
+    """Return the keys to erase; None until they are registered, and Firehose has delivered."""
+    is_registered = erased is not None and request.is_registered(erased.positions)
+    return erased if is_registered and request.not_before <= time.time() else None
