@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import pyarrow as pa
-
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.publish.copy_stamp import CopyStamp
 
@@ -34,8 +32,8 @@ class Files(Protocol):
     def list(self, folder: str) -> list[str]:
         """Return the locations of all files below a folder."""
 
-    def read(self, location: str) -> pa.Buffer | bytes:
-        """Read a whole file."""
+    def read(self, location: str) -> Any:
+        """Read a whole file, as bytes or a buffer."""
 
 
 def copy_folder(warehouse: str, database: str, name: str) -> str:

@@ -104,7 +104,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> None:
     def end(_: float) -> None:
         raise Interrupted
 
-    monkeypatch.setattr(erase.time, "sleep", end)
+    monkeypatch.setattr("cdclake.jobs.forget.erase.time.sleep", end)
 
 
 @pytest.mark.parametrize("table", [STREAMED, DELIVERED], ids=["stream", "firehose"])
