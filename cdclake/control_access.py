@@ -13,6 +13,7 @@ from cdclake.control_objects import (
     DERIVED,
     ERASURES,
     FORGET,
+    LATE,
     LEASES,
     NEW_COLUMNS,
     OUTCOMES,
@@ -32,6 +33,7 @@ _LEASES, _REPORTS = f"{LEASES}/*", f"{naming.REPORTS}/*"
 _PROBED = f"{PROBES}/*"
 _REQUESTS, _RESUMES = f"{REQUESTS}/*", f"{RESUMES}/*"
 _FORGETS = f"{REQUESTS}/*.{FORGET}.json"
+_LATE = f"{LATE}/*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +51,10 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
     ),
     **dict.fromkeys(TABLE_JOBS, ControlAccess(writes=(_LEASES, _REPORTS), deletes=(_LEASES,))),
     naming.APPLY_JOB: ControlAccess(
-        writes=(_LEASES, _REPORTS, f"{OUTCOMES}/*.{FORGET}.json"), deletes=(_LEASES, _FORGETS)
+        writes=(_LEASES, _REPORTS, _LATE, f"{OUTCOMES}/*.{FORGET}.json"),
+        deletes=(_LEASES, _LATE, _FORGETS),
     ),
+    naming.REBUILD_JOB: ControlAccess(writes=(_LEASES, _REPORTS, _LATE), deletes=(_LEASES, _LATE)),
     naming.REFRESH_JOB: ControlAccess(
         writes=(_LEASES, _REPORTS, f"{DERIVED}/*"), deletes=(_LEASES,)
     ),

@@ -6,6 +6,7 @@
 | `repairs/<table>.<verb>.json` | `replay`, `resync`, `forget` | the stream, which removes it |
 | `repaired/<table>.<verb>.json` | the stream: the outcome of a request | these |
 | `erasures/<table>.json` | `forget`: hashed keys (`Erasures`) | it, the stream, two functions |
+| `late/<table>.json` | `apply_changes`, `rebuild_tables`: an unfinished erasure | the same |
 | `forgets/<id>.json` | `forget --target aws`: keys to erase | `forget_rows`, which removes it |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | source check, `verify`: wider column types | the jobs, over their plan |
@@ -40,7 +41,7 @@ WIDENED_CHANGELOGS = "widened_changelogs.json"
 VERIFIED, PAUSE, PUBLISHED = "verified.json", "pause.json", "published.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
 DERIVED, POLLS, PROBES = "derived", "polls", "probes"
-ERASURES, FORGETS = "erasures", "forgets"
+ERASURES, FORGETS, LATE = "erasures", "forgets", "late"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"
 
@@ -85,6 +86,11 @@ def erasures_name(table: str) -> str:
     return f"{ERASURES}/{table}.json"
 
 
+def late_name(table: str) -> str:
+    """Return the name of the note that events of erased keys, which came late, are being erased."""
+    return f"{LATE}/{table}.json"
+
+
 def forget_name(order: str) -> str:
     """Return the name of the keys that a run of `forget_rows` erases."""
     return f"{FORGETS}/{order}.json"
@@ -114,19 +120,30 @@ class ReplayRequest:
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """Request to erase rows below the positions that the register has for these hashes of keys."""
+    """Request to erase rows below the positions that the register has for these hashes of keys.
+
+    It is written before the keys are registered at `position`. The job of a table that Firehose
+    delivers leaves it until `not_before`, in seconds since 1970: events may be on their way.
+    """
 
     id: str
     hashes: tuple[str, ...]
+    position: str = ""  # as in requests of earlier versions
+    not_before: float = 0.0
+
+    def is_registered(self, positions: Mapping[str, str]) -> bool:
+        """Check whether the register's positions include those of this erasure, or later ones."""
+        return all(key in positions and positions[key] >= self.position for key in self.hashes)
 
     def to_json(self) -> Json:
         """Return the content of the control object."""
-        return {"id": self.id, "hashes": list(self.hashes)}
+        return {**asdict(self), "hashes": list(self.hashes)}
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> ForgetRequest:
         """Parse the content of the control object."""
-        return ForgetRequest(str(content["id"]), tuple(content["hashes"]))
+        position, not_before = content.get("position", ""), content.get("not_before", 0.0)
+        return ForgetRequest(str(content["id"]), tuple(content["hashes"]), position, not_before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ FAIL_POINTS = (
     "after_derived_commit",
     "after_hudi_commit",
     "before_poll_progress",
-    "between_register_and_request",
+    "between_request_and_register",
     "between_erasure_and_deletion",
 )
 

@@ -101,8 +101,8 @@ def last_erasure(control: ObjectStore, table: str) -> str:
 def pending_forget(control: ObjectStore, table: str) -> str | None:
     """Return the id of the table's pending erasure; a command may have died that waited for it.
 
-    None if the stream will never carry it out, since its keys are not registered: a poll of the
-    table failed to, before its changes came from the log.
+    None if the stream will never carry it out, since its keys are not registered: the command died
+    before, or a poll of the table failed to, before its changes came from the log.
     """
     stored, register = (
         control.read(name) for name in (request_name(table, FORGET), erasures_name(table))
@@ -111,14 +111,27 @@ def pending_forget(control: ObjectStore, table: str) -> str | None:
         return None
     request = ForgetRequest.from_json(stored.content)
     registered = Erasures.from_json(register.content).positions
-    return request.id if registered.keys() >= {*request.hashes} else None
+    return request.id if request.is_registered(registered) else None
 
 
-def request_forget(control: ObjectStore, table: str, hashes: Sequence[str]) -> str:
+def request_forget(
+    control: ObjectStore,
+    table: str,
+    hashes: Sequence[str],
+    *,
+    position: str = "",
+    not_before: float = 0.0,
+) -> str:
     """Request the erasure of rows whose keys have these hashes; return the id."""
-    request = ForgetRequest(uuid.uuid4().hex, tuple(hashes))
+    request = ForgetRequest(uuid.uuid4().hex, tuple(hashes), position, not_before)
     control.write(request_name(table, FORGET), request.to_json())
     return request.id
+
+
+def unanswered_hashes(control: ObjectStore, table: str) -> tuple[str, ...]:
+    """Return the hashes of the table's request that no job has answered; a new one replaces it."""
+    stored = control.read(request_name(table, FORGET))
+    return () if stored is None else ForgetRequest.from_json(stored.content).hashes
 
 
 def take_resumes(control: ObjectStore, progress: Progress) -> None:

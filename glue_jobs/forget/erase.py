@@ -17,7 +17,13 @@ from cdclake.fail_points import reach
 from cdclake.firehose.arrival import DELIVERY_S
 from cdclake.forget.erasure_report import erased_places, places_left
 from cdclake.jobs.control.erasure_register import register_erasure
-from cdclake.jobs.control.requests import Answer, read_outcome, request_forget
+from cdclake.jobs.control.requests import (
+    Answer,
+    last_erasure,
+    read_outcome,
+    request_forget,
+    unanswered_hashes,
+)
 from cdclake.jobs.erasure.removed_objects import OtherWriter, delete_objects, removed_objects
 from cdclake.jobs.erasure.sought_values import SoughtValues
 from cdclake.jobs.erasure.stored_objects import ObjectVersion
@@ -66,21 +72,25 @@ class Erasure:
 
         A poll needs no position: later ones read a source without the rows.
         """
-        if self.table.delivery == "poll":
-            return None, self._by_job(naming.POLL_JOB)
-        if self.table.delivery == "stream":
-            self.lake.operations.backend.check_running()
-        position = self._register()
-        reach("between_register_and_request")
-        if self.table.delivery == "stream":
-            return position, self.lake.operations.forget(self.table, self._hashes())
+        lake, table = self.lake, self.table
+        if table.delivery == "poll":
+            left = unanswered_hashes(lake.control, table.name)
+            hashes = dict.fromkeys((*self._hashes(), *left))
+            request = request_forget(lake.control, table.name, [*hashes])
+            return None, self._by_job(naming.POLL_JOB, request)
+        if table.delivery == "stream":
+            lake.operations.await_earlier_erasure(table)
+            position = lake.position()
+            request = self._request(position)
+            return position, lake.operations.await_erasure(table, request)
+        position, delivery_s = lake.position(), lake.delivery_seconds(table)
+        request = self._request(position, not_before=time.time() + delivery_s)
         with step("wait until Firehose has appended what it had decoded"):
-            time.sleep(self.lake.delivery_seconds(self.table))
-        return position, self._by_job(naming.APPLY_JOB)
+            time.sleep(delivery_s)
+        return position, self._by_job(naming.APPLY_JOB, request)
 
-    def _by_job(self, job: str) -> Answer:
-        """Have a run of the job over the table erase the rows, and return the outcome."""
-        request = request_forget(self.lake.control, self.table.name, self._hashes())
+    def _by_job(self, job: str, request: str) -> Answer:
+        """Have a run of the job over the table answer the request, and return the outcome."""
         report = self.lake.run_job(job, [self.table.name])
         outcome = read_outcome(self.lake.control, self.table.name, FORGET, request, by=job)
         if outcome is None:
@@ -109,12 +119,21 @@ class Erasure:
         with step("remove failed records of Firehose"):
             return {prefix: records.remove(prefix) for prefix in prefixes}
 
-    def _register(self) -> str:
-        """Register the keys with the position of the erasure, and return it."""
-        position = self.lake.position()
-        hashed = KeyHash.of(self.table.name, self.lake.salt)
-        register_erasure(self.lake.control, hashed, self._hashes(), position)
-        return position
+    def _request(self, position: str, *, not_before: float = 0.0) -> str:
+        """Request the erasure of the keys, register them at the position, and return the id.
+
+        As soon as they are registered, their deletes are refused, too. A command that ends then has
+        left a request, so that their rows leave the tables all the same.
+        """
+        control, name, hashes = self.lake.control, self.table.name, self._hashes()
+        hashed = KeyHash.of(name, self.lake.salt)
+        with self.lake.operations.backend.exclusive():
+            request = request_forget(
+                control, name, hashes, position=position, not_before=not_before
+            )
+            reach("between_request_and_register")
+            register_erasure(control, hashed, hashes, position)
+        return request
 
     def _hashes(self) -> list[str]:
         hashed = KeyHash.of(self.table.name, self.lake.salt)
@@ -162,7 +181,23 @@ class Erasure:
                 f"the rows are still in a copy, which could not be written: {reasons[0]}",
                 "repair the copy, then run the command again",
             )
+        for copy in copies:
+            self._check_written(copy)
         return [*self._unreachable(map(self.lake.objects.reachable_of_copy, copies))]
+
+    def _check_written(self, copy: str) -> None:
+        """Raise ComponentFailed if the copy has rows that were written before the erasure.
+
+        The job writes nothing while the stream has not added a declared column to the state.
+        """
+        commit = self.lake.objects.newest_commit(copy)
+        erasure = last_erasure(self.lake.control, self.table.name)
+        if commit is not None and (commit.failed or commit.stamp.erasure != erasure):
+            raise ComponentFailed(
+                f"the rows are still in the copy {copy}: {naming.PUBLISH_JOB} has not written it",
+                "wait until the stream has added the table's declared columns, then run the command"
+                " again",
+            )
 
     def _unreachable(
         self, places: Iterator[tuple[str, set[str]]], writers: Mapping[str, OtherWriter] = _ALONE

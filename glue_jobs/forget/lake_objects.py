@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from cdclake.jobs.erasure.reachable_files import reachable_files
-from cdclake.jobs.publish.hudi_timeline import copy_folder
+from cdclake.jobs.publish.hudi_timeline import HudiCommit, copy_folder, newest_stamped
 from cdclake.plan import Plan, Table
 
 _METADATA = "metadata_location"  # parameter of an Iceberg table in Glue
@@ -44,6 +44,10 @@ class LakeObjects:
         """Check whether a copy was written."""
         return any(True for _ in self._locations(self.copy_folder(name)))
 
+    def newest_commit(self, name: str) -> HudiCommit | None:
+        """Return the newest commit of a Hudi copy; None if no publication has committed any."""
+        return newest_stamped(self, copy_folder(self.warehouse, self.plan.lake_database, name))
+
     def reachable_of_copy(self, name: str) -> tuple[str, set[str]]:
         """Return the prefix of a copy's objects, and the locations of Hudi's own files among them.
 
@@ -67,7 +71,17 @@ class LakeObjects:
 
     def reachable_from(self, metadata: str) -> tuple[str, set[str]]:
         """Return the prefix of an Iceberg table, and all locations that a metadata file reaches."""
-        return _folder_of(metadata), reachable_files(self._read, metadata)
+        return _folder_of(metadata), reachable_files(self.read, metadata)
+
+    def list(self, folder: str) -> list[str]:
+        """Return the locations of the objects below a folder."""
+        return [*self._locations(f"{_key(folder)}/")]
+
+    def read(self, location: str) -> bytes:
+        """Read a whole object."""
+        parsed = urlparse(location)
+        answer = self.s3.get_object(Bucket=parsed.netloc, Key=parsed.path.lstrip("/"))
+        return bytes(answer["Body"].read())
 
     def _iceberg_folders(self) -> Mapping[str, str]:
         """Return the prefix of the objects of each Iceberg table, by its name."""
@@ -87,11 +101,6 @@ class LakeObjects:
         pages = self.glue.get_paginator("get_tables")
         found = pages.paginate(DatabaseName=self.plan.lake_database)
         return {entry["Name"]: entry for page in found for entry in page["TableList"]}
-
-    def _read(self, location: str) -> bytes:
-        parsed = urlparse(location)
-        answer = self.s3.get_object(Bucket=parsed.netloc, Key=parsed.path.lstrip("/"))
-        return bytes(answer["Body"].read())
 
 
 def _folder_of(metadata: str) -> str:

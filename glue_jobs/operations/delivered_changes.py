@@ -3,12 +3,14 @@
 Firehose's function drops events of erased keys, but an event that it had decoded before may arrive
 later. Each run looks for such events among the rows that it is about to apply, all rows in a
 rebuild, and erases them first: once the state's stamp has passed them, no later run would look at
-them.
+them. They leave the changelog before files, snapshots and derived tables, so a note outlives a run
+that dies in between: the next one erases again.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from functools import partial
 from typing import Protocol
 
@@ -16,11 +18,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.control_objects import ForgetRequest
+from cdclake.control_objects import ForgetRequest, late_name
 from cdclake.debezium.worker import SALT_KEY
 from cdclake.erasure_register import ErasureRegister
 from cdclake.erasures import ErasedKeys
-from cdclake.errors import InputError, TableError
+from cdclake.errors import TableError
 from cdclake.jobs.apply.declared_columns import check_declaration
 from cdclake.jobs.apply.firehose_changelog import apply_log, delivered_floor
 from cdclake.jobs.apply.rebuilt_state import Check, rebuild_state
@@ -38,11 +40,11 @@ log = logging.getLogger("cdclake.erasure")
 def apply_delivered(job: TableJob, table: Table) -> int:
     """Apply the changes that have arrived; return their number.
 
-    First erase what a request names, and each time that events of erased keys have arrived, these.
-    The caller holds the lease of the state. Raises InputError if the salt has changed.
+    First erase what a due request names, and each time that events of erased keys have arrived,
+    these. The caller holds the lease of the state. Raises InputError if the salt has changed.
     """
     erased = _erased_keys(job, table)
-    answer_request(job, table, partial(_registered, erased, table))
+    answer_request(job, table, partial(_due, erased))
     floor = delivered_floor(job.lake, job.control, job.plan, table)
     return _without_erased(job, table, erased, partial(apply_log, job.lake, table, floor=floor))
 
@@ -71,13 +73,13 @@ def _without_erased(job: TableJob, table: Table, erased: ErasedKeys | None, work
 
     if erased is None:
         return work(check=check)
+    if job.control.read(late_name(table.name)) is not None:
+        _erase_late(job, table, erased)
     for _ in range(_MAX_ERASURES):
         try:
             return work(check=check)
         except _ErasedArrived:
-            # No command waits to delete the files.
-            found = erase_table_rows(job, table, erased, keeps_files=False)
-            log.warning("%s: %d events of erased keys arrived late", table.name, found["events"])
+            _erase_late(job, table, erased)
     raise TableError(
         table.name,
         f"events of erased keys arrived during {_MAX_ERASURES} erasures, one after the other",
@@ -87,6 +89,15 @@ def _without_erased(job: TableJob, table: Table, erased: ErasedKeys | None, work
 
 class _ErasedArrived(Exception):
     pass
+
+
+def _erase_late(job: TableJob, table: Table, erased: ErasedKeys) -> None:
+    """Erase events that arrived late, at once: no command waits to delete their files."""
+    note = late_name(table.name)
+    job.control.write(note, {})
+    found = erase_table_rows(job, table, erased, keeps_files=False)
+    job.control.delete(note)
+    log.warning("%s: %d events of erased keys arrived late", table.name, found["events"])
 
 
 def _check_arrived(table: Table, erased: ErasedKeys, rows: DataFrame) -> None:
@@ -103,10 +114,7 @@ def _erased_keys(job: TableJob, table: Table) -> ErasedKeys | None:
     return ErasureRegister(job.control, salt).of(table.name)
 
 
-def _registered(erased: ErasedKeys | None, table: Table, request: ForgetRequest) -> ErasedKeys:
-    if erased is None or not erased.positions.keys() >= {*request.hashes}:
-        raise InputError(
-            f"the keys to erase from {table.name} are not in its register",
-            "run `cdclake forget` again",
-        )
-    return erased
+def _due(erased: ErasedKeys | None, request: ForgetRequest) -> ErasedKeys | None:
+    """Return the keys to erase; None until they are registered, and Firehose has delivered."""
+    is_registered = erased is not None and request.is_registered(erased.positions)
+    return erased if is_registered and request.not_before <= time.time() else None

@@ -147,7 +147,7 @@ def erase_rows(
     It has to wait for a batch that drops the events of the request's keys, and for the leases of
     the tables: another job may have files in flight.
     """
-    if stream.erased is None or not stream.erased.positions.keys() >= {*request.hashes}:
+    if stream.erased is None or not request.is_registered(stream.erased.positions):
         return None
     erasure = TableErasure(
         lake=stream.lake,

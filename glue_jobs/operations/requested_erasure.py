@@ -24,20 +24,25 @@ _AFTER_ALL = "~"  # greater than every position, whose first digit is hexadecima
 
 log = logging.getLogger("cdclake.erasure")
 
-Choose = Callable[[ForgetRequest], ErasedKeys]
+Choose = Callable[[ForgetRequest], ErasedKeys | None]
 
 
 def answer_request(job: TableJob, table: Table, keys: Choose) -> None:
     """Erase the rows that a request names, if there is one, and write its outcome.
 
-    `keys` returns the keys to erase, and the position below which their events are erased.
+    `keys` returns the keys to erase, and the position below which their events are erased; None
+    leaves the request to a later run.
     """
     stored = job.control.read(request_name(table.name, FORGET))
     if stored is None:
         return
     request = ForgetRequest.from_json(stored.content)
+    erased = keys(request)
+    if erased is None:
+        log.info("%s of %s is left to a later run", FORGET, table.name)
+        return
     try:
-        result = erase_table_rows(job, table, keys(request))
+        result = erase_table_rows(job, table, erased)
     except Exception as error:  # the outcome carries it
         log.exception("%s of %s failed", FORGET, table.name)
         result = failed_result(error)

@@ -77,14 +77,14 @@ class TableOperations:
         outcomes = self._await_outcomes(RESYNC, {table.name: request}, read)
         return requests.resync_result(outcomes[table.name])
 
-    def forget(self, table: Table, hashes: Sequence[str]) -> Answer:
-        """Let the stream erase the rows of registered keys, wait, and return the outcome."""
+    def await_earlier_erasure(self, table: Table) -> None:
+        """Wait until the stream has answered a pending request to erase rows of the table."""
         self.backend.check_running()
         if (earlier := requests.pending_forget(self.backend.control, table.name)) is not None:
-            self.backend.wake_stream()
-            self._await_outcomes(FORGET, {table.name: earlier})
-        with self.backend.exclusive():
-            request = requests.request_forget(self.backend.control, table.name, hashes)
+            self.await_erasure(table, earlier)
+
+    def await_erasure(self, table: Table, request: str) -> Answer:
+        """Let the stream answer a request to erase rows, wait, and return the outcome."""
         self.backend.wake_stream()
         return self._await_outcomes(FORGET, {table.name: request})[table.name]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.publish.copy_stamp import CopyStamp
@@ -26,15 +26,25 @@ class HudiCommit:
     failed: int
 
 
+class Files(Protocol):
+    """Storage with the files of copies."""
+
+    def list(self, folder: str) -> list[str]:
+        """Return the locations of all files below a folder."""
+
+    def read(self, location: str) -> Any:
+        """Read a whole file, as bytes or a buffer."""
+
+
 def copy_folder(warehouse: str, database: str, name: str) -> str:
     """Return the folder of a copy."""
     return f"{warehouse}/{database}.db/{name}"
 
 
-def newest_stamped(storage: ObjectStorage, folder: str) -> HudiCommit | None:
+def newest_stamped(storage: Files, folder: str) -> HudiCommit | None:
     """Return the newest commit with a stamp; None if the folder has no such commit."""
     for location in _completed(storage, folder):
-        content = json.loads(storage.read(location).to_pybytes())
+        content = json.loads(bytes(storage.read(location)))
         if (stamp := (content.get("extraMetadata") or {}).get(STAMP_KEY)) is not None:
             return _commit(content, CopyStamp.from_json(stamp))
     return None
@@ -47,7 +57,7 @@ def partition_folders(storage: ObjectStorage, folder: str) -> list[str]:
     return sorted(path.removesuffix(marker).rpartition("/")[2] for path in found)
 
 
-def _completed(storage: ObjectStorage, folder: str) -> Iterator[str]:
+def _completed(storage: Files, folder: str) -> Iterator[str]:
     """Yield the locations of the completed commits, the newest first."""
     found: dict[str, str] = {}
     for location in storage.list(f"{folder}/.hoodie"):

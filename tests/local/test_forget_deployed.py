@@ -228,7 +228,7 @@ def test_a_version_that_cannot_be_erased_fails_the_proof(
 
 @pytest.mark.parametrize(
     ("point", "number"),
-    [("between_register_and_request", 22), ("between_erasure_and_deletion", 23)],
+    [("between_request_and_register", 22), ("between_erasure_and_deletion", 23)],
 )
 def test_a_killed_run_is_completed_by_the_next(
     running: RunningLake, lake: LocalLake, monkeypatch: pytest.MonkeyPatch, point: str, number: int

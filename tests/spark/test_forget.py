@@ -53,9 +53,9 @@ def register(engine: Engine, key: object, prev: int) -> str:
     return digest
 
 
-def erase(engine: Engine, digest: str) -> dict[str, object] | None:
+def erase(engine: Engine, digest: str, position: str = "") -> dict[str, object] | None:
     """Erase, and return the counts; the older metadata files had the old snapshots."""
-    request, store = ForgetRequest("r", (digest,)), MemoryStore()
+    request, store = ForgetRequest("r", (digest,), position), MemoryStore()
     done = erase_rows(request, engine.place, engine.stream(), store)  # type: ignore[arg-type]
     if done is not None:
         assert done.pop("metadata").keys() == {*tables(engine)}
@@ -206,6 +206,7 @@ def test_an_erasure_waits_for_a_batch_that_knows_the_key_and_for_the_leases(
     assert erase(engine, "unknown") is None
     digest = register(engine, 1, 60)
     assert erase(engine, "unknown") is None
+    assert erase(engine, digest, str(Position(1, 61, 1, 0, 0))) is None  # an earlier erasure's
     first_refresh = DerivedTable(
         name="names",
         sql=f"SELECT id, v FROM {engine.table.name}_current",

@@ -27,6 +27,7 @@ REPLAY = f"{STATE}/control/repairs/orders.replay.json"
 FORGET = f"{STATE}/control/repairs/orders.forget.json"
 ERASURES = f"{STATE}/control/erasures/orders.json"
 KEYS = f"{STATE}/control/forgets/1a.json"
+LATE = f"{STATE}/control/late/orders.json"
 OUTCOME = f"{STATE}/control/repaired/orders.resync.json"
 RESUME = f"{STATE}/control/resume/orders.json"
 REPORT = f"{STATE}/control/reports/maintain_tables-1a.json"
@@ -59,6 +60,7 @@ EVERY_JOB: list[Call] = [
 ]
 HOLDS: list[Call] = [("s3:PutObject", LEASE), ("s3:DeleteObject", LEASE)]
 REPORTS: Call = ("s3:PutObject", REPORT)
+NOTES: list[Call] = [("s3:PutObject", LATE), ("s3:DeleteObject", LATE)]
 TABLES: list[Call] = [
     ("s3:PutObject", FILE),
     ("s3:DeleteObject", FILE),
@@ -151,9 +153,9 @@ NOBODY: list[Call] = [
 ]
 MAY: dict[str, list[Call]] = {
     "StreamChanges": [*EVERY_JOB, *TABLES, *STREAM],
-    "ApplyChanges": [*EVERY_JOB, *TABLES, *HOLDS, REPORTS],
+    "ApplyChanges": [*EVERY_JOB, *TABLES, *HOLDS, *NOTES, REPORTS],
     "MaintainTables": [*EVERY_JOB, *TABLES, *HOLDS, REPORTS],
-    "RebuildTables": [*EVERY_JOB, *TABLES, *HOLDS, REPORTS],
+    "RebuildTables": [*EVERY_JOB, *TABLES, *HOLDS, *NOTES, REPORTS],
     "VerifyTables": [
         *EVERY_JOB,
         *LOOKING,

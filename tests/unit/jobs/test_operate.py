@@ -334,8 +334,8 @@ def test_an_erasure_awaits_an_earlier_one_of_registered_keys(
 
     monkeypatch.setattr("cdclake.jobs.operations.table_operations.time.sleep", answer)
     backend = MemoryBackend(control, timeouts_s={FORGET: 60.0})
-    TableOperations(backend).forget(TABLE, ["new"])
-    assert [asked["hashes"] for asked in answered] == [["left"], ["new"]][not awaited :]
+    TableOperations(backend).await_earlier_erasure(TABLE)
+    assert [asked["hashes"] for asked in answered] == [["left"]] * awaited
 
 
 def test_a_stopped_table_is_resynced_only_if_kafka_has_lost_its_gap(control, monkeypatch):

@@ -28,7 +28,7 @@ from tests.spark.events import MemoryStore, plan_of
 PLAN = plan_of()
 [TABLE] = PLAN.tables
 NO_EVENTS: Any = None
-KEYS: Any = None  # of an erasure that a test replaces
+KEYS: Any = object()  # of an erasure that a test replaces
 
 
 class BusyStore(MemoryStore):
