@@ -69,7 +69,12 @@ def _total(read: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def ask_source(
-    dsn: str | None, plan: Plan, patterns: Sequence[str], *, embedded: bool, is_first: bool
+    dsn: str | None,
+    plan: Plan,
+    patterns: Sequence[str],
+    *,
+    embedded: bool,
+    is_first: bool = False,
 ) -> SourceForecast:
     """Read the catalog and the statistics of the source; without a DSN ask nothing.
 
