@@ -167,13 +167,15 @@ def _narrow_the_publication(lake: RunningLake, names: dict[str, str], file: Path
     assert did.pop("Odd-Schema.Order Lines") is None
     assert set(did.values()) == {"resync"} and len(did) == 9
     for table in ("CamelCase", "no_key"):
-        left = f"select count(*) from {names[table]}_current"
-        lake.eventually(lambda left=left: lake.sql(left) == [[0]], 120)
-    lake.run("up", str(file))
+        lake.eventually(lambda name=names[table]: _is_empty(lake, name), 120)
     left = {t["table"]: t["relation_changes"] for t in lake.run("status")["tables"]}
     [change] = left.pop(names["Order Lines"])
     assert change["kind"] == "unpublished" and "its name has a blank" in change["remedy"]
     assert not any(left.values())
+
+
+def _is_empty(lake: RunningLake, name: str) -> bool:
+    return lake.sql(f"select count(*) from {name}_current") == [[0]]
 
 
 def _fill_odd_tables(connection, offset: int) -> None:
