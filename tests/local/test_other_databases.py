@@ -152,30 +152,6 @@ def test_names_and_keys_of_every_kind(lake: RunningLake, tmp_path: Path) -> None
         name = names[odd]
         [read] = lake.run("resync", name)["tables"]
         assert (read["rows"], read["ghosts"]) == (tables[name]["source_rows"], 0)
-    _narrow_the_publication(lake, names, file)
-
-
-def _narrow_the_publication(lake: RunningLake, names: dict[str, str], file: Path) -> None:
-    """One table that cannot be read again does not keep the others from it."""
-    publication = load_plan(file).source_object
-    with lake.connect() as connection:
-        connection.execute(f"alter publication {publication} set (publish = 'insert, update')")
-        for table in ("Order Lines", "CamelCase", "no_key"):
-            connection.execute(f'delete from "Odd-Schema"."{table}"')
-    answer = lake.run("up", str(file))
-    did = {change["source"]: change["did"] for change in answer["relation_changes"]}
-    assert did.pop("Odd-Schema.Order Lines") is None
-    assert set(did.values()) == {"resync"} and len(did) == 9
-    for table in ("CamelCase", "no_key"):
-        lake.eventually(lambda name=names[table]: _is_empty(lake, name), 120)
-    left = {t["table"]: t["relation_changes"] for t in lake.run("status")["tables"]}
-    [change] = left.pop(names["Order Lines"])
-    assert change["kind"] == "unpublished" and "its name has a blank" in change["remedy"]
-    assert not any(left.values())
-
-
-def _is_empty(lake: RunningLake, name: str) -> bool:
-    return lake.sql(f"select count(*) from {name}_current") == [[0]]
 
 
 def _fill_odd_tables(connection, offset: int) -> None:
