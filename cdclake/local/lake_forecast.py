@@ -48,10 +48,8 @@ def forecast_up(
         put_lifecycle.refuse_to_leave(home, state, plan)
         plan, _ = continued(state, plan, file, elsewhere)
     own = compared(state, plan)
-    embedded = dsn is None and not state.external
-    source = ask_source(
-        _source(home, state, dsn), plan, patterns, embedded=embedded, is_first=own.is_first
-    )
+    asked, embedded = _source(home, state, dsn), dsn is None and not state.external
+    source = ask_source(asked, plan, patterns, embedded=embedded, is_first=own.is_first)
     change, findings = adapted(
         own, source, streamed=state.epoch > 0, to_resync=_to_resync(home, state, own)
     )
