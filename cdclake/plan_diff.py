@@ -10,6 +10,7 @@ from cdclake.errors import APPLY_FILE, InputError
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.file_lines import renamed_line
+from cdclake.postgres.source_names import can_be_read_again
 
 _REMEDY_ELSEWHERE = (
     "undo these changes; or declare the table under another `name:`; for the pipeline's or the"
@@ -38,7 +39,8 @@ class PlanDiff:
         """Return the difference for jobs that may have had these plans after the compared one.
 
         They dropped the columns that a plan lacked, and the connector skipped its missing tables.
-        One that Firehose delivers does not join again: the publication omits it, which is reported.
+        One that cannot be read again does not join again: the publication omits it, which is
+        reported.
         """
         if self.is_first:
             return self
@@ -54,7 +56,7 @@ class PlanDiff:
         skipped = tuple(
             table
             for table in self.kept
-            if table.delivery == "stream" and any(table.source not in p for p in plans)
+            if can_be_read_again(table) and any(table.source not in p for p in plans)
         )
         return replace(
             self,

@@ -17,6 +17,7 @@ from cdclake.jobs.control.store import ObjectStore
 from cdclake.plan import Plan
 from cdclake.plan_diff import compare, compare_stored
 from cdclake.plan_effects import READ, SourceFindings, forecast
+from cdclake.rereading import refuse_rereading
 
 _SLOT = (
     "for a deployment, a lost slot, relations that changed and columns renamed in the source are"
@@ -88,6 +89,7 @@ def _effects(before: Plan | None, after: Plan, new_epoch: str, deployment: str) 
     compare_stored(before, after, deployment)
     change = compare(before, after)
     change = change.all_snapshotted() if new_epoch else change
+    refuse_rereading(before, change)
     answer = forecast(before, after, change, SourceFindings(new_epoch=new_epoch))
     if new_epoch:
         return answer

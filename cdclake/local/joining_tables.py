@@ -14,8 +14,6 @@ from cdclake.local.lake.lake import LocalLake
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.reader.table_figures import last_position
 from cdclake.plan_diff import PlanDiff
-from cdclake.postgres.refusal import refused
-from cdclake.postgres.source_names import check_rereading
 from cdclake.stream_requests import request_resume
 
 
@@ -31,19 +29,6 @@ def refuse_without_sweep(lake: LocalLake, change: PlanDiff) -> None:
                 " delivers",
                 "add it under another `name:`",
             )
-
-
-def refuse_rereading(change: PlanDiff) -> None:
-    """Raise InputError if a signal cannot name a table that joins or is read again."""
-    if change.is_first or not change.by_signal:
-        return
-    refusals = [
-        refusal
-        for table in change.lacking
-        for refusal in check_rereading(table.schema, table.table)
-    ]
-    if refusals:
-        raise refused(refusals)
 
 
 def join_tables(lake: LocalLake, change: PlanDiff, *, write_plan: Callable[[], None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from cdclake.local.joining_tables import refuse_without_sweep
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector_offsets import SET_BACK, are_ahead
 from cdclake.local.lake.lake import LakeState, describe_lake, running_source
@@ -22,6 +23,7 @@ from cdclake.local.source_forecast import adapted, ask_source
 from cdclake.plan import Plan
 from cdclake.plan_diff import PlanDiff
 from cdclake.plan_effects import forecast
+from cdclake.rereading import refuse_rereading
 
 
 def forecast_up(
@@ -45,15 +47,18 @@ def forecast_up(
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
         plan, _ = continued(state, plan, file, elsewhere)
-    change = compared(state, plan)
-    embedded = dsn is None and not state.external
-    source = ask_source(_source(home, state, dsn), plan, patterns, embedded=embedded)
+    own = compared(state, plan)
+    asked, embedded = _source(home, state, dsn), dsn is None and not state.external
+    source = ask_source(asked, plan, patterns, embedded=embedded, is_first=own.is_first)
     change, findings = adapted(
-        change, source, streamed=state.epoch > 0, to_resync=_to_resync(home, state, change)
+        own, source, streamed=state.epoch > 0, to_resync=_to_resync(home, state, own)
     )
     if not findings.new_epoch and (reason := _epoch_reason(home, state)):
         change = change.all_snapshotted()
         findings = replace(findings, new_epoch=reason)
+    if change.by_signal:
+        _refuse_rejoining(home, replace(state, plan=plan.to_json()), own)
+        refuse_rereading(before, own.found(source.renamed, ()))
     answer = {
         "ok": True,
         "target": "local",
@@ -79,6 +84,15 @@ def _source(home: Home, state: LakeState, dsn: str | None) -> str | None:
     if state.external:
         return secured(home.secret("source_dsn"))
     return running_source(home)[0] if state.database and _runs(home) else None
+
+
+def _refuse_rejoining(home: Home, state: LakeState, own: PlanDiff) -> None:
+    """Raise InputError for a table of Firehose that joins again; only a running lake has its rows.
+
+    `own`: the difference that the file makes.
+    """
+    if state.epoch and _runs(home):
+        refuse_without_sweep(describe_lake(home, state), own)
 
 
 def _to_resync(home: Home, state: LakeState, change: PlanDiff) -> frozenset[str]:

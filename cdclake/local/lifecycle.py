@@ -84,7 +84,7 @@ def up(
         database=existing_database(endpoints, plan, before), bare=False,
         source_id="" if dsn is None else identity_of(dsn),
     )  # fmt: skip
-    if declared := _declare(describe_lake(home, state), pipeline_file):
+    if declared := _declare(describe_lake(home, state), pipeline_file, change):
         plan = replace(load_plan(Path(pipeline_file)), connectors=plan.connectors)
         return _told(up(home, plan, pipeline_file, dsn, wait=wait), declared)
     topic = connector_offsets.offsets_topic(home, endpoints, embedded_postgres=dsn is None)
@@ -143,11 +143,14 @@ def _outcome(
     }
 
 
-def _declare(lake: LocalLake, pipeline_file: str) -> Mapping[str, Mapping[str, str]]:
+def _declare(
+    lake: LocalLake, pipeline_file: str, change: PlanDiff
+) -> Mapping[str, Mapping[str, str]]:
     """Write new columns into the file if its policy is `declare`; return them by source table."""
     if lake.plan.new_columns != "declare":
         return {}
-    return declare_new_columns(lake.dsn, lake.plan, Path(pipeline_file)).added
+    file = Path(pipeline_file)
+    return declare_new_columns(lake.dsn, lake.plan, file, is_first=change.is_first).added
 
 
 def _told(answer: dict[str, Any], declared: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from cdclake.plan_diff import PlanDiff
 from cdclake.plan_effects import READ, SourceFindings
 from cdclake.postgres.refusal import Refusal, as_warnings
 from cdclake.postgres.server import ServerState
-from cdclake.postgres.source import is_renamed, read_catalog, read_publication, read_server
+from cdclake.postgres.source import read_catalog, read_publication, read_server, renamed_early
+from cdclake.postgres.source_names import can_be_read_again
 from cdclake.postgres.source_warnings import source_warnings
 from cdclake.postgres.table_sizes import TableSize, read_sizes
 
@@ -68,11 +69,17 @@ def _total(read: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def ask_source(
-    dsn: str | None, plan: Plan, patterns: Sequence[str], *, embedded: bool
+    dsn: str | None,
+    plan: Plan,
+    patterns: Sequence[str],
+    *,
+    embedded: bool,
+    is_first: bool = False,
 ) -> SourceForecast:
     """Read the catalog and the statistics of the source; without a DSN ask nothing.
 
     `embedded`: the database belongs to the lake.
+    `is_first`: the lake has not streamed yet.
 
     Raises:
         InputError: if the source does not answer
@@ -80,28 +87,25 @@ def ask_source(
     if dsn is None or not plan.all_tables:
         return SourceForecast()
     with connect(dsn) as connection:
-        found = _asked(connection, plan)
+        found = _asked(connection, plan, is_first)
         warnings = source_warnings(connection, plan, embedded=embedded) if plan.tables else ()
     new = find_new_tables(dsn, plan, patterns)
     return SourceForecast(**found, new=new, warnings=warnings, was_asked=True)
 
 
-def _asked(connection: Connection, plan: Plan) -> dict[str, Any]:
+def _asked(connection: Connection, plan: Plan, is_first: bool) -> dict[str, Any]:
     wanted = {(table.schema, table.table) for table in plan.tables}
     actual = {table.id: table for table in read_catalog(connection, tables=wanted)}
     publication = read_publication(connection, plan.source_object)
-    new_columns = columns_to_declare(plan, actual)[0] if plan.new_columns == "declare" else {}
+    is_declaring = plan.new_columns == "declare"
+    new_columns = columns_to_declare(plan, actual, is_first=is_first)[0] if is_declaring else {}
     return {
         "sizes": read_sizes(connection, plan.all_tables),
         "server": read_server(connection, plan.source_object) if plan.tables else None,
-        "renamed": frozenset(
-            table.source
-            for table in plan.tables
-            if (found := actual.get((table.schema, table.table))) and is_renamed(table, found)
-        ),
+        "renamed": renamed_early(plan.tables, actual),
         "declared": {".".join(table): ", ".join(types) for table, types in new_columns.items()},
         "unpublished": frozenset(
-            t.source for t in plan.tables if t.delivery == "stream" and publication.lacks(t)
+            t.source for t in plan.tables if can_be_read_again(t) and publication.lacks(t)
         ),
     }
 

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from cdclake import naming
 from cdclake.config.column_lines import Lines
-from cdclake.delivery_remedies import read_again
 from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
@@ -40,6 +39,7 @@ from cdclake.local.puts.put_figures import put_table_figures, web_log_figures
 from cdclake.local.reader.table_figures import table_figures
 from cdclake.plan import Table
 from cdclake.postgres.relations import RelationChange
+from cdclake.postgres.source_names import rereading_remedy
 
 _InKafka = tuple[
     Mapping[str, Mapping[int, int]],
@@ -252,7 +252,7 @@ def _table(
 def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | None:
     gap, load = facts.gaps.get(table.name), facts.loads.get(table.name)
     if load is not None and load.refused is not None:
-        read = read_again(table.name, table.delivery)
+        read = rereading_remedy(table)
         return f"{load.refused}. Fix the cause, then {read}"
     if gap is None or gap.lost_events == 0:
         failed = facts.failed.get(table.name)

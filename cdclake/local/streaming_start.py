@@ -12,7 +12,6 @@ from functools import partial
 from cdclake.activity import Advance, Sampler, Step, step
 from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
 from cdclake.debezium.worker import password_of, salt_of
-from cdclake.delivery_remedies import read_again
 from cdclake.errors import ComponentFailed, TableError
 from cdclake.fail_points import reach
 from cdclake.iceberg.schemas import all_schemas
@@ -24,7 +23,6 @@ from cdclake.local.components import connect
 from cdclake.local.firehose import component
 from cdclake.local.joining_tables import (
     join_tables,
-    refuse_rereading,
     refuse_without_sweep,
     request_snapshots,
 )
@@ -73,7 +71,9 @@ from cdclake.local.process.supervisor_client import log_tail
 from cdclake.local.puts import put_lifecycle
 from cdclake.plan import Plan
 from cdclake.plan_diff import PlanDiff
-from cdclake.postgres.source import Prepared
+from cdclake.postgres.source import Prepared, renamed_early
+from cdclake.postgres.source_names import can_be_read_again, rereading_remedy
+from cdclake.rereading import refuse_rereading
 
 READY_TIMEOUT_S = 300.0  # for a cold JVM on a busy machine; an idle one takes a tenth
 _POLL_S = 0.5
@@ -93,7 +93,7 @@ def start_streaming(
     if is_lost or not server.slot_exists:
         change = change.all_snapshotted()
     refuse_without_sweep(lake, change)
-    refuse_rereading(change.found((), checked.to_resync))
+    _refuse_rereading(lake, change, checked)
     keep_what_is_omitted(lake, checked)
     prepared = _prepare_source(lake, change)
     state = replace(state, left_source=False)
@@ -116,6 +116,13 @@ def start_streaming(
     if lost_offsets and not state.paused:
         local_operations(lake).accept_new_topics(streamed_tables(plan))
     return state
+
+
+def _refuse_rereading(lake: LocalLake, change: PlanDiff, checked: CheckedRelations) -> None:
+    """Refuse what the file needs to be read and cannot be, but not what the source has changed."""
+    stored = LakeState.load(lake.home).plan  # of before, until this `up` ends
+    renamed = renamed_early(change.renamed, checked.source.tables)
+    refuse_rereading(Plan.from_json(stored) if stored else None, change.found(renamed, ()))
 
 
 def _publish_plan(lake: LocalLake) -> None:
@@ -202,7 +209,7 @@ def await_rows(lake: LocalLake) -> None:
             shown.note(advance)
         for name, load in loads.items():
             if load.refused is not None:
-                read = read_again(name, lake.plan.table(name).delivery)
+                read = rereading_remedy(lake.plan.table(name))
                 raise ComponentFailed(load.refused, read, "connect")
         return not loads
 
@@ -231,7 +238,7 @@ def _read_outdated_again(lake: LocalLake) -> None:
     progress = Progress.load(lake.control)
     for table in streamed_tables(lake.plan):
         place = progress.table(table.name)
-        if place.missed_below is not None and place.is_streaming:
+        if place.missed_below is not None and place.is_streaming and can_be_read_again(table):
             with suppress(TableError):  # it is being read; the next `up` asks again
                 local_operations(lake).resync(table, wait=False)
 

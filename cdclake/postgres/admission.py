@@ -51,8 +51,8 @@ def check_table(
     refusals = check_columns(declared, actual)
     if not refusals:  # the identity can only be checked if its columns exist
         refusals = check_identity(declared, actual, may_alter, version)
-    for check in (check_validated, check_type_lookup):
-        found = (check(column, actual) for column in declared.columns)
+    for column in declared.columns:
+        found = (check_validated(column, actual), check_type_lookup(column, declared, actual))
         refusals += [refusal for refusal in found if refusal is not None]
     verb = "ALTER" if role_exists else "CREATE"
     return refusals + _check_owner(actual) + _check_row_security(actual, role, sees_all_rows, verb)

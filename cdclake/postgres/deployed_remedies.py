@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cdclake.delivery_remedies import read_again
 from cdclake.plan import Table
 from cdclake.postgres.relations import RelationChange
+from cdclake.postgres.source_names import check_rereading, rereading_remedy
 
 # An unchanged file changes no property of the custom resource: CloudFormation would not call it.
 _PUBLISH = "increase `aws: connect: login_version` and deploy, which publishes it"
@@ -12,7 +12,7 @@ _PUBLISH = "increase `aws: connect: login_version` and deploy, which publishes i
 
 def deployed_remedy(table: Table, change: RelationChange) -> str:
     """Return the operator's steps for a change that the deployed check reports."""
-    read = read_again(table.name, table.delivery, options=" --target aws", is_deployed=True)
+    read = rereading_remedy(table, options=" --target aws", is_deployed=True)
     match change.kind:
         case "recreated" | "unpublished" if table.delivery == "firehose":
             return read
@@ -23,6 +23,8 @@ def deployed_remedy(table: Table, change: RelationChange) -> str:
                 f"create it, {_PUBLISH}, and {read}; or remove {table.source} from the file and"
                 " deploy: its rows remain in the lake"
             )
+        case "renamed" if check_rereading(table.schema, table.table):
+            return f"declare the new name under another `name:`, remove {table.source}, and deploy"
         case "renamed":
             return (
                 f"{change.statements} then {read}; or declare the new name under another `name:`,"

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from cdclake.control_objects import known_fields
-from cdclake.delivery_remedies import read_again
 from cdclake.plan import Table
 from cdclake.postgres.admission import check_columns, check_snapshot
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import identifier, qualified
+from cdclake.postgres.source_names import can_be_read_again, rereading_remedy
 from cdclake.postgres.type_casts import changes_values
 from cdclake.postgres.type_lookup import check_type_lookup
 
@@ -144,8 +144,8 @@ class SourceState:
     def compare(self, table: Table, record: RelationRecord | None) -> Iterator[RelationChange]:
         """Yield the differences of one table; without a record only those that need none."""
         for change in self._differences(table, record):
-            if table.delivery == "firehose" and change.resync:
-                change = replace(change, remedy=_read_again(table), resync=False)
+            if change.resync and not can_be_read_again(table):
+                change = replace(change, remedy=rereading_remedy(table), resync=False)
             yield change
 
     def _differences(self, table: Table, record: RelationRecord | None) -> Iterator[RelationChange]:
@@ -187,7 +187,7 @@ class SourceState:
                 yield RelationChange(
                     kind="key",
                     message=refusal.message + _moved(record, found),
-                    remedy=f"{refusal.remedy}; then {_read_again(table)}",
+                    remedy=f"{refusal.remedy}; then {rereading_remedy(table)}",
                     statements=refusal.remedy,
                 )
 
@@ -215,18 +215,14 @@ class SourceState:
 def _mistaken(table: Table, found: SourceTable) -> Iterator[RelationChange]:
     """Yield columns whose values may be NULL since, or after, the connector's next start."""
     for column in table.columns:
-        if (refusal := check_type_lookup(column, found)) is not None:
+        if (refusal := check_type_lookup(column, table, found)) is not None:
             yield RelationChange(
                 kind="unreadable",
                 message=refusal.message,
-                remedy=f"{refusal.remedy}; then run `cdclake down` and `cdclake up`, which start"
-                f" the connector again, and {_read_again(table)}",
+                remedy=f"{refusal.remedy}; then run `cdclake down --keep-slot` and `cdclake up`,"
+                f" which start the connector again, and {rereading_remedy(table)}",
                 statements=refusal.remedy,
             )
-
-
-def _read_again(table: Table) -> str:
-    return read_again(table.name, table.delivery)
 
 
 def _name_again(now: TableId, table: Table) -> str:
@@ -337,7 +333,7 @@ def _rewritten(
             kind="rewritten",
             message="the table was rewritten while the lake read it for the first time: its rows"
             " may be missing",
-            remedy=_read_again(table),
+            remedy=rereading_remedy(table),
             resync=True,
         )
     else:
@@ -369,7 +365,7 @@ def _retyped(table: Table, record: RelationRecord, found: SourceTable) -> Iterat
             kind="rewritten",
             message=f"the table was rewritten for the new type of {', '.join(changed)}: values that"
             " the statement computed (USING) are in no event",
-            remedy=f"if it computed any, {_read_again(table)}",
+            remedy=f"if it computed any, {rereading_remedy(table)}",
         )
 
 

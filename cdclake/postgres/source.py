@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cdclake.errors import InputError
@@ -200,6 +200,15 @@ def _prepared(
         altered=tuple(statement.sql for statement in altered),
         omitted={table.source: omitted_columns(table, found) for table, found in pairs},
         renamed=frozenset(table.source for table, found in pairs if is_renamed(table, found)),
+    )
+
+
+def renamed_early(tables: Iterable[Table], actual: Mapping[TableId, SourceTable]) -> frozenset[str]:
+    """Return the tables (`schema.table`) whose columns declared as renamed are renamed already."""
+    return frozenset(
+        table.source
+        for table in tables
+        if (found := actual.get((table.schema, table.table))) and is_renamed(table, found)
     )
 
 

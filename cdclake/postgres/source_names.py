@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cdclake.delivery_remedies import read_again
+from cdclake.plan import Table
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.quoting import identifier, qualified
 from cdclake.postgres.refusal import Refusal
@@ -30,6 +32,23 @@ def check_rereading(schema: str, table: str) -> list[Refusal]:
         flaw = "several dots, or one at its beginning or end"
     lost = "Debezium cannot read it again, nor add it to a running lake"
     return [_refuse(schema, table, flaw, lost)] if flaw else []
+
+
+def can_be_read_again(table: Table) -> bool:
+    """Check whether the stream can read a table from the log again, and delete its stale rows."""
+    return table.delivery == "stream" and not check_rereading(table.schema, table.table)
+
+
+def rereading_remedy(table: Table, *, options: str = "", is_deployed: bool = False) -> str:
+    """Return how all rows of the table come into the lake from the source again."""
+    refusals = check_rereading(table.schema, table.table) if table.delivery != "poll" else []
+    if not refusals:
+        return read_again(table.name, table.delivery, options=options, is_deployed=is_deployed)
+    remedy = f"{refusals[0].remedy} ({refusals[0].message})"
+    if table.delivery == "stream":
+        return f"{remedy}; under another name it needs another `name:`"
+    leave = "deploy" if is_deployed else "run `cdclake up FILE`"
+    return f"remove the table from the file, {leave}, and {remedy}; both under another `name:`"
 
 
 def _check_table_name(actual: SourceTable) -> list[Refusal]:

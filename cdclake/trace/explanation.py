@@ -10,12 +10,12 @@ from itertools import pairwise
 from cdclake import naming
 from cdclake.debezium.refusals import is_withheld, is_without_values
 from cdclake.delivery_remedies import (
-    read_again,
     repair_lacking,
     repair_refused,
     retry_refused,
 )
 from cdclake.plan import Table
+from cdclake.postgres.source_names import rereading_remedy
 from cdclake.trace.trace_facts import FlowFacts, TracedEvent, TraceFacts
 
 _MAX_LISTED = 3
@@ -122,8 +122,7 @@ def _not_captured(facts: TraceFacts) -> TraceFinding:
 
 
 def _read_again(facts: TraceFacts) -> str:
-    table = facts.table
-    return read_again(table.name, table.delivery, is_deployed=facts.is_deployed)
+    return rereading_remedy(facts.table, is_deployed=facts.is_deployed)
 
 
 def _not_sent(facts: TraceFacts) -> TraceFinding:

@@ -122,6 +122,32 @@ def test_columns_that_up_declares_are_read(
     assert file.read_text() == text
 
 
+def test_a_table_that_cannot_be_read_again_is_left_as_it_is(
+    database: str, file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lines = 'CREATE TABLE "Order Lines" (id int PRIMARY KEY, mail text, note text)'
+    run(database, *CREATED, lines)
+    text = FILE.replace("new_tables: public.*", "new_columns: declare")
+    declared = "  public.Order Lines: {key: [id], columns: {id: int, mail: text}}\n"
+    file.write_text(text + declared)
+    slot = load_plan(file).source_object
+    home = Home(tmp_path / "home")
+    home.create()
+    LakeState(plan=load_plan(file).to_json(), epoch=1, external=True).save(home)
+    with slot_and_publication(database, slot):  # without the table
+        answer = plan(capsys, str(file), "--source", database)
+        assert {table["effect"] for table in answer["tables"]} == {"unchanged"}
+        renamed = declared.replace("mail: text", "email: {type: text, renamed_from: mail}")
+        file.write_text(text + renamed)
+        answer = plan(capsys, str(file), "--source", database)
+        assert {t["effect"] for t in answer["tables"]} == {"unchanged", "columns"}
+        run(database, 'ALTER TABLE "Order Lines" RENAME mail TO email')
+        with pytest.raises(SystemExit) as ended:
+            main(["plan", str(file), "--source", database, "--json"])
+        refused = json.loads(capsys.readouterr().out)["error"]["message"]
+    assert ended.value.code == 2 and "no event has all values of 'email'" in refused
+
+
 def test_a_missing_slot_begins_a_new_epoch(
     database: str, file: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.file_lines import renamed_line, scalar
 from cdclake.postgres.new_columns import find_new_columns, lines_to_write
 from cdclake.postgres.published import name_now
+from cdclake.postgres.refusal import Refusal
+from cdclake.postgres.source_names import check_rereading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +27,18 @@ class DeclaredColumns:
     refused: Mapping[str, list[tuple[str, str]]]  # reason and remedy by `schema.table`
 
 
-def declare_new_columns(dsn: str, plan: Plan, file: Path) -> DeclaredColumns:
+def declare_new_columns(
+    dsn: str, plan: Plan, file: Path, *, is_first: bool = False
+) -> DeclaredColumns:
     """Write the source's undeclared columns into the file of this plan, where it can hold them.
 
-    Not those of a table that lacks a declared column: one of them may be that column, renamed.
+    Not those of a table that lacks a declared column: one of them may be that column, renamed. Nor,
+    unless the lake `is_first` started with the plan, those of a table that cannot be read again.
     Raise InputError, with the file unchanged, if the source does not answer or the file cannot be
     changed.
     """
     source = source_tables(dsn, plan)
-    added, refused = columns_to_declare(plan, source)
+    added, refused = columns_to_declare(plan, source, is_first=is_first)
     if added:
         add_columns(file, added)
     return DeclaredColumns(
@@ -44,7 +49,7 @@ def declare_new_columns(dsn: str, plan: Plan, file: Path) -> DeclaredColumns:
 
 
 def columns_to_declare(
-    plan: Plan, source: Mapping[TableId, SourceTable]
+    plan: Plan, source: Mapping[TableId, SourceTable], *, is_first: bool = False
 ) -> tuple[dict[TableId, dict[str, str]], dict[str, list[tuple[str, str]]]]:
     """Return the types of new columns that the file can hold, and refusals of the others."""
     found = find_new_columns(plan, source)
@@ -56,7 +61,8 @@ def columns_to_declare(
             continue
         actual = source[(table.schema, table.table)]
         lacking = [c for c in table.columns if name_now(c, actual.by_name) is None]
-        refusals = {c: _refusal(c, kind, actual, lacking) for c, kind in types.items()}
+        unread = [] if is_first else check_rereading(table.schema, table.table)
+        refusals = {c: _refusal(c, kind, actual, lacking, unread) for c, kind in types.items()}
         if wanted := {c: kind for c, kind in types.items() if kind and not refusals[c]}:
             added[(table.schema, table.table)] = wanted
         if others := [refusal for refusal in refusals.values() if refusal]:
@@ -65,7 +71,11 @@ def columns_to_declare(
 
 
 def _refusal(
-    column: str, kind: str | None, actual: SourceTable, lacking: list[Column]
+    column: str,
+    kind: str | None,
+    actual: SourceTable,
+    lacking: list[Column],
+    unread: list[Refusal],
 ) -> tuple[str, str] | None:
     """Return why the column is not written, and what to do; None if it is."""
     lines = lines_to_write(column, kind)
@@ -74,6 +84,12 @@ def _refusal(
         return refusal.message, f"{refusal.remedy} Or {lines}"
     if kind is None:
         return f"the lake cannot hold column {column!r}", lines
+    if unread:
+        return (
+            f"column {column!r} is new, and {unread[0].message}",
+            f"if no lake streams the table yet, {lines}; otherwise {lines_to_write(column, None)},"
+            f" or {unread[0].remedy}",
+        )
     if not lacking:
         return None
     # The lines of all of them, since only the right one has the column's mask.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from cdclake.postgres.admission import check_column, check_validated
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.file_lines import retyped_line
 from cdclake.postgres.new_columns import lines_to_write, types_to_declare
+from cdclake.postgres.refusal import Refusal
+from cdclake.postgres.source_names import check_rereading
 
 _OUTCOMES = {
     "ignore": ", so it does not reach the lake",
@@ -82,15 +84,19 @@ def compare_columns(
         refusal = check_column(column, table, actual) or check_validated(column, actual)
         if refusal is not None:
             yield column.source, refusal.message, refusal.remedy
+    unread = check_rereading(table.schema, table.table)
+    policy = "ignore" if unread and policy == "declare" else policy  # `up` cannot read its values
     for name, kind in types_to_declare(table, actual).items():
         yield (
             name,
             f"column {name!r} is not declared{_OUTCOMES[policy]}",
-            _remedy(name, kind, policy),
+            _remedy(name, kind, policy, unread),
         )
 
 
-def _remedy(column: str, kind: str | None, policy: str) -> str:
+def _remedy(column: str, kind: str | None, policy: str, unread: Sequence[Refusal]) -> str:
+    if unread:
+        return f"{lines_to_write(column, None)}; or {unread[0].remedy} ({unread[0].message})"
     lines = lines_to_write(column, kind)
     if policy == "declare" and kind is not None:
         return f"run `cdclake up`, which writes it into the file; or {lines}"

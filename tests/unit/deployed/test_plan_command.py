@@ -114,6 +114,25 @@ def test_files_are_compared_without_an_account(
     assert (epoch["by_resync"], found["by_resync"]) == (False, True)
 
 
+@pytest.mark.parametrize("options", [(), ("--environment", "dev")])
+def test_a_table_whose_rows_never_come_is_refused(
+    options: tuple[str, ...], file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = file.with_name("other.yaml")
+    added = "tables:\n  public.Order Lines: {key: [id], columns: {id: bigint}}\n"
+    other.write_text(FILE.replace("tables:\n", added, 1))
+    code, refused = plan(capsys, str(other), *options, "--against", str(file))
+    assert code == 2
+    assert "public.Order Lines: its name has a blank" in refused["error"]["message"]
+    file.write_text(other.read_text())
+    code, _ = plan(capsys, str(other), *options, "--against", str(file))
+    assert code == 0
+    if options:
+        other.write_text(other.read_text() + "aws: {connect: {epoch: 2}}\n")
+        file.write_text(FILE)
+        assert plan(capsys, str(other), *options, "--against", str(file))[0] == 0
+
+
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [

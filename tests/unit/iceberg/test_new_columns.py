@@ -147,6 +147,19 @@ def test_columns_are_declared_unless_they_may_be_renamed_ones(
     assert all(reason in why for why, _ in refusals)
 
 
+def test_a_column_whose_values_cannot_be_read_is_declared_only_at_first() -> None:
+    source = replace(SOURCE, table="Order Lines")
+    plan, tables = plan_of("declare", table="Order Lines"), {source.id: source}
+    added, refused = columns_to_declare(plan, tables)
+    [(reason, remedy)] = refused["public.Order Lines"]
+    assert added == {} and "its name has a blank" in reason
+    assert "otherwise write `note: {exclude: true}`, or rename it in the source" in remedy
+    assert columns_to_declare(plan, tables, is_first=True) == ({source.id: {"note": "text"}}, {})
+    [(_, said, to_do)] = compare_columns(plan.tables[0], source, "declare")
+    assert said.endswith("so it does not reach the lake")
+    assert to_do.startswith("write `note: {exclude: true}`; or rename it in the source")
+
+
 @pytest.mark.parametrize(
     ("missing", "kind", "remedy"),
     [

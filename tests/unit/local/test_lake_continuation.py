@@ -197,6 +197,9 @@ def test_plan_refuses_what_up_refuses(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"shop[.]yaml:4: public[.]orders: the key changed"):
         forecast_up(home, plan(table(key="other_id")), str(file), None, ())
     assert forecast_up(home, plan(table()), str(file), None, ())["ok"]
+    lines = replace(OTHER, table="Order Lines", name="lines", topic="x.lines")
+    with pytest.raises(InputError, match=r"public[.]Order Lines: its name has a blank"):
+        forecast_up(home, plan(lines), str(file), None, ())
 
 
 def test_a_lake_with_only_web_logs_takes_its_first_tables(tmp_path: Path) -> None:

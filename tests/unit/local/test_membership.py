@@ -12,12 +12,12 @@ from cdclake.errors import APPLY_FILE, InputError
 from cdclake.local import joining_tables
 from cdclake.local.joining_tables import (
     join_tables,
-    refuse_rereading,
     refuse_without_sweep,
     request_snapshots,
 )
 from cdclake.plan import Column, Plan, Table
 from cdclake.plan_diff import PlanDiff, compare
+from cdclake.rereading import refuse_rereading
 
 
 def column(name: str, kind: str = "text", *earlier: str, **changes: str) -> Column:
@@ -141,13 +141,46 @@ def test_a_firehose_table_rejoins_only_with_a_new_epoch(monkeypatch: pytest.Monk
     refuse_without_sweep(LAKE, joining)
 
 
+LINES = table(name="Order Lines")
+
+
 def test_a_table_that_a_signal_cannot_name_joins_only_with_a_new_epoch() -> None:
-    joining = PlanDiff(is_first=False, joining=(table(name="other"), table(name="Order Lines")))
+    joining = PlanDiff(is_first=False, joining=(table(name="other"), LINES))
     with pytest.raises(InputError, match=r"public\.Order Lines: its name has a blank"):
-        refuse_rereading(joining)
-    refuse_rereading(joining.all_snapshotted())
-    refuse_rereading(replace(joining, is_first=True))
-    refuse_rereading(PlanDiff(is_first=False, kept=joining.joining))
+        refuse_rereading(plan(), joining)
+    refuse_rereading(plan(), joining.all_snapshotted())
+    refuse_rereading(None, replace(joining, is_first=True))
+    refuse_rereading(plan(LINES), PlanDiff(is_first=False, kept=(LINES,)))
+
+
+@pytest.mark.parametrize(
+    ("after", "renamed", "lines"),
+    [
+        (replace(LINES, columns=(*LINES.columns, column("note"))), (), "`note: {exclude: true}`"),
+        (
+            replace(LINES, columns=(*LINES.columns, column("to do"), column("a"))),
+            (),
+            "`'to do': {exclude: true}`, `a: {exclude: true}`",
+        ),
+        (replace(LINES, columns=(column("n", "bigint", "id"),)), ("public.Order Lines",), ""),
+    ],
+)
+def test_new_columns_of_a_table_that_cannot_be_read_again_are_refused(
+    after: Table, renamed: tuple[str, ...], lines: str
+) -> None:
+    """A column that was renamed too early needs its values, too; one of the key must flow."""
+    before = plan(LINES)
+    with pytest.raises(InputError) as error:
+        refuse_rereading(before, compare(before, plan(after)).found(renamed, ()))
+    assert f"{after.columns[-1].source!r}, and its name has a blank" in error.value.message
+    assert error.value.remedy.startswith(f"write {lines}; or rename" if lines else "rename it")
+    refuse_rereading(before, compare(before, plan(after)).all_snapshotted())
+
+
+def test_a_column_renamed_in_advance_needs_no_values() -> None:
+    renamed = replace(LINES, columns=(*LINES.columns[:1], column("email", "text", "mail")))
+    before = plan(replace(LINES, columns=(*LINES.columns[:1], column("mail"))))
+    refuse_rereading(before, compare(before, plan(renamed)))
 
 
 @pytest.mark.parametrize(
@@ -201,9 +234,10 @@ def test_what_a_published_plan_lacked_is_read_again() -> None:
     assert compare(None, both).since([plan(MAIL)]).joining == both.tables
 
 
-def test_an_undone_removal_of_a_firehose_table_is_accepted() -> None:
+@pytest.mark.parametrize("unread", [DELIVERED, LINES])
+def test_an_undone_removal_of_an_unreadable_table_is_accepted(unread: Table) -> None:
     """It cannot join again; that the publication omitted it is reported."""
-    both = plan(DELIVERED, table(name="other"))
+    both = plan(unread, table(name="other"))
     same = compare(both, both)
     assert same.since([plan(table(name="other"))]) == same
 

@@ -36,9 +36,10 @@ def test_only_rewritten_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_only_outdated_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = [declared(table=name, name=name) for name in ("outdated", "read", "stopped", "same")]
+    names = ("outdated", "read", "stopped", "same", "a blank")
+    tables = [declared(table=name, name=name) for name in names]
     progress = Progress()
-    for name in ("outdated", "read", "stopped"):
+    for name in ("outdated", "read", "stopped", "a blank"):
         progress.table(name).missed_below = "p"
     progress.table("stopped").stop("a reason")
     asked: list[tuple[str, bool]] = []

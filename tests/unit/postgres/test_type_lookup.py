@@ -27,6 +27,13 @@ def test_a_type_that_debezium_may_not_find_is_refused() -> None:
     assert "`status: {exclude: true}`" in refusal.remedy
 
 
+def test_a_column_of_the_key_cannot_be_excluded() -> None:
+    keyed = replace(DECLARED, key=("id", "status"), replica_identity="full")
+    refusals = check_table(keyed, SOURCE, role="cdclake_shop")
+    [refusal] = [each for each in refusals if "its type types.status" in each.message]
+    assert "another name" in refusal.remedy and "exclude" not in refusal.remedy
+
+
 def test_a_column_that_does_not_flow_may_have_such_a_type() -> None:
     assert check_table(declared(("id", "integer")), SOURCE, role="cdclake_shop") == []
 
@@ -56,7 +63,7 @@ def test_a_table_of_that_name_that_was_created_later_is_reported() -> None:
     [change] = source(replace(before, columns=SOURCE.columns)).compare(DECLARED, record)
     assert (change.kind, change.resync) == ("unreadable", False)
     assert "public.status" in change.message
-    assert "`cdclake down` and `cdclake up`" in change.remedy
+    assert "`cdclake down --keep-slot` and `cdclake up`" in change.remedy
     assert "`cdclake resync orders`" in change.remedy
     deployed = deployed_remedy(DECLARED, change)
     assert "`cdclake runbook connector`" in deployed
