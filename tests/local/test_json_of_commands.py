@@ -113,7 +113,7 @@ def run(lake: RunningLake, *words: str) -> tuple[int, dict[str, Any]]:
         env={
             **os.environ,
             "CDCLAKE_HOME": str(lake.home),
-            **({"CDCLAKE_SOURCE_DSN": make_conninfo(**lake.dsn)} if words[0] == "init" else {}),
+            "CDCLAKE_SOURCE_DSN": make_conninfo(**lake.dsn),  # as `init` and `doctor` read it
         },
         capture_output=True,
         text=True,
