@@ -63,6 +63,8 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (0, ("maintain_tables",)),
         (0, ("rebuild_tables", "--table", "orders")),
         (2, ("apply_changes", "--table", "nothing")),
+        *((0, (name,)) for name in ("publish_tables", "poll_tables", "refresh_derived")),
+        (0, ("check_tables",)),
     ],
     "resync": [(0, ("orders",)), (0, ("orders", "--no-wait")), (2, ("nothing",))],
     "replay": [(0, ()), (2, ("--table", "nothing"))],
