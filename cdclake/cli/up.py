@@ -32,7 +32,8 @@ def up(
         Path | None, typer.Argument(help="Pipeline file to stream; by default the lake's last one.")
     ] = None,
     no_stream: Annotated[
-        bool, typer.Option("--no-stream", help="Start neither the connector nor the stream.")
+        bool,
+        typer.Option("--no-stream", help="Start neither connectors nor stream; stop both."),
     ] = False,
     source: Annotated[
         str | None,
