@@ -247,18 +247,6 @@ def test_a_row_that_cannot_be_stored_is_quarantined_once_and_read_when_it_is_cor
 
 
 @pytest.mark.slow
-def test_a_poll_fails_with_more_refused_rows_than_the_limit_as_a_stream_does(spark, dsn):
-    polled = PolledTable(spark, dsn)
-    polled.plan = replace(polled.plan, stop_table_after=1)
-    polled.run(f"INSERT INTO {polled.name} (id, amount) VALUES (1, 'NaN'), (2, 5)")
-    assert polled.poll() == 1
-    polled.run(f"INSERT INTO {polled.name} (id, amount) VALUES (3, 'NaN'), (4, 'NaN')")
-    with pytest.raises(TableError, match=r"cannot be stored, more than stop_table_after=1"):
-        polled.poll()
-    assert [row[0] for row in polled.rows()] == [2]
-
-
-@pytest.mark.slow
 def test_rows_with_the_same_key_are_refused_as_a_whole(spark, dsn):
     rows = "(VALUES ('a'), ('b')) AS t (v)"
     query = f"SELECT 1::bigint AS id, v, 1.5 AS amount, now() AS at FROM {rows}"
