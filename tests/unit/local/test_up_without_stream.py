@@ -11,6 +11,7 @@ import pytest
 from cdclake.config.resolve import load_plan
 from cdclake.errors import NotRunning
 from cdclake.local import shutdown
+from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.operations_backend import LocalBackend
 from cdclake.local.process.home import Home
@@ -26,7 +27,7 @@ def stopped(state: LakeState, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         return SimpleNamespace(stop_existing=lambda: found.append(name or f"{its.name}-source"))
 
     monkeypatch.setattr(shutdown, "ConnectorClient", client)
-    monkeypatch.setattr(shutdown.stack, "stop_component", lambda _, name: found.append(name))
+    monkeypatch.setattr(stack, "stop_component", lambda _, name: found.append(name))
     shutdown.stop_streaming(Home(tmp_path), SimpleNamespace(connect=None), state)  # type: ignore[arg-type]
     return found
 
