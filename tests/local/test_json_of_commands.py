@@ -38,6 +38,8 @@ SLOW_QUERY = (
     " where orders_current.id = 1"
 )
 
+# Commands that are given the lake's own PostgreSQL as the source.
+AT_SOURCE = ("init", "plan", "up")
 # In the order in which they run, on one lake: the arguments of the calls, each with its exit code.
 ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "validate": [(0, ("FILE",))],
@@ -115,7 +117,7 @@ def run(lake: RunningLake, *words: str) -> tuple[int, dict[str, Any]]:
         env={
             **os.environ,
             "CDCLAKE_HOME": str(lake.home),
-            "CDCLAKE_SOURCE_DSN": make_conninfo(**lake.dsn),  # as `init` and `doctor` read it
+            **({"CDCLAKE_SOURCE_DSN": make_conninfo(**lake.dsn)} if words[0] in AT_SOURCE else {}),
         },
         capture_output=True,
         text=True,
