@@ -24,6 +24,7 @@ from cdclake.errors import CdcError, InputError
 
 if TYPE_CHECKING:
     from cdclake.local.lake.declared_columns import DeclaredColumns
+    from cdclake.local.lake.declared_tables import NewTables
     from cdclake.plan import Plan
     from cdclake.postgres.catalog import SourceTable, TableId
     from cdclake.postgres.proposal import Proposal
@@ -129,21 +130,6 @@ def _update(file: Path, dsn: str, json_output: bool) -> None:
     except CdcError:  # a failed command adds nothing: its answer would not name the columns
         replace_text(file, before, "remove the added columns yourself")
         raise
-    refused = [
-        {"source": table, "reason": reason, "remedy": remedy}
-        for table, found in declared.refused.items()
-        for reason, remedy in found
-    ]
-    refused += [
-        {"source": each.source.source, "reason": each.reason, "remedy": _how_to_admit(each)}
-        for each in new.matching
-        if each.reason
-    ]
-    refused += [
-        {"source": table.source, "reason": _GONE, "remedy": "correct its name, or remove its entry"}
-        for table in plan.tables
-        if (table.schema, table.table) not in declared.source
-    ]
     # The columns of polled tables are not added: a poll reads those that are declared.
     source = source_tables(dsn, replace(plan, tables=plan.all_tables))
     known = [*_updated(plan, declared, source)]
@@ -153,9 +139,24 @@ def _update(file: Path, dsn: str, json_output: bool) -> None:
         "tables": [*known, *({**_proposed(p), "added_columns": []} for p in new.admitted)],
         "added_tables": [proposal.source.source for proposal in new.admitted],
         "undeclared_tables": list(new.others),
-        "refused": refused,
+        "refused": [*_not_added(plan, declared, new)],
     }
     emit(answer, json_output, lambda: _render_update(answer))
+
+
+def _not_added(plan: Plan, declared: DeclaredColumns, new: NewTables) -> Iterator[dict[str, str]]:
+    """Yield the columns and tables that the file did not get, and the tables that are gone."""
+    for table, found in declared.refused.items():
+        for reason, remedy in found:
+            yield {"source": table, "reason": reason, "remedy": remedy}
+    for each in new.matching:
+        if each.reason:
+            source, remedy = each.source.source, _how_to_admit(each)
+            yield {"source": source, "reason": each.reason, "remedy": remedy}
+    for gone in plan.tables:
+        if (gone.schema, gone.table) not in declared.source:
+            remedy = "correct its name, or remove its entry"
+            yield {"source": gone.source, "reason": _GONE, "remedy": remedy}
 
 
 def _updated(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -108,10 +109,12 @@ def verify(
         else:
             report = _verify_here(_local_s(wait), table, sample, deep)
     options = deployment_options(file, environment) if target is Target.AWS else ""
-    failure = _lateness(report)
-    emit_outcome(
-        report, json_output, lambda: say_all(verify_lines(report, verbose, options)), failure
-    )
+    _end_with(report, json_output, verify_lines(report, verbose, options))
+
+
+def _end_with(report: Report, json_output: bool, lines: Iterator[str]) -> None:
+    """Print the report, and end the command if it is not ok."""
+    emit_outcome(report, json_output, lambda: say_all(lines), _lateness(report))
     if not report["ok"]:
         raise typer.Exit(1)
 
