@@ -68,6 +68,17 @@ def subject(job: str, plan: Plan, name: str, *, of: str = "lake") -> str:
     return plan.table(name, of=of).name
 
 
+def has_work(job: str, plan: Plan) -> bool:
+    """Return False if the job works on parts of a plan that this one does not declare."""
+    parts = {
+        naming.REFRESH_JOB: plan.derived,
+        naming.PUBLISH_JOB: plan.copies,
+        naming.POLL_JOB: plan.polled,
+        naming.CHECK_JOB: tuple(table for table in plan.all_tables if table.checks),
+    }
+    return bool(parts.get(job, True))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
     """Locations that a deployment's jobs read and write; bucket names may be CDK tokens."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,9 +24,12 @@ from cdclake.errors import CdcError, InputError
 
 if TYPE_CHECKING:
     from cdclake.local.lake.declared_columns import DeclaredColumns
+    from cdclake.local.lake.declared_tables import NewTables
     from cdclake.plan import Plan
+    from cdclake.postgres.catalog import SourceTable, TableId
     from cdclake.postgres.proposal import Proposal
 
+_GONE = "the source has no such table"
 _UPDATE_HELP = (
     "Add the source's new columns to this pipeline file, and the new tables that match its"
     " `policies: new_tables`; keep the rest as it is written."
@@ -93,13 +97,24 @@ def _write(output: Path, dsn: str, schemas: list[str] | None, json_output: bool)
         raise InputError(
             f"cannot write {output}: {error.strerror}", "check its folder and your permissions"
         ) from None
-    summary = _summary(output, proposals) | {"warnings": as_warnings(problems)}
+    summary = _summary(output, proposals)
+    unusable = [] if summary["tables"] else [_no_table(output, summary["refused"])]
+    summary["warnings"] = [*unusable, *as_warnings(problems)]
     emit(summary, json_output, lambda: _render(output, proposals, summary["warnings"]))
+
+
+def _no_table(output: Path, refused: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the warning of a file that `up` refuses, since it declares no table."""
+    remedy = "admit one as its `remedy` in `refused` says, and run `cdclake init --force` again"
+    if any(each["admissible"] for each in refused):
+        remedy = f"remove the `# ` before the lines of at least one in {output}"
+    return {"message": "no table can be streamed as it is", "remedy": remedy}
 
 
 def _update(file: Path, dsn: str, json_output: bool) -> None:
     from cdclake.config.file_edits import replace_text
     from cdclake.config.resolve import load_file, load_plan
+    from cdclake.jobs.runtime.source import source_tables
     from cdclake.local.lake.declared_columns import declare_new_columns
     from cdclake.local.lake.declared_tables import declare_new_tables
     from cdclake.local.lake.source_tls import secured
@@ -115,43 +130,51 @@ def _update(file: Path, dsn: str, json_output: bool) -> None:
     except CdcError:  # a failed command adds nothing: its answer would not name the columns
         replace_text(file, before, "remove the added columns yourself")
         raise
-    refused = [
-        {"source": table, "reason": reason, "remedy": remedy}
-        for table, found in declared.refused.items()
-        for reason, remedy in found
-    ]
-    refused += [
-        {"source": each.source.source, "reason": each.reason, "remedy": _how_to_admit(each)}
-        for each in new.matching
-        if each.reason
-    ]
-    known = [*_updated(plan, declared)]
+    # The columns of polled tables are not added: a poll reads those that are declared.
+    source = source_tables(dsn, replace(plan, tables=plan.all_tables))
+    known = [*_updated(plan, declared, source)]
     answer = {
         "ok": True,
         "file": str(file),
         "tables": [*known, *({**_proposed(p), "added_columns": []} for p in new.admitted)],
         "added_tables": [proposal.source.source for proposal in new.admitted],
         "undeclared_tables": list(new.others),
-        "refused": refused,
+        "refused": [*_not_added(plan, declared, new)],
     }
     emit(answer, json_output, lambda: _render_update(answer))
 
 
-def _updated(plan: Plan, declared: DeclaredColumns) -> Iterator[dict[str, Any]]:
+def _not_added(plan: Plan, declared: DeclaredColumns, new: NewTables) -> Iterator[dict[str, str]]:
+    """Yield the columns and tables that the file did not get, and the tables that are gone."""
+    for table, found in declared.refused.items():
+        for reason, remedy in found:
+            yield {"source": table, "reason": reason, "remedy": remedy}
+    for each in new.matching:
+        if each.reason:
+            source, remedy = each.source.source, _how_to_admit(each)
+            yield {"source": source, "reason": each.reason, "remedy": remedy}
+    for gone in plan.tables:
+        if (gone.schema, gone.table) not in declared.source:
+            remedy = "correct its name, or remove its entry"
+            yield {"source": gone.source, "reason": _GONE, "remedy": remedy}
+
+
+def _updated(
+    plan: Plan, declared: DeclaredColumns, source: Mapping[TableId, SourceTable]
+) -> Iterator[dict[str, Any]]:
     """Yield the tables that the file has declared before, with the columns that it got."""
     from cdclake.postgres.published import omitted_columns
 
-    for table in plan.tables:
-        actual = declared.source.get((table.schema, table.table))
-        if actual is not None:
-            yield {
-                "source": table.source,
-                "table": table.name,
-                "key": [column.source for column in table.key_columns],
-                "columns": [column.source for column in table.columns],
-                "omitted_columns": list(omitted_columns(table, actual)),
-                "added_columns": list(declared.added.get(table.source, ())),
-            }
+    for table in plan.all_tables:
+        actual = source.get((table.schema, table.table))
+        yield {
+            "source": table.source,
+            "table": table.name,
+            "key": [column.source for column in table.key_columns],
+            "columns": [column.source for column in table.columns],
+            "omitted_columns": [] if actual is None else list(omitted_columns(table, actual)),
+            "added_columns": list(declared.added.get(table.source, ())),
+        }
 
 
 def _how_to_admit(proposal: Proposal) -> str:
@@ -224,4 +247,5 @@ def _render(output: Path, proposals: list[Proposal], warnings: list[dict[str, st
     if refused:
         say("The refused tables are comments in the file, with what admits each.")
     say_all(warning_lines(warnings))
-    say(f"Review the file, then run: cdclake up {shlex.quote(str(output))}")
+    if len(refused) < len(proposals):
+        say(f"Review the file, then run: cdclake up {shlex.quote(str(output))}")

@@ -48,7 +48,8 @@ def status(
 
     Exit with 0 if the lake is healthy, 1 if something needs attention (a table is stopped, differs
     from the source or has refused events in quarantine, a component is starting), and 4 if a
-    component is down. Events that a rule withholds need none. A figure that is not known is shown
+    component is down. Events that a rule withholds need none, nor do undeclared columns under
+    `new_columns: ignore`. A figure that is not known is shown
     as `-`. With --target aws also the alarms that are on: refused events need attention once theirs
     is, or once they have stopped the table. The lag is that of the whole stream, and the freshness
     of a streamed table the age of the newest heartbeat in the lake. With --watch and --json, one

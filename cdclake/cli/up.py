@@ -32,7 +32,8 @@ def up(
         Path | None, typer.Argument(help="Pipeline file to stream; by default the lake's last one.")
     ] = None,
     no_stream: Annotated[
-        bool, typer.Option("--no-stream", help="Start neither the connector nor the stream.")
+        bool,
+        typer.Option("--no-stream", help="Start neither connectors nor stream; stop both."),
     ] = False,
     source: Annotated[
         str | None,
@@ -93,7 +94,7 @@ def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> d
     chosen = _chosen_file(home, file)
     plan = load_plan(chosen) if chosen else None
     with home.changing(), watched(home) as did:
-        dsn = _kept_dsn(home, source)
+        dsn = _kept_dsn(home, source, plan if stream else None)
         if plan is None or not stream:
             answer = lifecycle.up_bare(home, plan, dsn)
         elif not plan.tables:
@@ -113,10 +114,13 @@ def _chosen_file(home: Any, file: Path | None) -> Path | None:
     return Path(remembered) if remembered else None
 
 
-def _kept_dsn(home: Any, dsn: str | None) -> str | None:
-    """Return the source's DSN: the given one, or else the one that the lake already uses."""
+def _kept_dsn(home: Any, dsn: str | None, plan: Any = None) -> str | None:
+    """Return the source's DSN: the given one, or else the one that the lake already uses.
+
+    None is the lake's own PostgreSQL, also if the DSN names that.
+    """
     from cdclake.local.lake.lake import LakeState
-    from cdclake.local.lake.refused_sources import refuse_another_source
+    from cdclake.local.lake.refused_sources import refuse_another_source, without_own
     from cdclake.local.lake.source_tls import refuse_options, secured
 
     state = LakeState.load(home)
@@ -124,5 +128,6 @@ def _kept_dsn(home: Any, dsn: str | None) -> str | None:
         dsn = str(home.secret("source_dsn"))
     if dsn is not None:
         refuse_options(dsn)
+    dsn = without_own(home, state, dsn, plan)
     refuse_another_source(home, state, dsn)
     return None if dsn is None else secured(dsn)

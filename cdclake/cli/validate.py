@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, error_object, say
+from cdclake.cli.output import JsonOption, emit, emit_outcome, error_object, say
 from cdclake.firehose.throttle_notes import throttle_notes
 from cdclake.iceberg.metadata_size import changelog_metadata
 from cdclake.iceberg.reader_notes import reader_notes
 
 if TYPE_CHECKING:
     from cdclake.config.problems import InvalidPipeline
+    from cdclake.errors import InputError
     from cdclake.plan import Plan
 
 
@@ -33,6 +34,7 @@ def validate(
     from cdclake.config.deployment import load_deployment
     from cdclake.config.problems import InvalidPipeline
     from cdclake.config.resolve import load_plan
+    from cdclake.errors import InputError
 
     try:
         deployed = None if environment is None else load_deployment(file, environment)
@@ -41,12 +43,24 @@ def validate(
         refused = invalid
         emit(_refusal(refused), json_output, lambda: _render_problems(refused))
         raise typer.Exit(invalid.exit_code) from None
+    except InputError as unknown:  # the environment
+        emit_outcome(_unknown_environment(file, unknown), json_output, lambda: None, unknown)
+        return
     emit(_summary(plan), json_output, lambda: _render_plan(file, plan))
 
 
 def _refusal(invalid: InvalidPipeline) -> dict[str, Any]:
     problems = [asdict(problem) for problem in invalid.problems]
     return {**error_object(invalid), "file": invalid.file, "problems": problems}
+
+
+def _unknown_environment(file: Path, error: InputError) -> dict[str, Any]:
+    from cdclake.config.problems import Problem
+    from cdclake.config.yaml_reader import read_document
+
+    place = read_document(file).place(("environments",))
+    problem = Problem(*place, error.message, error.remedy)
+    return {"ok": False, "file": str(file), "problems": [asdict(problem)]}
 
 
 def _render_problems(invalid: InvalidPipeline) -> None:

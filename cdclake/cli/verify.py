@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say_all
-from cdclake.cli.table_answers import VerboseOption
+from cdclake.cli.output import JsonOption, emit_outcome, say_all
+from cdclake.cli.table_answers import VerboseOption, listed
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -20,8 +21,8 @@ from cdclake.cli.target import (
     deployed_job,
     deployment_options,
 )
-from cdclake.cli.verify_text import verify_lines
-from cdclake.errors import InputError, reported_error
+from cdclake.cli.verify_text import differs, verify_lines
+from cdclake.errors import ComponentFailed, InputError, reported_error
 
 if TYPE_CHECKING:
     from cdclake.local.lake.lake import LocalLake
@@ -84,11 +85,12 @@ def verify(
 ) -> None:
     """Compare every row of the source with the lake; exit 1 if anything differs.
 
-    A stopped table counts as a difference. Rows that kept changing during the comparison are
-    reported as `unsettled`, and rows that a rule withholds as `withheld`; neither are differences.
-    Nor are `incomplete` rows: Athena and Trino show NULL for a large value that an UPDATE of the
-    row's key did not send, until it is applied. For web logs the requests are counted: no
-    acknowledged request may be missing.
+    Exit with 4 if nothing differs, but changes did not arrive in time or a poll failed. A stopped
+    table counts as a difference. Rows that kept changing during the comparison are reported as
+    `unsettled`, and rows that a rule withholds as `withheld`; neither are differences. Nor are
+    `incomplete` rows: Athena and Trino show NULL for a large value that an UPDATE of the row's key
+    did not send, until it is applied. For web logs the requests are counted: no acknowledged
+    request may be missing.
     """
     _check_reader(reader, target)
     chosen: list[str] = [] if table is None else [table]
@@ -107,9 +109,28 @@ def verify(
         else:
             report = _verify_here(_local_s(wait), table, sample, deep)
     options = deployment_options(file, environment) if target is Target.AWS else ""
-    emit(report, json_output, lambda: say_all(verify_lines(report, verbose, options)))
+    _end_with(report, json_output, verify_lines(report, verbose, options))
+
+
+def _end_with(report: Report, json_output: bool, lines: Iterator[str]) -> None:
+    """Print the report, and end the command if it is not ok."""
+    emit_outcome(report, json_output, lambda: say_all(lines), _lateness(report))
     if not report["ok"]:
         raise typer.Exit(1)
+
+
+def _lateness(report: Report) -> ComponentFailed | None:
+    """Return the failure of a report without a difference: the changes of tables are late."""
+    tables = report["tables"]
+    put = [*report.get("web_logs", ()), *report.get("puts", ())]
+    late = [table["table"] for table in tables if table.get("late")]
+    is_other = any(differs(table) or (table["error"] and not table.get("late")) for table in tables)
+    if not late or is_other or any(each["missing"] for each in put):
+        return None
+    return ComponentFailed(
+        f"changes of {listed(late)} did not arrive",
+        "fix what `error` of each table names, or wait longer with --wait",
+    )
 
 
 def _local_s(wait: float | None) -> float:

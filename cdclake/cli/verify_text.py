@@ -54,14 +54,22 @@ def _dropped(put: Line) -> str:
     return f" {put['dropped']} dropped," if put["dropped"] else ""
 
 
-def _deviates(table: Line) -> bool:
+def differs(table: Line) -> bool:
+    """Return True if a difference was found in the table; a stopped table counts as one."""
     deep = table.get("deep")
     return bool(
-        any(table.get(kind) for kind in _KINDS)
-        or table["error"]
+        any(table[kind] for kind in ("missing", "extra", "different"))
         or table["state"] == "stopped"
-        or table.get("quarantined")
         or (deep and any(deep[kind] for kind in _DEEP_KINDS))
+    )
+
+
+def _deviates(table: Line) -> bool:
+    return bool(
+        differs(table)
+        or any(table.get(kind) for kind in _KINDS)
+        or table["error"]
+        or table.get("quarantined")
     )
 
 

@@ -155,7 +155,10 @@ class Policies(Section):
         )
     )
     stop_table_after: int = Field(
-        default=100, ge=1, description="Refused events before the table stops; others continue."
+        default=100,
+        ge=1,
+        description="A table with more refused events than this stops, others continue; a poll with"
+        " more rows that cannot be stored fails.",
     )
     oversized_records: Literal["quarantine", "stop"] = Field(
         default="quarantine",

@@ -30,6 +30,10 @@ HISTORY_FACTS = (
     naming.PARTITION,
     naming.OFFSET,
     naming.INGESTED_AT,
+    naming.EPOCH,
+    naming.LSN,
+    naming.PREV_COMMIT_LSN,
+    naming.PHASE,
 )
 # Value of `AppliedThrough.ingested` before the first event.
 BEFORE_ALL = -1

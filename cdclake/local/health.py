@@ -58,5 +58,5 @@ def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
         )
     for change in table["relation_changes"] or ():
         yield f"{name}: {change['message']}; {change['remedy']}"
-    if table["source_changes"]:
+    if any(not change["ignored"] for change in table["source_changes"] or ()):
         yield f"{name} differs from the source; see its lines for what to write into the file"

@@ -12,6 +12,7 @@ from cdclake.local.lake.lake import LakeState, describe_lake, running_source
 from cdclake.local.lake.refused_sources import (
     refuse_another_source,
     refuse_without_tables,
+    without_own,
 )
 from cdclake.local.lake.source_relations import check_relations
 from cdclake.local.lake.source_tls import refuse_options, secured
@@ -41,15 +42,20 @@ def forecast_up(
     Raises:
         InputError: if `up` would refuse the file, or the source does not answer
     """
-    state = _state(home, plan, dsn) if against is None else LakeState(plan=against[0].to_json())
+    state, given = LakeState(plan=against[0].to_json() if against else ""), dsn
+    if against is None:
+        state, dsn = _state(home, plan, dsn)
     before = Plan.from_json(state.plan) if state.plan else None
     elsewhere = f"a lake of {against[1]}" if against else ""
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
         plan, _ = continued(state, plan, file, elsewhere)
     own = compared(state, plan)
-    asked, embedded = _source(home, state, dsn), dsn is None and not state.external
-    source = ask_source(asked, plan, patterns, embedded=embedded, is_first=own.is_first)
+    embedded = dsn is None and not state.external
+    asked = given if dsn is None and _runs(home) else dsn  # the home's own may be down
+    source = ask_source(
+        _source(home, state, asked), plan, patterns, embedded=embedded, is_first=own.is_first
+    )
     change, findings = adapted(
         own, source, streamed=state.epoch > 0, to_resync=_to_resync(home, state, own)
     )
@@ -68,14 +74,15 @@ def forecast_up(
     return source.completed(answer)
 
 
-def _state(home: Home, plan: Plan, dsn: str | None) -> LakeState:
-    """Return the lake's state, unless `up` refuses the source or a file without tables."""
+def _state(home: Home, plan: Plan, dsn: str | None) -> tuple[LakeState, str | None]:
+    """Return the lake's state and DSN, unless `up` refuses the source or a file without tables."""
     state = LakeState.load(home)
     if dsn is not None:
         refuse_options(dsn)
+    dsn = without_own(home, state, dsn, plan)
     refuse_another_source(home, state, dsn)
     refuse_without_tables(state, plan, dsn)
-    return state
+    return state, dsn
 
 
 def _source(home: Home, state: LakeState, dsn: str | None) -> str | None:

@@ -38,6 +38,7 @@ from cdclake.local.operations_backend import local_operations
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
+from cdclake.local.shutdown import stop_streaming
 from cdclake.local.streaming_start import await_rows, start_streaming
 from cdclake.local.table_answer import table_answer
 from cdclake.local.table_changes import table_changes
@@ -49,9 +50,13 @@ STARTED, ROWS = "started", "rows"  # what `up` may wait for
 
 
 def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
-    """Start everything except connector and stream, and return the answer of `up`."""
+    """Start everything except connector and stream, and return the answer of `up`.
+
+    Those of an earlier `up` are stopped.
+    """
     state = LakeState.load(home)
     endpoints = _bring_up(home, dsn, None)
+    stop_streaming(home, endpoints, state)
     database = state.database
     if plan is not None and plan.all_tables and endpoints.source is not None and not state.epoch:
         database = plan.source_database

@@ -138,7 +138,9 @@ class LocalBackend:
         return is_signalled(self.lake.dsn, request)
 
     def check_resumable(self) -> None:
-        """Raise NotRunning while the bulk load is incomplete: `up` completes it first."""
+        """Raise NotRunning while `up` has to start the connector or complete the bulk load."""
+        if self.lake.state.bare and self.lake.plan.tables:
+            raise NotRunning("the lake was started without its connector", "run `cdclake up` first")
         if self.lake.state.loading:
             raise NotRunning("the bulk load is not complete", "run `cdclake up`")
 

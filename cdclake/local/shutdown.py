@@ -11,14 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.local.components.connect_plugins import forget_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
+from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.lake.source import check_owner_in, remove_from_source
 from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.spark_jobs import STREAM
+from cdclake.local.lake.stack import Endpoints
 from cdclake.local.process.home import SERVER_CREDENTIALS, Home
 from cdclake.plan import Plan
 
@@ -171,6 +174,18 @@ def _purge(home: Home, state: LakeState) -> None:
             f"the lake's data is deleted, but the record of the lake is not: {error.strerror}",
             f"make {home.path} writable, with space, and run `cdclake down --purge` again",
         ) from None
+
+
+def stop_streaming(home: Home, endpoints: Endpoints, state: LakeState) -> None:
+    """Stop the stream and the connectors of an earlier `up`; a new worker starts these again."""
+    plan = Plan.from_json(state.plan) if state.plan else None
+    if plan is None or not plan.tables:
+        return
+    ConnectorClient(endpoints.connect, plan).stop_existing()
+    for declared in plan.connectors:
+        name = naming.declared_connector_name(plan.name, declared.name)
+        ConnectorClient(endpoints.connect, plan, name=name).stop_existing()
+    stack.stop_component(home, STREAM)
 
 
 def pause(home: Home, lake: LocalLake) -> dict[str, Any]:

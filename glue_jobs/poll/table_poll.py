@@ -108,7 +108,7 @@ class TablePoll:
 
         Does nothing if a run with a newer plan has polled the table under another declaration:
         columns that this plan lacks would be renamed as dropped ones. Raises TableError, with
-        nothing appended, if two rows have the same key, or if `stop_table_after` rows or more
+        nothing appended, if two rows have the same key, or if more than `stop_table_after` rows
         cannot be stored.
         """
         stored = self.control.read(poll_name(self.table.name))
@@ -271,13 +271,15 @@ class TablePoll:
         refused = events.where(F.col(REFUSAL).isNotNull())
         count = refused.count()
         faults = refused.where(f"NOT {is_withheld(REFUSAL)}")
-        unstorable = faults.count() if count >= self.plan.stop_table_after else 0
-        if unstorable >= self.plan.stop_table_after:
+        limit = self.plan.stop_table_after
+        unstorable = faults.count() if count > limit else 0
+        if unstorable > limit:
             reason = faults.first()
             assert reason is not None
             raise TableError(
                 self.table.name,
-                f"{unstorable} rows of {self.table.source} cannot be stored: {reason[REFUSAL]}",
+                f"{unstorable} rows of {self.table.source} cannot be stored, more than"
+                f" stop_table_after={limit}: {reason[REFUSAL]}",
                 "correct them, or exclude the column; nothing of this poll was stored",
             )
         if count:

@@ -36,6 +36,7 @@ class TableComparison:
     first: list[Example] = field(default_factory=list)
     state: str = "streaming"  # or stopped, by the stream
     error: str | None = None  # why the table has stopped, is late, or cannot be compared completely
+    late: bool = False  # a wait ran out or a poll failed: the lake may lack changes
     compared_rows: int = 0  # of the source; fewer than `source_rows` in a sample
     seconds: float = 0.0
     quarantined: int = 0  # events in the quarantine, a cause of differences

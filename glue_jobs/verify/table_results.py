@@ -110,4 +110,5 @@ def _report(
         first=first,
         state="stopped" if late is not None and late.is_stopped else "streaming",
         error=error,
+        late=late is not None and not late.is_stopped,
     )

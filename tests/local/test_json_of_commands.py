@@ -38,6 +38,8 @@ SLOW_QUERY = (
     " where orders_current.id = 1"
 )
 
+# Commands that are given the lake's own PostgreSQL as the source.
+AT_SOURCE = ("init", "plan", "up")
 # In the order in which they run, on one lake: the arguments of the calls, each with its exit code.
 ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "validate": [(0, ("FILE",))],
@@ -47,7 +49,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "new": [(2, ("Not a name",))],  # `tests/installed` makes a project from a database
     "plan": [(0, ("FILE",)), (2, ("SCRIPT",))],
     "up": [(0, ("FILE",)), (0, ("FILE", "--wait", "rows"))],
-    "status": [(1, ())],  # a column is not declared
+    "status": [(0, ())],  # a column is not declared, which `new_columns: ignore` allows
     "verify": [(0, ()), (0, ("--deep",)), (0, ("--sample", "10")), (2, ("--table", "nothing"))],
     "source sql": [(0, ("SCRIPT",)), (2, ("FILE",))],
     "metrics": [(0, ())],
@@ -63,6 +65,8 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (0, ("maintain_tables",)),
         (0, ("rebuild_tables", "--table", "orders")),
         (2, ("apply_changes", "--table", "nothing")),
+        *((0, (name,)) for name in ("publish_tables", "poll_tables", "refresh_derived")),
+        (0, ("check_tables",)),
     ],
     "resync": [(0, ("orders",)), (0, ("orders", "--no-wait")), (2, ("nothing",))],
     "replay": [(0, ()), (2, ("--table", "nothing"))],
@@ -113,7 +117,7 @@ def run(lake: RunningLake, *words: str) -> tuple[int, dict[str, Any]]:
         env={
             **os.environ,
             "CDCLAKE_HOME": str(lake.home),
-            **({"CDCLAKE_SOURCE_DSN": make_conninfo(**lake.dsn)} if words[0] == "init" else {}),
+            **({"CDCLAKE_SOURCE_DSN": make_conninfo(**lake.dsn)} if words[0] in AT_SOURCE else {}),
         },
         capture_output=True,
         text=True,

@@ -109,6 +109,24 @@ def test_down_with_keep_slot_goes_on_without_reading_again(
     assert lake.run("status")["epoch"] == 1
 
 
+def test_up_without_a_stream_leaves_no_connector_running(
+    lake: RunningLake, source: str, file: str
+) -> None:
+    """A new worker starts the connectors that its topic has; on a streaming lake one runs."""
+    for before in ("up", "down"):
+        if before == "down":
+            lake.run("down", "--keep-slot")
+        lake.run("up", "--no-stream")
+        slots = "SELECT active FROM pg_replication_slots WHERE slot_name = 'cdclake_leaving'"
+        assert run(source, slots) == [(False,)]
+        assert not lake.is_running("stream")
+        assert lake.run("resume", expect=3)["error"]["remedy"] == "run `cdclake up` first"
+        run(source, f"UPDATE t SET v = '{before}'")
+        lake.run("up", file)
+        lake.assert_equal()
+    assert lake.run("status")["epoch"] == 1
+
+
 def test_down_says_what_it_drops_and_purge_forgets_the_login(
     lake: RunningLake, source: str, tmp_path: Path
 ) -> None:

@@ -83,7 +83,7 @@ def test_ignored_columns_never_leave_the_connector(lake: RunningLake) -> None:
     )
     lake.eventually(lambda: lake.sql("select v from noted_current where id = 21") == [[21]], 90)
     [change] = table_of(lake, "noted")["source_changes"]
-    assert (change["column"], change["line"]) == ("secret", 8)
+    assert (change["column"], change["line"], change["ignored"]) == ("secret", 8, True)
     assert change["remedy"] == "write `secret: text`, or `secret: {exclude: true}`"
     assert table_of(lake, "noted")["state"] == "streaming"
     lake.run("resync", "noted")

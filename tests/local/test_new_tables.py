@@ -105,4 +105,5 @@ def test_a_renamed_table_is_not_captured_as_a_new_one(
     assert {(r["source"], r["reason"]) for r in answer["refused"]} == {
         ("public.private", reason),
         ("public.purchases", reason),
+        ("public.orders", "the source has no such table"),
     }

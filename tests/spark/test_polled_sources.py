@@ -139,3 +139,15 @@ def test_rows_of_the_newest_poll_are_stale_if_the_log_lacks_them(spark, dsn):
     assert count_read_rows(engine.stream(), known) == 1
     assert delete_stale_rows(engine.stream(), known) == 1
     assert polled.rows() == [(1, "b", None)]
+
+
+@pytest.mark.slow
+def test_a_poll_fails_with_more_refused_rows_than_the_limit_as_a_stream_does(spark, dsn):
+    polled = PolledTable(spark, dsn)
+    polled.plan = replace(polled.plan, stop_table_after=1)
+    polled.run(f"INSERT INTO {polled.name} (id, amount) VALUES (1, 'NaN'), (2, 5)")
+    assert polled.poll() == 1
+    polled.run(f"INSERT INTO {polled.name} (id, amount) VALUES (3, 'NaN'), (4, 'NaN')")
+    with pytest.raises(TableError, match=r"cannot be stored, more than stop_table_after=1"):
+        polled.poll()
+    assert [row[0] for row in polled.rows()] == [2]

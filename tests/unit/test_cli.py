@@ -102,9 +102,16 @@ def test_validate_describes_the_environment(run, pipeline):
 def test_validate_knows_the_environments_of_the_file(run, pipeline):
     pipeline.write_text(VALID + ENVIRONMENTS)
     code, out, _ = run("validate", str(pipeline), "--environment", "prd", "--json")
-    error = json.loads(out)["error"]
+    shown = json.loads(out)
+    error = shown["error"]
     assert (code, error["message"]) == (2, f"{pipeline} has no environment 'prd'")
     assert error["remedy"] == "did you mean 'prod'? The file declares: dev, prod"
+    line = 1 + VALID.count("\n")
+    assert shown["problems"] == [
+        {"line": line, "column": 1, "message": error["message"], "remedy": error["remedy"]}
+    ]
+    _, out, said = run("validate", str(pipeline), "--environment", "prd")
+    assert (out, error["message"] in said) == ("", True)
     code, out, _ = run("validate", str(pipeline), "--environment", "x", "--json")
     assert (code, json.loads(out)["error"]["remedy"]) == (2, "the file declares: dev, prod")
     pipeline.write_text(VALID)

@@ -5,11 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from cdclake.errors import InputError
+from cdclake.local.components import postgres
 from cdclake.local.lake.lake import LakeState, source_parts
 from cdclake.local.lake.source import identity_of
 from cdclake.local.lake.source_tls import secured
-from cdclake.local.process.home import Home
+from cdclake.local.process.home import Home, read_json
 from cdclake.plan import Plan
+
+
+def without_own(home: Home, state: LakeState, dsn: str | None, plan: Plan | None) -> str | None:
+    """Return the DSN, or None for that of the home's own PostgreSQL, which is used without one.
+
+    Raises InputError if `plan` reads another of its databases than the DSN names.
+    """
+    if dsn is None or (state.external and state.epoch):
+        return dsn
+    given = source_parts(dsn)
+    own_port = read_json(home.ports_file).get(postgres.NAME)
+    if given["host"] not in ("127.0.0.1", "localhost") or given["port"] != own_port:
+        return dsn
+    read = {state.database} if state.epoch else {plan.source_database} if plan else set()
+    if plan is not None and plan.all_tables and given["dbname"] not in {*read, postgres.DATABASE}:
+        raise InputError(
+            f"the DSN names the database {given['dbname']} of the lake's own PostgreSQL, but the"
+            f" lake reads {' '.join(read) or postgres.DATABASE}",
+            "unset CDCLAKE_SOURCE_DSN, or omit --source; the pipeline file names the database",
+        )
+    return None
 
 
 def refuse_another_source(home: Home, state: LakeState, dsn: str | None) -> None:

@@ -33,6 +33,7 @@ class SourceChange:
     line: int | None  # of the pipeline file; None if the file cannot be read
     message: str
     remedy: str
+    ignored: bool = False  # the file's policy is to leave the column out
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that `status` shows."""
@@ -47,7 +48,11 @@ def source_changes(lake: LocalLake, lines: Lines) -> dict[str, list[SourceChange
             *widened_changes(table, lines),
             *(
                 SourceChange(
-                    column=column, line=lines.of(table, column), message=message, remedy=remedy
+                    column=column,
+                    line=lines.of(table, column),
+                    message=message,
+                    remedy=remedy,
+                    ignored=is_ignored(table, column, lake.plan.new_columns),
                 )
                 for found in [actual.get((table.schema, table.table))]
                 if found is not None
@@ -92,6 +97,11 @@ def compare_columns(
             f"column {name!r} is not declared{_OUTCOMES[policy]}",
             _remedy(name, kind, policy, unread),
         )
+
+
+def is_ignored(table: Table, column: str, policy: str) -> bool:
+    """Return True for a column that the file does not declare, under the policy to ignore it."""
+    return policy == "ignore" and all(column != declared.source for declared in table.columns)
 
 
 def _remedy(column: str, kind: str | None, policy: str, unread: Sequence[Refusal]) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cdclake.cli import main as command
+from cdclake.jobs.verify.deep_comparison import DeepComparison
+from cdclake.jobs.verify.report import TableComparison
 from cdclake.local.health import judged
 
 LINE: dict[str, Any] = {"seconds": 1.0, "rows_applied": 0, "error": None, "failed_rules": []} | {
@@ -109,6 +112,43 @@ def test_a_report_that_failed_has_an_error(
 def test_a_report_that_is_fine_has_none(run: Run) -> None:
     code, shown, said = run("_run_here", job_report(a=None), "job", "apply_changes", "--json")
     assert (code, shown, said) == (0, job_report(a=None), "")
+
+
+def verified(*lines: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the report of a comparison in which these tables have an error or a difference."""
+    equal = asdict(TableComparison(table="t", source="public.t"))
+    found = [{**equal, **line} for line in lines]
+    return {"ok": False, "tables": found, "sample": None, "rounds": 0, "seconds": 1.0, **more}
+
+
+LATE = {"error": "the lake was behind", "late": True}
+DEEP = asdict(DeepComparison(missing=1))
+
+
+def test_changes_that_did_not_arrive_are_a_failure_if_nothing_differs(run: Run) -> None:
+    answer = verified(LATE, {})
+    code, shown, _ = run("_verify_here", answer, "verify", "--json")
+    error = shown.pop("error")
+    assert (code, shown, error["code"]) == (4, answer, "component_failed")
+    assert error["message"] == "changes of t did not arrive" and "--wait" in error["remedy"]
+    code, text, said = run("_verify_here", answer, "verify")
+    assert code == 4 and "t: the lake was behind" in text and "error: changes of t" in said
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        verified({"missing": 1}),
+        verified({**LATE, "missing": 1}),
+        verified(LATE, {"different": 1}),
+        verified(LATE, {"state": "stopped", "error": "stopped"}),
+        verified(LATE, {"error": "the source no longer has the column 'a'"}),
+        verified({**LATE, "deep": DEEP}),
+        verified(LATE, puts=[{"puts": "p", "rows": {}, "failed": 0, "missing": 1, "dropped": 0}]),
+    ],
+)
+def test_a_difference_is_no_failure(run: Run, answer: dict[str, Any]) -> None:
+    assert run("_verify_here", answer, "verify", "--json")[:2] == (1, answer)
 
 
 def part(name: str, state: str) -> dict[str, Any]:

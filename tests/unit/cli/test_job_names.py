@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -79,6 +80,7 @@ tables:
 derived:
   daily: {sql: "SELECT id FROM orders_current", key: [id]}
 """
+PLAIN = PIPELINE.partition("    publish")[0]
 
 
 @pytest.fixture
@@ -113,3 +115,40 @@ def test_a_job_works_on_what_is_named(plan: Plan, name: str, given: str, found: 
 def test_nothing_else_is(plan: Plan, name: str, given: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         subject(name, plan, given)
+
+
+ON_DEMAND = ["refresh_derived", "check_tables", "poll_tables", "publish_tables"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "ran"),
+    [
+        *((name, PLAIN, []) for name in ON_DEMAND),
+        ("apply_changes", PLAIN, ["apply_changes"]),
+        ("refresh_derived", PIPELINE, ["refresh_derived"]),
+        ("poll_tables", PIPELINE, ["poll_tables"]),
+        ("publish_tables", PIPELINE, ["publish_hudi"]),
+    ],
+)
+def test_a_job_without_work_starts_no_process(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    name: str,
+    text: str,
+    ran: list[str],
+) -> None:
+    started: list[str] = []
+
+    def run(_: Any, job_name: str, __: list[str]) -> dict[str, Any]:
+        started.append(job_name)
+        return {"ok": True, "tables": []}
+
+    (tmp_path / "p.yaml").write_text(text)
+    lake = SimpleNamespace(plan=load_plan(tmp_path / "p.yaml"))
+    monkeypatch.setattr("cdclake.local.lake.lake.open_lake", lambda _: lake)
+    monkeypatch.setattr("cdclake.local.lake.spark_jobs.run_job", run)
+    with pytest.raises(SystemExit) as ended:
+        command.main(("job", name, "--json"))
+    assert (ended.value.code, started) == (0, ran)
+    assert json.loads(capsys.readouterr().out) == {"ok": True, "tables": []}

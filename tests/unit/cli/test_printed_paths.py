@@ -9,12 +9,14 @@ import pytest
 
 from cdclake.cli import init
 from cdclake.config.problems import InvalidPipeline, Problem
+from cdclake.postgres.proposal import Proposal
+from tests.unit.postgres.tables import actual
 
 FILE = "my lake's file.yaml"
 
 
 def test_the_command_after_init_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
-    init._render(Path(FILE), [], [])
+    init._render(Path(FILE), [Proposal(source=actual())], [])
     table = {"source": "public.t", "added_columns": ["a"]}
     answer = {"file": FILE, "tables": [table], "added_tables": [], "refused": []}
     init._render_update({**answer, "undeclared_tables": []})

@@ -59,7 +59,9 @@ def test_a_failed_connector_needs_attention() -> None:
         ({}, {"quarantined": 3, "delivery": "poll"}, 1, "the next poll that reads the row"),
         ({}, {"quarantined": 3, "delivery": "firehose"}, 1, "cdclake redrive"),
         ({}, {"last_error": "broken"}, 1, "broken"),
-        ({}, {"source_changes": [{"column": "a"}]}, 1, "differs from the source"),
+        ({}, {"source_changes": [{"column": "a", "ignored": False}]}, 1, "differs from the source"),
+        ({}, {"source_changes": [{"column": "a", "ignored": True}]}, 0, ""),
+        ({}, {"source_changes": [{"ignored": True}, {"ignored": False}]}, 1, "differs from the"),
         (
             {},
             {"relation_changes": [{"message": "it was renamed", "remedy": "name it again"}]},
@@ -76,6 +78,13 @@ def test_the_exit_code_says_the_health(part, table, code, words):
     assert EXIT_CODES[found["health"]] == code
     assert words in "\n".join(found["attention"])
     assert found["ok"] == (code == 0) == (found["attention"] == [])
+
+
+def test_an_ignored_column_is_still_shown():
+    change = {"line": 3, "message": "`x` is not declared", "remedy": "write it", "ignored": True}
+    assert ":3: `x` is not declared; write it" in "\n".join(
+        lines_of(answer(source_changes=[change]))
+    )
 
 
 def lines_of(found: dict[str, Any], *, verbose: bool = False) -> list[str]:

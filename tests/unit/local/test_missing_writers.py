@@ -61,6 +61,7 @@ def test_a_lake_that_was_started_without_its_stream_is_healthy(
     assert status_of(home, plan(), "kafka", "connect")["health"] == "down"
     monkeypatch.setattr(lifecycle, "_bring_up", lambda *_: SimpleNamespace(source=own))
     monkeypatch.setattr(lifecycle, "_answer", lambda *_: {})
+    monkeypatch.setattr(lifecycle, "stop_streaming", lambda *_: None)
     lifecycle.up_bare(home, None, None)
     assert status.lake_status(home)["down"] == []
     LakeState.set_paused(home, paused=True)

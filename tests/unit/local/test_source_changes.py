@@ -7,7 +7,7 @@ import pytest
 from cdclake.cli.status_text import _notes
 from cdclake.config.column_lines import Lines
 from cdclake.errors import APPLY_FILE
-from cdclake.local.lake.source_changes import compare_columns, widened_changes
+from cdclake.local.lake.source_changes import compare_columns, is_ignored, widened_changes
 from tests.unit.config.pipelines import VALID
 from tests.unit.postgres.tables import actual, column, declared
 
@@ -35,6 +35,16 @@ def test_each_change_says_what_to_write(columns, name, message, remedy) -> None:
     assert found == name
     assert message in said
     assert remedy in to_do
+
+
+@pytest.mark.parametrize("policy", ["ignore", "declare", "stop"])
+def test_only_undeclared_columns_are_ignored_and_only_by_that_policy(policy: str) -> None:
+    columns = (ID, column("number", "text"), column("x", "date"))
+    found = [name for name, _, _ in compare_columns(declared(), actual(columns=columns), policy)]
+    assert {name: is_ignored(declared(), name, policy) for name in found} == {
+        "number": False,
+        "x": policy == "ignore",
+    }
 
 
 @pytest.mark.parametrize(("kind", "steps"), [("bigint", 1), ("text", 2)])

@@ -5,6 +5,7 @@ import pytest
 
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.schemas import CHANGES_COLUMNS, SHARED_COLUMNS
 from cdclake.iceberg.tail_facts import view_over_tail
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
 from cdclake.jobs.reader.tail import read_tail
@@ -60,6 +61,9 @@ def test_history_has_every_event_with_real_types(session):
         f"SELECT cdc_op, id, v, seen::VARCHAR FROM ({view}) ORDER BY cdc_position"
     ).fetchall()
     assert rows == [("c", 1, 1, "2024-01-02 03:04:05.5+00"), ("d", 1, None, None)]
+    shown = [column for column, *_ in session.execute(f"SELECT * FROM ({view})").description]
+    events = [name for name, _ in (*SHARED_COLUMNS, *CHANGES_COLUMNS)]
+    assert sorted(shown) == sorted([*events, "id", "v", "big", "seen"])
 
 
 APPENDED_AGAIN = [

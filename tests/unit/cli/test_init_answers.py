@@ -1,0 +1,96 @@
+"""Answers of `cdclake init`: every declared table, and a file that declares none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdclake.cli import main as command
+from cdclake.local.lake import declared_columns, declared_tables, introspect
+from cdclake.local.lake.declared_tables import NewTables
+from cdclake.plan import Plan
+from cdclake.postgres.proposal import Proposal
+from tests.unit.postgres.tables import actual, column, declared
+
+FILE = """version: 1
+name: shop
+source: {database: shop}
+tables:
+  public.orders: {key: [id], columns: {id: integer, number: integer}}
+  public.gone: {key: [id], columns: {id: integer}}
+  public.rates:
+    key: [id]
+    columns: {id: integer, at: timestamptz}
+    capture: {poll: {by: at}}
+"""
+SOURCE = {
+    ("public", "orders"): actual(),
+    ("public", "rates"): actual(
+        table="rates",
+        columns=(column("id", nullable=False), column("at", "timestamptz"), column("secret")),
+    ),
+}
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    with pytest.raises(SystemExit) as ended:
+        command.main(("init", *words, "--from-db", "postgresql://127.0.0.1/shop", "--json"))
+    assert ended.value.code == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_update_names_every_declared_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def source_tables(_: str, plan: Plan) -> dict[tuple[str, str], Any]:
+        wanted = {(table.schema, table.table) for table in plan.tables}
+        return {id_: found for id_, found in SOURCE.items() if id_ in wanted}
+
+    for module in ("cdclake.jobs.runtime.source", declared_columns.__name__):
+        monkeypatch.setattr(f"{module}.source_tables", source_tables)
+    monkeypatch.setattr(declared_tables, "declare_new_tables", lambda *_: NewTables())
+    file = tmp_path / "shop.yaml"
+    file.write_text(FILE)
+    answer = run(capsys, "--update", str(file))
+    assert {t["source"]: t["omitted_columns"] for t in answer["tables"]} == {
+        "public.orders": [],
+        "public.gone": [],
+        "public.rates": ["secret"],
+    }
+    [refused] = answer["refused"]
+    assert (refused["source"], refused["reason"]) == (
+        "public.gone",
+        "the source has no such table",
+    )
+    assert file.read_text() == FILE
+
+
+@pytest.mark.parametrize("is_admissible", [True, False])
+def test_a_file_without_a_table_is_answered_with_what_it_needs(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    is_admissible: bool,
+) -> None:
+    refused = Proposal(
+        source=actual(),
+        declared=declared() if is_admissible else None,
+        reason="it has no key",
+        remedy="" if is_admissible else "add a primary key",
+    )
+    monkeypatch.setattr(introspect, "survey", lambda *_: ("shop", [refused]))
+    monkeypatch.setattr(introspect, "server_problems", lambda _: [])
+    file = tmp_path / "new.yaml"
+    answer = run(capsys, "-o", str(file), "--schema", "public")
+    [warning] = answer["warnings"]
+    assert (answer["tables"], warning["message"]) == ([], "no table can be streamed as it is")
+    assert ("remove the `# `" in warning["remedy"]) is is_admissible
+    command_line = ("init", "-o", str(file), "--force", "--from-db", "postgresql://127.0.0.1/shop")
+    with pytest.raises(SystemExit):
+        command.main(command_line)
+    said = capsys.readouterr().out
+    assert "no table can be streamed as it is" in said and "cdclake up" not in said
