@@ -40,7 +40,12 @@ delete from film where id = 1;
 update whole set id = 6 where id = 5;
 delete from whole where id = 1;
 """
-FILM = ["one", "2.50", "2024-01-01T00:00:00.000000Z", 86_400_000_000]  # as the sink writes it
+FILM: list[object] = [
+    "one",
+    "2.50",
+    "2024-01-01T00:00:00.000000Z",
+    86_400_000_000,
+]  # as the sink writes it
 
 
 def test_a_sink_killed_in_its_commits_lacks_only_truncates(tmp_path: Path) -> None:
@@ -73,7 +78,8 @@ def test_deletes_have_only_the_values_that_the_source_sent(tmp_path: Path) -> No
             connection.execute(FILM_CHANGES)
         lake.assert_equal()
         lake.eventually(lambda: [_rows(lake, "film"), _rows(lake, "whole")] == [5, 5], 60)
-        for table, deleted in {"film": [None] * 4, "whole": FILM}.items():
+        values: dict[str, list[object]] = {"film": [None] * 4, "whole": FILM}
+        for table, deleted in values.items():
             rows = lake.sql(
                 f"select id, _cdc.op, title, rate, seen, shown from {table}_sink order by 1, 2"
             )
