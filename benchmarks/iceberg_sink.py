@@ -66,7 +66,8 @@ _COMMIT_RECORDS = 9  # of a whole commit, in the control topic
 _SETTLED_SECONDS = 120.0
 _COMMIT_SECONDS = 60.0
 _TABLE = """
-CREATE TABLE noted (id bigint PRIMARY KEY, v int, amount numeric(12,2), note text, at timestamptz);
+CREATE TABLE noted (id bigint PRIMARY KEY, v int NOT NULL, amount numeric(12,2) NOT NULL DEFAULT 5,
+  note text, at timestamptz);
 ALTER TABLE noted ALTER COLUMN note SET STORAGE EXTERNAL;
 INSERT INTO noted SELECT i, i, i * 1.25, repeat('first ', 700), now() FROM generate_series(1, 200) i
 """

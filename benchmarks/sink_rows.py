@@ -35,7 +35,7 @@ SELECT count(*) FROM ({resent}) AS r WHERE NOT EXISTS (
 )
 """
 _DIFFERENT = """
-sink_rows IS NOT NULL AND op <> 'd' AND (
+sink_rows IS NOT NULL AND (
   id IS DISTINCT FROM sink_id OR v IS DISTINCT FROM sink_v
   OR amount IS DISTINCT FROM CAST(sink_amount AS DECIMAL(12,2))
   OR "at" IS DISTINCT FROM CAST(sink_at AS TIMESTAMPTZ)

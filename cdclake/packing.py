@@ -64,7 +64,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 def pack(name: str, files: Mapping[str, bytes]) -> Packed:
     """Return the zip of these files below build/; create it if it does not exist."""
-    content = _zipped(files)
+    content = zipped(files)
     digest = hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]
     target = BUILT / f"{name}-{digest}.zip"
     if not target.exists():
@@ -94,7 +94,7 @@ def _pack_states(
     return pack(name, content | {entry: text.encode() for entry, text in texts})
 
 
-def _zipped(files: Mapping[str, bytes]) -> bytes:
+def zipped(files: Mapping[str, bytes]) -> bytes:
     """Return an uncompressed zip: another zlib would change the bytes and restart the stream."""
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
+from cdclake.connectors.sink_jar import SINK_JAR, build_sink_jar
 from cdclake.errors import InputError
 from cdclake.jar_cache import ensure_fetched
 from cdclake.jar_lock import OWN_JARS, parse_jar_lock, unlocked_jars
@@ -164,7 +165,8 @@ def _declared_files(plugin: str, jars: Path) -> dict[str, bytes]:
             raise InputError(
                 f"the plugin {plugin} is not in {folder}", fetch_remedy(folder, "connectors")
             )
-        return {file.name: file.read_bytes() for file in _jars_of(folder)}
+        own = build_sink_jar(jar_of(_PROVIDER, OWN_JARS[_PROVIDER], jars=jars))
+        return {file.name: file.read_bytes() for file in _jars_of(folder)} | {SINK_JAR: own}
     place = user_project() / plugin
     if place.is_file() and zipfile.is_zipfile(place):
         with zipfile.ZipFile(place) as archive:

@@ -2,7 +2,8 @@
 
 Topics have no schemas, so Debezium's ExtractNewRecordState passes their events on as they are.
 Iceberg's transform flattens them, and adds `_cdc` with the operation, the time, the Kafka offset,
-the source table and the key. Decision 48 has the reasons.
+the source table and the key. Decision 48 has the reasons. Before it, our transform removes the
+values of deleted rows that the source did not send (decision 74).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 
 from cdclake import naming
 from cdclake.connectors.declared import DeclaredConnector
+from cdclake.connectors.sink_jar import DELETED_KEYS
 from cdclake.plan import Plan, Table
 
 # Settings of the sink that a pipeline file may change.
@@ -26,7 +28,7 @@ DEFAULTS: Mapping[str, str] = {
     # (measured, docs/ways.md; apache/iceberg#18006).
     "iceberg.kafka.auto.offset.reset": "earliest",
 }
-_TRANSFORM = "flat"
+_SENT, _FLAT = "sent", "flat"  # the transforms
 _SOURCE_FIELD = "_cdc.source"  # `schema.table`, written by the transform
 
 
@@ -46,7 +48,7 @@ def sink_settings(
     """Return the settings that are derived from the plan, which a file may not change."""
     tables = [plan.table(name) for name in connector.tables]
     return {
-        **_flattening(),
+        **_transforms(tables),
         **_routing(plan, tables),
         **_control(plan, connector, connector_id),
         **_catalog(address),
@@ -54,15 +56,18 @@ def sink_settings(
     }
 
 
-def _flattening() -> dict[str, str]:
+def _transforms(tables: list[Table]) -> dict[str, str]:
     json = "org.apache.kafka.connect.json.JsonConverter"
+    whole = [re.escape(table.source) for table in tables if table.replica_identity == "full"]
     return {
         "key.converter": json,
         "key.converter.schemas.enable": "false",
         "value.converter": json,
         "value.converter.schemas.enable": "false",
-        "transforms": _TRANSFORM,
-        f"transforms.{_TRANSFORM}.type": "org.apache.iceberg.connect.transforms.DebeziumTransform",
+        "transforms": f"{_SENT},{_FLAT}",
+        f"transforms.{_SENT}.type": DELETED_KEYS,
+        **({f"transforms.{_SENT}.whole.regex": "|".join(whole)} if whole else {}),
+        f"transforms.{_FLAT}.type": "org.apache.iceberg.connect.transforms.DebeziumTransform",
     }
 
 

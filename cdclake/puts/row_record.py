@@ -22,6 +22,18 @@ class RowRecords:
     def __init__(self, put: PutStream) -> None:
         self._put, self._routes = put, PutRoutes(put)
 
+    def of(self, data: bytes) -> bytes | None:
+        """Return the record of a row, or the data itself if that is a record; None for neither."""
+        return self.record(data) or (data if self._is_record(data) else None)
+
+    def _is_record(self, data: bytes) -> bool:
+        """Check the data as a record. Every row has the time of its arrival."""
+        try:
+            self._routes.row(data, 0)
+            return ARRIVED_AT not in parse_record(data)
+        except Unfit:
+            return False
+
     def record(self, data: bytes) -> bytes | None:
         """Return the record that makes this row; None if none does, or several tables' do."""
         try:

@@ -36,6 +36,11 @@ class FailedEvent(NamedTuple):
         return keys is not None and keys.refuses(self.key, self.position)
 
 
+def is_event(value: Event) -> bool:
+    """Return whether a JSON object is an event. A row has no object as a value."""
+    return "op" in value and type(value.get("source")) is dict
+
+
 class FailedEvents:
     """Reader of the events of the tables that Firehose delivers."""
 
@@ -52,7 +57,7 @@ class FailedEvents:
         fits the changelogs of several of them counts as none: it may be of any.
         """
         event = json_object(record)
-        if event is not None and "source" in event and "op" in event:
+        if event is not None and is_event(event):
             return self._of_event(event)
         try:
             relation, row = unwrapped(record)

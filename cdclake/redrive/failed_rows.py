@@ -42,6 +42,10 @@ class FailedRows:
             raise RefusedEvent(refusals.UNREADABLE_VALUE)
         return row
 
+    def is_row(self, value: Row) -> bool:
+        """Return whether a JSON object is a row of a changelog or of the quarantine."""
+        return naming.POSITION in value or value.keys() == self._quarantine
+
     def relation(self, row: Row, tables: Collection[str] | None) -> str:
         """Find a row's relation by its columns, since a row does not name it.
 

@@ -7,7 +7,8 @@ then the next one starts: a run that ends in between repeats at most the records
 a table's key removes these duplicates, for readers that read each key once.
 
 Under `iceberg-failed/` are rows that no table took. A row is converted into a record that makes the
-same row, if that is certain; it is not where a user's handler runs first, nor for web logs.
+same row, if that is certain; it is not where a user's handler runs first, nor for web logs. AWS
+does not document that these are rows: bytes that fit their table as a record are put as they are.
 """
 
 from __future__ import annotations
@@ -64,9 +65,7 @@ class PutRedriveService:
         self._streams = {
             naming.delivery_stream_name(prefix, stream.name): stream for stream in plan.put_streams
         }
-        self._rows = {
-            put.name: RowRecords(put).record for put in plan.puts if put.transform is None
-        }
+        self._records = {put.name: RowRecords(put) for put in plan.puts if put.transform is None}
         folders = [stream.error_prefix for stream in plan.put_streams]
         self._objects = FailedObjects(s3, bucket, folders, self._streams.__contains__)
 
@@ -116,8 +115,8 @@ class PutRedriveService:
         except ValueError:
             return None
         if line.kind == "iceberg-failed":
-            convert = self._rows.get(self._streams[line.stream].name)
-            record = None if convert is None else convert(record)
+            records = self._records.get(self._streams[line.stream].name)
+            record = None if records is None else records.of(record)
         return record if record and len(record) <= MAX_RECORD_BYTES else None
 
     def _writer(self, stream: DeliveryStream) -> BatchWriter:

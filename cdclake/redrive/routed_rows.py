@@ -1,9 +1,9 @@
 """Decoding of failed records into changelog rows, or into quarantine rows.
 
-Firehose keeps failed records as lines of JSON: the record that the stream had read
-(`processing-failed`), or the row that its function had returned (`iceberg-failed`). A row depends
-only on the line, its place and the plan, except for its timestamps; so redriving a line twice
-yields the same rows.
+Firehose keeps failed records as lines of JSON: the record that the stream had read, or the row that
+its function had returned. AWS does not document which of them is under `iceberg-failed`, or after a
+failed query of `route:`, so the content decides. A row depends only on the line, its place and the
+plan, except for its timestamps; so redriving a line twice yields the same rows.
 
 A record of an erased key that is older than the erasure becomes neither, nor does one of a table
 whose changelog the stream has yet to widen.
@@ -15,17 +15,18 @@ import base64
 import logging
 from collections.abc import Collection, Mapping
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.debezium.changelog_rows import Place, read_event, source_of
+from cdclake.debezium.event_parts import json_object
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.firehose.erased_rows import Erased, ErasedEvent, ReadErased
 from cdclake.firehose.rows import DeliveredRows, encode
 from cdclake.iceberg.collapse import replay_age
 from cdclake.plan import Plan, Table
-from cdclake.redrive.failed_events import FailedEvents
+from cdclake.redrive.failed_events import FailedEvents, is_event
 from cdclake.redrive.failed_rows import FailedRows
 from cdclake.redrive.objects import Line, raw_data
 from cdclake.redrive.unwrap import unwrapped
@@ -112,7 +113,7 @@ class Redrive:
         """Return whether the record is a change or its row, not a put record or a request."""
         try:
             raw = raw_data(line.text)
-            if line.kind == "iceberg-failed":
+            if self._form(line, raw) == "row":
                 return naming.POSITION in self._returned.read(raw)
             event = read_event(raw)
             return event is not None and None not in source_of(event)
@@ -139,14 +140,15 @@ class Redrive:
             raise ErasedEvent
 
     def _decode(self, line: Line, raw: bytes, now: int) -> RoutedRow | None:
-        if line.kind == "processing-failed" and line.stream != self._own:
+        form = self._form(line, raw)
+        if form == "event":
             if self._awaited and (named := self._table_named(line, raw)) is not None:
                 self._check_widened(naming.changes_name(named))
             decoded = self._events.decode(raw, _NOWHERE, now, {})
             if decoded is None:
                 return None
             return self._young(*decoded, now)
-        if line.stream == self._own and line.kind == "processing-failed":
+        if form == "request":
             relation, row = _unwrapped(raw)
         else:
             row = self._returned.read(raw)
@@ -156,6 +158,20 @@ class Redrive:
         self._check_widened(relation)
         table, row = self._returned.fitted(relation, row)
         return self._young(table, {**row, naming.INGESTED_AT: now}, now)
+
+    def _form(self, line: Line, raw: bytes) -> Literal["event", "request", "row"]:
+        """Return what the record is: an event, a record of the redrive stream, or a row.
+
+        The folder decides only for a record that is none of them, which is then refused.
+        """
+        value, of_redrive = json_object(raw) or {}, line.stream == self._own
+        if is_event(value):
+            return "event"
+        if of_redrive and type(value.get("row")) is dict:
+            return "request"
+        if self._returned.is_row(value) or line.kind == "iceberg-failed":
+            return "row"
+        return "request" if of_redrive else "event"
 
     def _young(self, table: Table, row: Row, now: int) -> RoutedRow:
         """Route the row; raise RefusedEvent if later events of it may be purged or collapsed."""

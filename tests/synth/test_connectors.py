@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,17 @@ def test_the_provider_is_in_a_plugin_with_references_only(tmp_path, monkeypatch)
     assert names() == ["sink.jar"]
     found = names(a="${secretsmanager:shop/out:password}")
     assert {"sink.jar", "secrets/cdclake-connect.jar"} <= set(found)
+
+
+def test_the_iceberg_sink_has_cdclakes_transform(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    sink = DeclaredConnector(
+        name="lake", plugin="iceberg-sink", connector_class="x", tables=("orders",)
+    )
+    with zipfile.ZipFile(build_connector_plugin(sink).path) as archive:
+        assert {"cdclake-sink.jar", "iceberg-kafka-connect-1.10.1.jar"} <= set(archive.namelist())
+        with zipfile.ZipFile(BytesIO(archive.read("cdclake-sink.jar"))) as jar:
+            assert "cdclake/connect/DeletedKeys.class" in jar.namelist()
 
 
 def test_without_the_plugin_synth_names_the_command(tmp_path) -> None:

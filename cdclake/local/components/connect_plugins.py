@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
+from cdclake.connectors.sink_jar import SINK_JAR, build_sink_jar
 from cdclake.errors import InputError
 from cdclake.jar_cache import ensure_fetched
+from cdclake.jar_lock import OWN_JARS
 from cdclake.local.components.installed import jar_folder
 from cdclake.local.process.home import Home, read_json, write_atomically
 from cdclake.places import JARS, fetch_remedy, user_project
@@ -68,7 +70,11 @@ def write_plugins(home: Home, converter: str = "") -> Path:
         (own / profile).symlink_to(jar_folder(profile))
     for number, place in enumerate(map(Path, read_json(_file(home)))):
         target = plugins / f"{number}-{place.stem}"
-        if place.is_dir():
+        if place.is_dir() and _is_iceberg_sink(place):
+            target.mkdir()
+            (target / "jars").symlink_to(place)
+            (target / SINK_JAR).write_bytes(_sink_jar())
+        elif place.is_dir():
             target.symlink_to(place)
         elif place.exists():  # `up FILE` refuses a plugin that is gone
             with zipfile.ZipFile(place) as archive:
@@ -88,7 +94,7 @@ def variables(home: Home) -> dict[str, str]:
 def discovery(home: Home) -> str:
     """Return how the worker finds plugins: by the lists in the jars, if all of them have one."""
     declared = read_json(_file(home))
-    is_listed = all(place == str(JARS / ICEBERG_SINK) for place in declared)
+    is_listed = all(_is_iceberg_sink(Path(place)) for place in declared)
     return "service_load" if is_listed else "hybrid_warn"
 
 
@@ -96,9 +102,19 @@ def _file(home: Home) -> Path:
     return home.path / "connect-plugins.json"
 
 
+def _is_iceberg_sink(place: Path) -> bool:
+    return place == JARS / ICEBERG_SINK
+
+
+def _sink_jar() -> bytes:
+    return build_sink_jar(jar_folder("secrets") / OWN_JARS["secrets"])
+
+
 def _digest(place: Path) -> str:
     """Compute a digest of the plugin's files by name, size and time."""
     lines = [f"{name} {size} {time}" for name, size, time in sorted(_files(place))]
+    if _is_iceberg_sink(place):
+        lines.append(hashlib.sha256(_sink_jar()).hexdigest())
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 

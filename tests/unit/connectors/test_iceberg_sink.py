@@ -64,6 +64,21 @@ def test_each_event_goes_to_the_table_of_its_source(config: dict[str, str]) -> N
         assert matching == [target]
 
 
+def test_only_tables_that_are_sent_whole_keep_deleted_rows(config: dict[str, str]) -> None:
+    assert config["transforms"] == "sent,flat"
+    assert config["transforms.sent.type"] == "cdclake.connect.DeletedKeys"
+    assert "transforms.sent.whole.regex" not in config
+    whole = replace(PLAN, tables=tuple(replace(t, replica_identity="full") for t in PLAN.tables))
+    pattern = configure(whole, SINK, "shop-lake", AT_AWS)["transforms.sent.whole.regex"]
+    for source, matches in {
+        "public.orders": True,
+        "public.Order.Lines+": True,
+        "public.orders2": False,
+        "publicxorders": False,
+    }.items():
+        assert bool(re.fullmatch(pattern, source)) == matches
+
+
 def test_tables_of_one_topic_name_it_once() -> None:
     shared = replace(LINES, topic=ORDERS.topic)
     plan = replace(PLAN, tables=(ORDERS, shared))

@@ -126,6 +126,12 @@ def test_redriven_records_leave_and_so_do_older_versions() -> None:
     assert [v for v in object_versions(s3, BUCKET) if not v.is_marker] == []
 
 
+def test_a_row_with_the_names_of_an_event_is_a_row() -> None:
+    row = {**rows(TABLE.name)[0], "op": "d", "source": "shop"}
+    found = FailedEvents(plan()).read(encode(row).encode(), (TABLE.name,))
+    assert found is not None and found.key == [number(row)]
+
+
 def test_a_row_that_fits_no_changelog_stays() -> None:
     """It may be another table's: the proof of the erasure names the object then."""
     row = {**rows(TABLE.name)[0], "further": 1}

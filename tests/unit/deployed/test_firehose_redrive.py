@@ -17,7 +17,9 @@ import pytest
 from cdclake import naming, packing
 from cdclake.debezium import refusals
 from cdclake.iceberg.schemas import QUARANTINE_COLUMNS
+from cdclake.local.firehose.failures import Kind
 from cdclake.packing import Packed
+from cdclake.redrive.routed_rows import RoutedRow
 from cdclake.redrive.unwrap import unwrap_records
 from cdclake.stacks.bundles import build_firehose_redrive, build_firehose_unwrap
 from cdclake.web_logs.model import WebLogs
@@ -151,6 +153,20 @@ def test_changes_of_a_removed_domain_are_redriven(stream: Stream) -> None:
     }  # fmt: skip
     assert answer["quarantined"] == {refusals.UNREADABLE_VALUE: 1}
     assert waiting() == []
+
+
+@pytest.mark.parametrize("kind", ["processing-failed", "iceberg-failed"])
+def test_either_folder_may_have_events_and_rows(stream: Stream, kind: Kind) -> None:
+    fail(kind, "plain", [*events("plain"), *as_json(rows("plain"))])
+    fail(kind, "rest", as_json(rows("pair")))
+    fail(kind, "former", events("parent"))
+    wrapped = [RoutedRow("child_changes", row).record() for row in rows("child")]
+    fail(kind, naming.REDRIVE, wrapped)
+    answer = redrive(stream)
+    assert (answer["ok"], answer["quarantined"], waiting()) == (True, {}, [])
+    for table, times in {"plain": 2, "pair": 1, "parent": 1, "child": 1}.items():
+        found = [row[naming.LSN] for row in stream.rows(f"{table}_changes")]
+        assert found == [row[naming.LSN] for row in rows(table)] * times
 
 
 def test_what_failed_to_be_redriven_comes_again(stream: Stream) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -26,6 +27,7 @@ from cdclake.local.firehose.records import Record
 from cdclake.local.process.credentials import Login
 from cdclake.plan import Plan
 from tests.recorded.firehose import Kept, RecordedTopic
+from tests.source_tree import PROJECT
 from tests.unit.local.aws_process import KEY_ID, SECRET, AwsProcess
 from tests.unit.local.test_aws_server import BUCKET
 
@@ -152,6 +154,39 @@ def test_records_go_to_the_tables_that_a_field_selects(tables: LogTables, tmp_pa
         {"id": 1, "kind": "order"}, {"id": 2, "kind": "refund"},
     ]  # fmt: skip
     assert viewed.select(["page"]).to_pylist() == [{"page": "/"}]
+
+
+LINE = "GET /cart 200 0.012"
+FIRELENS = {  # as FireLens sends a line on Fargate
+    "container_id": "d3f1-1", "container_name": "app", "source": "stdout", "log": LINE,
+    "ecs_cluster": "shop", "ecs_task_definition": "shop:7",
+    "ecs_task_arn": "arn:aws:ecs:eu-central-1:111122223333:task/shop/d3f1",
+}  # fmt: skip
+
+
+def test_records_of_firelens_arrive_with_the_documented_settings(
+    tables: LogTables, tmp_path: Path
+) -> None:
+    section = (PROJECT / "docs" / "puts.md").read_text().split("## From ECS with FireLens")[1]
+    [entry] = re.findall(r"```yaml\n(puts:.*?)```", section, re.DOTALL)
+    text = f"version: 1\nname: shop\n{entry}"
+    [line] = re.findall(r"Regex +(.*)", section)  # Onigmo spells named groups without the P
+    parsed = re.fullmatch(line.replace("(?<", "(?P<"), LINE)
+    assert parsed is not None
+    types = dict(each.split(":") for each in re.findall(r"Types +(.*)", section)[0].split())
+    makes = {"integer": int, "float": float, "string": str}
+    typed = {n: makes[types.get(n, "string")](v) for n, v in parsed.groupdict().items()}
+    plan = plan_of(text, tmp_path)
+    create(tables, plan, "requests")
+    refused = [FIRELENS, {**FIRELENS, **typed}, parsed.groupdict()]
+    bodies = [json.dumps(each).encode() for each in (*refused, typed)]
+    kept = deliver(tables, plan, tmp_path, *bodies)
+    assert [failure.raw for _, failure in kept.failures] == bodies[:-1]
+    ignoring = plan_of(f"{text}    unknown_fields: ignore\n", tmp_path)
+    assert deliver(tables, ignoring, tmp_path, bodies[1]).failures == []
+    found = tables._load("requests").scan().to_arrow().select(list(typed)).to_pylist()
+    assert found == [typed, typed]
+    assert typed == {"method": "GET", "path": "/cart", "status": 200, "seconds": 0.012}
 
 
 def test_a_broken_handler_fails_its_records_with_its_message(

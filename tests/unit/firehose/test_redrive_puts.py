@@ -162,6 +162,16 @@ def test_rows_that_no_table_took_are_put_as_records_again(redriven: Redriven) ->
     assert redriven.counted("clicks") == (1, 1) and redriven.counted("shards") == (0, 1)
 
 
+def test_records_that_no_table_took_are_put_as_they_are(redriven: Redriven) -> None:
+    """AWS does not document that Firehose keeps the function's rows there."""
+    redriven.fail("iceberg-failed", "clicks", b'{"id": 6}\n', b'{"id":7,"arrived_at":1000}')
+    redriven.fail("iceberg-failed", "events", b'{"kind": "seen", "id": 8}')
+    told = redriven.redrive()
+    assert (told["ok"], told["put_again"]) == (True, {"clicks": 2, "events": 1})
+    assert redriven.accepted("clicks") == [b'{"id": 6}\n', b'{"id":7}']
+    assert redriven.accepted("events") == [b'{"kind": "seen", "id": 8}']
+
+
 def test_what_is_no_record_stays_and_ends_badly(redriven: Redriven) -> None:
     redriven.fail("iceberg-failed", "request", b'{"status":200,"arrived_at":1000}')
     redriven.fail("processing-failed", "clicks", b'{"id": 2}')

@@ -115,3 +115,15 @@ def test_a_column_that_was_added_since_is_null(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_no_record_makes_is_none(one: PutStream, row: str) -> None:
     assert record_of(one, row) is None
+
+
+def test_a_record_is_put_as_it_is_and_an_uncertain_row_is_not(tmp_path: Path) -> None:
+    records = RowRecords(put_of(tmp_path, "columns: {id: int}, unknown_fields: ignore"))
+    for data, expected in (
+        (b'{"id": 1, "other": 2}\n', b'{"id": 1, "other": 2}\n'),
+        (b'{"id":1,"arrived_at":1000}', b'{"id":1}'),
+        (b'{"id":1,"former":2,"arrived_at":1000}', None),
+        (b'{"id":"x"}', None),
+        (b"no JSON", None),
+    ):
+        assert records.of(data) == expected

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
+from cdclake.connectors.sink_jar import build_sink_jar
 from cdclake.errors import InputError
 from cdclake.local.components import connect_plugins
 from cdclake.local.components.connect_plugins import (
@@ -83,6 +84,35 @@ def test_a_plugin_without_jars_is_refused(home: Home, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="neither a folder with jars nor a zip"):
             declare_plugins(home, [declared(place)])
     assert variables(home) == {}
+
+
+def test_the_iceberg_sink_has_cdclakes_transform(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connect_plugins, "JARS", tmp_path)
+    (tmp_path / ICEBERG_SINK).mkdir()
+    (tmp_path / ICEBERG_SINK / "iceberg.jar").write_bytes(b"one")
+    declare_plugins(home, [declared(ICEBERG_SINK)])
+    plugin = write_plugins(home) / f"0-{ICEBERG_SINK}"
+    assert (plugin / "jars" / "iceberg.jar").read_bytes() == b"one"
+    with zipfile.ZipFile(plugin / "cdclake-sink.jar") as jar:
+        service, entry = sorted(jar.namelist())
+        assert jar.read(service) == b"cdclake.connect.DeletedKeys\n"
+        assert entry == "cdclake/connect/DeletedKeys.class"
+    assert discovery(home) == "service_load"
+    before = variables(home)
+    monkeypatch.setattr(connect_plugins, "build_sink_jar", lambda _: b"another")
+    declare_plugins(home, [declared(ICEBERG_SINK)])
+    assert variables(home) != before
+
+
+def test_a_jar_without_the_transform_names_the_command(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "old.jar", "w") as old:
+        old.writestr("cdclake/connect/Other.class", b"")
+    for name in ("old.jar", "none.jar"):
+        with pytest.raises(InputError, match="DeletedKeys") as refused:
+            build_sink_jar(tmp_path / name)
+        assert "make setup" in refused.value.remedy
 
 
 def test_the_built_in_plugin_names_the_command_that_fetches_it(
