@@ -90,7 +90,8 @@ def _merge_above(
         update.merge_rows(pending, facts, applied, until)
         return
     if _has_replaced_values(update, floor):
-        rebuild_state(lake, table, floor=floor, check=check)
+        # Later rows may need columns that this plan does not have.
+        rebuild_state(lake, table, floor=floor, through=until.ingested, check=check)
         update.forget()
     else:
         update.commit_stamp(replace(until, carried=applied.carried, newest=applied.newest))
