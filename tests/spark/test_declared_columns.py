@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from cdclake.errors import TableError
 from cdclake.jobs.apply import prepared_changes
-from cdclake.jobs.apply.rebuilt_state import applied_through
+from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.jobs.apply_changes import apply_table
 from cdclake.jobs.rebuild_tables import rebuild_table
 from cdclake.jobs.table_jobs.table_job import TableJob
@@ -93,7 +93,6 @@ def test_rebuild_of_a_sweep_reads_no_event_of_a_newer_plan(
     engine.run(event(engine, "u", 60, {"n": "2.00", **unsent}, epoch=2), epoch=2, replaced=RUNNING)
     engine.run(epoch=2, replaced=COMPLETE, apply_now=False)
     job, old = job_of(engine), engine.table
-    rebuild_state = prepared_changes.rebuild_state
 
     def evolved(*given: Any, **how: Any) -> int:
         declare(engine, WIDE, big)

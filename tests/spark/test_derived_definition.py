@@ -42,8 +42,9 @@ class Copied:
             schedule="rate(1 hour)", sources=(name,), source_keys={name: {"id": "id"}},
         )  # fmt: skip
         plan = replace(self.engine.plan, tables=(table,), derived=(derived,))
-        services: Any = (self.engine.lake, FreeLeases(), self.control)
-        return refreshing.refresh(TableJob(plan, *services, named=False), derived)
+        control: Any = self.control
+        job = TableJob(plan, self.engine.lake, FreeLeases(), control, named=False)
+        return refreshing.refresh(job, derived)
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return the stored rows."""
