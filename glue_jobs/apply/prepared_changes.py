@@ -89,8 +89,8 @@ def _merge_above(
     if not is_sweep(floor):
         update.merge_rows(pending, facts, applied, until)
         return
+    # Only rows that are applied here: later ones may need columns that this plan does not have.
     if _has_replaced_values(update, floor):
-        # Later rows may need columns that this plan does not have.
         rebuild_state(lake, table, floor=floor, through=until.ingested, check=check)
         update.forget()
     else:
