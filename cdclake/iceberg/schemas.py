@@ -61,6 +61,7 @@ QUARANTINE_COLUMNS = (
 
 KEY_PROPERTY = "cdclake.key"  # of a state: the columns of its key, as it was created
 DERIVED_PROPERTY = "cdclake.derived"  # of a table that a refresh has created
+DEFINITION_PROPERTY = "cdclake.definition"  # of such a table: what its rows were computed by
 _KEPT_METADATA = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "50",

@@ -89,8 +89,9 @@ def _merge_above(
     if not is_sweep(floor):
         update.merge_rows(pending, facts, applied, until)
         return
+    # Only rows that are applied here: later ones may need columns that this plan does not have.
     if _has_replaced_values(update, floor):
-        rebuild_state(lake, table, floor=floor, check=check)
+        rebuild_state(lake, table, floor=floor, through=until.ingested, check=check)
         update.forget()
     else:
         update.commit_stamp(replace(until, carried=applied.carried, newest=applied.newest))

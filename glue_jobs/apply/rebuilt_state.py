@@ -45,15 +45,22 @@ def ingested_through(lake: LakeTables, table: Table) -> int:
 
 
 def rebuild_state(
-    lake: LakeTables, table: Table, *, floor: str = "", check: Check = accept_all
+    lake: LakeTables,
+    table: Table,
+    *,
+    floor: str = "",
+    through: int | None = None,
+    check: Check = accept_all,
 ) -> int:
     """Rebuild the state from its changelog in one commit; return the number of rows.
 
     Only the values of dropped columns come from the existing rows. `floor` is a sweep's that may
-    not be in the changelog. An error that `check` raises ends it, with nothing committed. The
-    stamp gets a new id of the rebuild, so that derived tables and copies are written as a whole.
+    not be in the changelog. `through` is the newest time of ingestion to read, by default the
+    changelog's newest; a changelog that Firehose writes is read as a whole. An error that `check`
+    raises ends it, with nothing committed. The stamp gets a new id of the rebuild, so that derived
+    tables and copies are written as a whole.
     """
-    log, until = _whole_log(lake, table, floor)
+    log, until = _whole_log(lake, table, floor, through)
     with ExitStack() as held:
         changes = held.enter_context(persisted(log))
         check(changes)
@@ -95,10 +102,13 @@ def _with_dropped(lake: LakeTables, table: Table, rows: DataFrame) -> DataFrame:
     return rows.join(held, [*table.key], "left").select(*stored.columns)
 
 
-def _whole_log(lake: LakeTables, table: Table, floor: str) -> tuple[DataFrame, AppliedThrough]:
-    """Read every row of the changelog, and the progress of a state that holds them."""
+def _whole_log(
+    lake: LakeTables, table: Table, floor: str, through: int | None
+) -> tuple[DataFrame, AppliedThrough]:
+    """Read the changelog's rows up to `through`, and the progress of a state that holds them."""
     if table.delivery != "firehose":
-        through = ingested_through(lake, table)
+        if through is None:
+            through = ingested_through(lake, table)
         rows = lake.read(table.changes)
         ingested = rows.where(f"{naming.INGESTED_AT} <= {SPARK.instant(through)}")
         return ingested, AppliedThrough(through, floor)

@@ -49,7 +49,7 @@ def write_files(lake: LakeTables, table: DerivedTable, *, keeps_before: bool = T
         written = _arranged(table, rows).mapInArrow(writer, WRITTEN_DDL).collect()
     kept = {row["path"] for row in written}
     for path in storage.list(folder):
-        if path not in kept:  # of a task that was repeated
+        if path not in kept:  # of a task that was repeated, with other rows
             storage.delete(path)
     partitions = folder_values(table, {tuple(json.loads(row["partition"])) for row in written})
     reach("before_derived_files")
@@ -67,8 +67,15 @@ def _any_source(lake: LakeTables, table: DerivedTable) -> str:
 
 
 def _arranged(table: DerivedTable, rows: DataFrame) -> DataFrame:
-    """Return the rows as the files hold them, those of a partition together."""
-    by = [F.col(name).cast("string").alias(name) for name in table.partition_by]
+    """Return the rows as the files hold them, those of a partition together.
+
+    The key sorts them, so that a task that is repeated cuts them into the same files.
+    """
+    texts = [F.col(name).cast("string") for name in table.partition_by]
+    if texts:
+        rows = rows.repartition(*texts)
+    rows = rows.sortWithinPartitions(*texts, *table.key)
+    by = [text.alias(name) for text, name in zip(texts, table.partition_by, strict=True)]
     others = [name for name in rows.columns if name not in table.partition_by]
     if table.format == "json":
         # Decimals as text: most JSON readers take a number for a double, and round it.
@@ -82,10 +89,7 @@ def _arranged(table: DerivedTable, rows: DataFrame) -> DataFrame:
         stored = [F.to_json(F.struct(*exact), _JSON_OPTIONS).alias(LINE)]
     else:
         stored = [F.col(name) for name in others]
-    chosen = rows.select(*by, *stored)
-    if not table.partition_by:
-        return chosen
-    return chosen.repartition(*table.partition_by).sortWithinPartitions(*table.partition_by)
+    return rows.select(*by, *stored)
 
 
 def folder_values(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark import TaskContext
 
 from cdclake.derived_table import FileFormat
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
@@ -22,10 +22,11 @@ _ROWS_PER_FILE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class FileWriter:
-    """Task that writes its rows, sorted by the partition columns, into files.
+    """Task that writes its rows, sorted by the partition columns and the key, into files.
 
     It returns for each file its path, its partition's values as JSON, and its number of rows. A
-    task that is repeated leaves files that it does not return.
+    task that is repeated replaces its files by the same: an executor that Spark has given up may
+    still write, even after the folder is published.
     """
 
     folder: str
@@ -35,10 +36,12 @@ class FileWriter:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Write the rows of one task."""
-        for values, rows in self._files(batches):
+        task = TaskContext.get()
+        part = 0 if task is None else task.partitionId()
+        for number, (values, rows) in enumerate(self._files(batches)):
             names = zip(self.partition_by, values, strict=True)
             folders = [f"{name}={value}" for name, value in names]
-            path = "/".join((self.folder, *folders, f"{uuid.uuid4().hex}.{self._ending}"))
+            path = "/".join((self.folder, *folders, f"{part:05}-{number:05}.{self._ending}"))
             self.storage.write(path, self._content(rows.drop_columns([*self.partition_by])))
             written = [path], [json.dumps(values)], [rows.num_rows]
             arrays = [pa.array(column) for column in written]

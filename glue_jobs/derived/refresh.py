@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame
@@ -16,11 +17,11 @@ from cdclake.derived_table import DerivedTable
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.schemas import DERIVED_PROPERTY
+from cdclake.iceberg.schemas import DEFINITION_PROPERTY, DERIVED_PROPERTY
 from cdclake.jobs.derived.derived_rows import ChangedRows, changed_rows, check_keys
 from cdclake.jobs.derived.file_copy import write_files
 from cdclake.jobs.derived.own_table import check_format, is_own
-from cdclake.jobs.derived.source_snapshot import SourceSnapshot, open_source
+from cdclake.jobs.derived.source_snapshot import SourceSnapshot, definition_of, open_source
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.views import viewed
@@ -46,24 +47,40 @@ def refresh(job: TableJob, table: DerivedTable) -> int:
 
     Readers see the table before or after the commit. The progress is noted after it: a run that is
     killed in between, or fails, is done again with the same result. Without a change in a source,
-    nothing is written. A table that has changed is maintained once a day.
+    nothing is written. A table that has changed is maintained once a day, after the note, since
+    maintenance may fail.
     """
     with job.leases.hold(table.name):
         sources = [open_source(job.lake, job.plan.table(name)) for name in table.sources]
-        definition = job.plan.definition_of(table)
+        definition = definition_of(job.plan, table, sources)
         known = _known(job, table, definition)
         now = {source.table.name: source.progress for source in sources}
         if known is not None and known.sources == now:
             return 0
-        written = _write(job.lake, table, sources, None if known is None else known.sources)
+        if known is None:
+            _note_whole_write(job, table)
+        since = None if known is None else known.sources
+        written = _write(job.lake, table, definition, sources, since)
         reach("after_derived_commit")
         at = time.time() if known is None else known.maintained_at
-        if table.stored and time.time() - at > _MAINTAINED_EVERY_S:
-            _maintain(job, table)
-            at = time.time()
         noted = DerivedProgress(definition, now, at)
         job.control.write(derived_name(table.name), noted.to_json())
+        if table.stored and time.time() - at > _MAINTAINED_EVERY_S:
+            _maintain(job, table)
+            noted = replace(noted, maintained_at=time.time())
+            job.control.write(derived_name(table.name), noted.to_json())
         return written
+
+
+def _note_whole_write(job: TableJob, table: DerivedTable) -> None:
+    """Note that the rows may be those of any definition until the whole result is noted.
+
+    A run that is killed after its commit may be followed by one of the plan before. A table without
+    a note needs none: `forget` takes a noted table for one that was refreshed.
+    """
+    stored = job.control.read(derived_name(table.name))
+    if stored is not None:
+        job.control.write(derived_name(table.name), {**stored.content, "definition": ""})
 
 
 def _maintain(job: TableJob, table: DerivedTable) -> None:
@@ -92,6 +109,8 @@ def _known(job: TableJob, table: DerivedTable, definition: str) -> DerivedProgre
             )
         if properties is None or DERIVED_PROPERTY not in properties:
             return None
+        if properties.get(DEFINITION_PROPERTY, definition) != definition:
+            return None  # such as after an erasure by a job with another plan
     if stored is None:
         return None
     known = DerivedProgress.from_json(stored.content)
@@ -101,6 +120,7 @@ def _known(job: TableJob, table: DerivedTable, definition: str) -> DerivedProgre
 def _write(
     lake: LakeTables,
     table: DerivedTable,
+    definition: str,
     sources: Sequence[SourceSnapshot],
     since: Mapping[str, SourceProgress] | None,
 ) -> int:
@@ -108,7 +128,7 @@ def _write(
         return write_files(lake, table)
     changed = None if since is None else _changed_keys(table, sources, since)
     if changed is None:
-        return write_whole(lake, table)
+        return write_whole(lake, table, definition)
     with changed_rows(lake, table, changed) as rows:
         return _merge(lake, table, rows)
 
@@ -130,15 +150,19 @@ def _changed_keys(
     return found
 
 
-def write_whole(lake: LakeTables, table: DerivedTable) -> int:
-    """Replace the table by the query's whole result, in one commit; return its number of rows."""
+def write_whole(lake: LakeTables, table: DerivedTable, definition: str) -> int:
+    """Replace the table by the query's whole result, in one commit; return its number of rows.
+
+    The commit carries the definition.
+    """
     with ExitStack() as held:
         rows = held.enter_context(persisted(lake.spark.sql(table.sql)))
         check_keys(table, rows)
         view = held.enter_context(viewed(rows))
         partitioned = f" PARTITIONED BY ({', '.join(table.partition_by)})"
         properties = ", ".join(
-            f"{SPARK.text(key)} = {SPARK.text(value)}" for key, value in _PROPERTIES.items()
+            f"{SPARK.text(key)} = {SPARK.text(value)}"
+            for key, value in {**_PROPERTIES, DEFINITION_PROPERTY: definition}.items()
         )
         lake.spark.sql(
             f"CREATE OR REPLACE TABLE {lake.qualified(table.name)} USING iceberg"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.control_objects import SourceProgress
+from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.tail_facts import TailFacts, may_lack_values, tail_facts, view_over_tail
@@ -17,7 +19,7 @@ from cdclake.jobs.apply.changelog_commits import commits_since, committed_sequen
 from cdclake.jobs.apply.key_changes import with_completed_creations
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 
 # Temporary views.
 _STATE, _CHANGES, _CHANGED = "cdc__state_of_{}", "cdc__changes_of_{}", "cdc__changed_since_of_{}"
@@ -31,6 +33,7 @@ class SourceSnapshot:
     table: Table
     progress: SourceProgress  # every change up to it is in the relations; later ones may be
     may_lack: bool  # an event of the changelog may lack a value
+    differing: tuple[str, ...]  # columns that are not stored as declared, with their types
 
     def changed_keys(self, since: SourceProgress) -> DataFrame | None:
         """Return the distinct keys of the changes since then, with the state's types.
@@ -74,6 +77,15 @@ class SourceSnapshot:
         return None if commits is None else commits.after
 
 
+def definition_of(plan: Plan, table: DerivedTable, sources: Sequence[SourceSnapshot]) -> str:
+    """Return what the table's rows are computed by: query, declared columns, and differing types.
+
+    A plan may declare wider types before the stream has widened its tables. What is computed
+    before cannot hold the values that come after.
+    """
+    return " ".join([plan.definition_of(table), *(d for each in sources for d in each.differing)])
+
+
 def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
     """Create the temporary views `<t>_current`, `<t>_history` and `<t>_changes` of a table.
 
@@ -99,8 +111,10 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
         has_tail = tail is not None
         applied = applied if tail is None else replace(applied, ingested=tail.after)
     stored, changes = _STATE.format(table.name), _CHANGES.format(table.name)
-    lake.read(table.name, state.snapshot_id).createOrReplaceTempView(stored)
-    lake.read(table.changes, log.snapshot_id).createOrReplaceTempView(changes)
+    rows = lake.read(table.name, state.snapshot_id)
+    events = lake.read(table.changes, log.snapshot_id)
+    rows.createOrReplaceTempView(stored)
+    events.createOrReplaceTempView(changes)
     lake.spark.table(changes).createOrReplaceTempView(table.changes)
     found = TailFacts()
     if has_tail:
@@ -113,7 +127,20 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
     lake.spark.sql(current).createOrReplaceTempView(naming.current_name(table.name))
     lake.spark.sql(history).createOrReplaceTempView(naming.history_name(table.name))
     progress = SourceProgress(through, applied.floor, applied.rebuilt)
-    return SourceSnapshot(lake, table, progress, may_lack_values(table, found, applied))
+    differing = tuple(_differing(table, dict(rows.dtypes), dict(events.dtypes)))
+    return SourceSnapshot(lake, table, progress, may_lack_values(table, found, applied), differing)
+
+
+def _differing(table: Table, state: Mapping[str, str], log: Mapping[str, str]) -> Iterator[str]:
+    """Yield the columns whose stored types differ from the declared ones."""
+    for column in table.columns:
+        name, kind = column.name, column.column_type
+        for relation, stored, declared in (
+            (table.name, state, kind.state),
+            (table.changes, log, kind.log),
+        ):
+            if stored.get(name, declared) != declared:
+                yield f"{relation}.{name}:{stored[name]}"
 
 
 def _sequence_or_none(lake: LakeTables, table: Table) -> int | None:

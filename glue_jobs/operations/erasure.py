@@ -29,7 +29,7 @@ from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.derived.file_copy import write_files
 from cdclake.jobs.derived.own_table import check_format, is_own
 from cdclake.jobs.derived.refresh import write_whole
-from cdclake.jobs.derived.source_snapshot import open_source
+from cdclake.jobs.derived.source_snapshot import definition_of, open_source
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -130,10 +130,9 @@ class TableErasure:
 
     def _write_again(self, derived: DerivedTable) -> None:
         """Replace a derived table by its query's result, which has no erased row."""
-        for name in derived.sources:
-            open_source(self.lake, self.plan.table(name))
+        sources = [open_source(self.lake, self.plan.table(name)) for name in derived.sources]
         if derived.format == "iceberg":
-            write_whole(self.lake, derived)
+            write_whole(self.lake, derived, definition_of(self.plan, derived, sources))
             keep_current_snapshot(self.lake, derived.name, keeps_files=self.keeps_files)
         else:
             write_files(self.lake, derived, keeps_before=self.keeps_files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from cdclake.control_objects import known_fields
@@ -48,10 +49,21 @@ class CopyStamp:
         return self if self.table else replace(self, table=table.name)
 
 
-def stamp_of(copy: HudiCopy, table: Table, applied: AppliedThrough, erasure: str) -> CopyStamp:
-    """Return the stamp of a copy that equals a state, applied so far."""
+def stamp_of(
+    copy: HudiCopy,
+    table: Table,
+    applied: AppliedThrough,
+    erasure: str,
+    stored: Mapping[str, str] | None = None,
+) -> CopyStamp:
+    """Return the stamp of a copy that equals a state, applied so far.
+
+    `stored` has the types of the state's columns, by default as declared: a plan may declare wider
+    types before the stream has widened the state.
+    """
     through = applied.sequence if table.delivery == "firehose" else applied.ingested
-    columns = {column.name: column.column_type.state for column in table.columns}
+    types = stored or {}
+    columns = {c.name: types.get(c.name, c.column_type.state) for c in table.columns}
     columns["deletes"] = table.deletes
     if any(key.column_type.state in _FLOATS for key in table.key_columns):
         columns["zero"] = "unsigned"  # earlier copies may have the key -0.0 and are written again

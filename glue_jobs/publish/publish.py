@@ -56,7 +56,8 @@ def _writer(job: TableJob, copy: HudiCopy, source: StateSnapshot) -> HudiWriter:
 
 def _write(writer: HudiWriter, source: StateSnapshot, erasure: str) -> int:
     copy = writer.copy
-    stamp = stamp_of(copy, source.table, source.applied, erasure)
+    types = dict(source.state.dtypes)
+    stamp = stamp_of(copy, source.table, source.applied, erasure, types)
     known = writer.newest()
     if known is None:
         with persisted(source.whole()) as rows:

@@ -51,7 +51,9 @@ DERIVED = (
     ),
     Mutation(
         "a changed query keeps the rows of the old one", (_TESTS, "-k", "changed_query"),
-        ((_REFRESH, "return known if known.definition == definition else None", "return known"),),
+        ((_REFRESH, "return known if known.definition == definition else None", "return known"),
+         (_REFRESH, "if properties.get(DEFINITION_PROPERTY, definition) != definition:",
+          "if False:")),
     ),
     Mutation(
         "a derived table replaces a table that a source table has left",

@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.errors import TableError
-from cdclake.jobs.apply.rebuilt_state import applied_through
+from cdclake.jobs.apply import prepared_changes
+from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.jobs.apply_changes import apply_table
 from cdclake.jobs.rebuild_tables import rebuild_table
 from cdclake.jobs.table_jobs.table_job import TableJob
@@ -18,6 +19,7 @@ from cdclake.plan import Column, Table
 from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
 from tests.spark.firehose_log import FirehoseLog
 from tests.spark.test_columns import ID, MAIL, declare, event, rows, table_of
+from tests.spark.test_epochs import COMPLETE, RUNNING
 from tests.spark.test_firehose_log import rows as delivered_rows
 
 pytestmark = pytest.mark.spark
@@ -78,6 +80,32 @@ def test_job_with_a_newer_plan_applies_what_fits_it(spark: SparkSession) -> None
     assert texts(engine, "n") == {1: ("1.00",)}
     table = replace(engine.table, columns=(ID, NARROW, MAIL))
     assert apply_table(job_of(engine), table) == 0, "nothing is to be applied"
+
+
+def test_rebuild_of_a_sweep_reads_no_event_of_a_newer_plan(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job's check has seen neither the event nor the wider column."""
+    big = Column(source="big", name="big", type="text")
+    engine = table_of(spark, NARROW, big)
+    unsent = {"big": engine.plan.placeholder}
+    engine.run(event(engine, "r", 10, {**EARLIER, "big": "OLD"}))
+    engine.run(event(engine, "u", 60, {"n": "2.00", **unsent}, epoch=2), epoch=2, replaced=RUNNING)
+    engine.run(epoch=2, replaced=COMPLETE, apply_now=False)
+    job, old = job_of(engine), engine.table
+
+    def evolved(*given: Any, **how: Any) -> int:
+        declare(engine, WIDE, big)
+        later = event(engine, "u", 70, {**LATER, **unsent}, epoch=2)
+        engine.run(later, epoch=2, apply_now=False)
+        return rebuild_state(*given, **how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(prepared_changes, "rebuild_state", evolved)
+        apply_table(job, old)
+    assert texts(engine, "n", "big") == {1: ("2.00", "None")}
+    apply_table(job_of(engine), engine.table)
+    assert texts(engine, "n", "big") == {1: (LATER["n"], "None")}
 
 
 @pytest.mark.parametrize("work", WORK)

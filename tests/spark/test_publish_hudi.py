@@ -279,6 +279,30 @@ def test_a_new_column_is_in_every_row(spark: SparkSession, kind: HudiType) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", TYPES)
+@in_hudi_jvm
+def test_a_copy_of_before_a_widening_is_written_again(spark: SparkSession, kind: HudiType) -> None:
+    """The publication follows the plan before the stream does, which may run hours later."""
+    columns = [
+        Column(source=name, name=name, type=type)
+        for name, type in (("id", "bigint"), ("v", "text"), ("big", "numeric(10,2)"))
+    ]
+    table = PublishedTable(spark, kind, partition_by=None, plan=plan_of(columns=tuple(columns)))
+    table.engine.run(table.event("c", 10, 10, id=1, v="a", big="1.00"))
+    columns[2] = replace(columns[2], type="numeric(13,2)")
+    [old] = table.engine.plan.tables
+    widened = replace(table.engine.plan, tables=(replace(old, columns=tuple(columns)),))
+    table.engine.declare(widened)
+    assert (table.publish(), table.publish()) == (1, 0)
+    for schema in all_schemas(widened):
+        table.engine.lake.create(schema)
+    table.engine.run(table.event("c", 20, 20, id=2, v="b", big="12345678901.23"))
+    table.publish()
+    assert equal(table)
+    assert [*table.commits().values()][-1] == "INSERT_OVERWRITE_TABLE"
+
+
+@pytest.mark.slow
 @in_hudi_jvm
 def test_another_layout_needs_another_name(spark: SparkSession) -> None:
     table = filled(PublishedTable(spark))
