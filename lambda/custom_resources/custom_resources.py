@@ -133,9 +133,9 @@ def _carried_out(action: Action, properties: Properties) -> dict[str, str]:
 
 
 def _is_denied(error: ClientError) -> bool:
-    answer = error.response
-    denied = answer.get("Error", {}).get("Code", "").startswith("AccessDenied")
-    return denied or answer.get("ResponseMetadata", {}).get("HTTPStatusCode") == 403
+    code = str(error.response["Error"]["Code"])
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    return code.startswith("AccessDenied") or bool(status == 403)
 
 
 def handler(event: dict[str, Any], context: Any) -> None:

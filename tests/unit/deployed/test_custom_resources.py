@@ -86,7 +86,8 @@ def test_a_copy_is_repeated_while_a_new_policy_is_not_in_effect(
     for bucket in ("bootstrap", "state"):
         s3.create_bucket(Bucket=bucket, **WHERE)
     s3.put_object(Bucket="bootstrap", Key="abc.zip", Body=b"code")
-    module, call, asked = load("custom_resources"), BaseClient._make_api_call, []
+    module, call = load("custom_resources"), BaseClient._make_api_call
+    asked: list[str] = []
     now = [0.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(module.time, "sleep", lambda s: now.__setitem__(0, now[0] + s))
