@@ -51,11 +51,9 @@ def forecast_up(
         put_lifecycle.refuse_to_leave(home, state, plan)
         plan, _ = continued(state, plan, file, elsewhere)
     own = compared(state, plan)
-    embedded = dsn is None and not state.external
     asked = given if dsn is None and _runs(home) else dsn  # the home's own may be down
-    source = ask_source(
-        _source(home, state, asked), plan, patterns, embedded=embedded, is_first=own.is_first
-    )
+    where, embedded = _source(home, state, asked), dsn is None and not state.external
+    source = ask_source(where, plan, patterns, embedded=embedded, is_first=own.is_first)
     change, findings = adapted(
         own, source, streamed=state.epoch > 0, to_resync=_to_resync(home, state, own)
     )
@@ -65,12 +63,9 @@ def forecast_up(
     if change.by_signal:
         _refuse_rejoining(home, replace(state, plan=plan.to_json()), own)
         refuse_rereading(before, own.found(source.renamed, ()))
-    answer = {
-        "ok": True,
-        "target": "local",
-        "compared_with": against[1] if against else f"the lake in {home.path}" if before else "",
-        **forecast(before, plan, change, findings),
-    }
+    compared_with = against[1] if against else f"the lake in {home.path}" if before else ""
+    effects = forecast(before, plan, change, findings)
+    answer = {"ok": True, "target": "local", "compared_with": compared_with, **effects}
     return source.completed(answer)
 
 

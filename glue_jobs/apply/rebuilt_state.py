@@ -71,15 +71,11 @@ def rebuild_state(
             changes = held.enter_context(with_origins(changes, whole, table))
         floor = floor_of(lake, changes, until.floor)
         kept = changes.where(above_truncates(table, floor))
+        done = replace(
+            until, floor=floor, carried=carried, newest=facts.highest, rebuilt=uuid.uuid4().hex
+        )
         with viewed(kept) as view:
             rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
-            done = replace(
-                until,
-                floor=floor,
-                carried=carried,
-                newest=facts.highest,
-                rebuilt=uuid.uuid4().hex,
-            )
             stamp = state_stamp_json(done)
             writer = _with_dropped(lake, table, rows).writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)

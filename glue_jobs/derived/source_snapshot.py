@@ -93,12 +93,7 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
     that the state has applied. Raises InputError if the session's time zone is not UTC: the views
     compute times in UTC.
     """
-    zone = lake.spark.conf.get("spark.sql.session.timeZone")
-    if zone != "UTC":
-        raise InputError(
-            f"the views of {table.name} need the session's time zone UTC, but it is {zone}",
-            'run spark.conf.set("spark.sql.session.timeZone", "UTC") first',
-        )
+    _check_time_zone(lake, table)
     state = lake.stamped(table.name)
     applied = state_stamp(state.stamp) if state.stamp else AppliedThrough()
     through = _sequence_or_none(lake, table)
@@ -129,6 +124,15 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
     progress = SourceProgress(through, applied.floor, applied.rebuilt)
     differing = tuple(_differing(table, dict(rows.dtypes), dict(events.dtypes)))
     return SourceSnapshot(lake, table, progress, may_lack_values(table, found, applied), differing)
+
+
+def _check_time_zone(lake: LakeTables, table: Table) -> None:
+    zone = lake.spark.conf.get("spark.sql.session.timeZone")
+    if zone != "UTC":
+        raise InputError(
+            f"the views of {table.name} need the session's time zone UTC, but it is {zone}",
+            'run spark.conf.set("spark.sql.session.timeZone", "UTC") first',
+        )
 
 
 def _differing(table: Table, state: Mapping[str, str], log: Mapping[str, str]) -> Iterator[str]:
