@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -53,7 +53,7 @@ from cdclake.postgres.source import (
     prepare_session,
 )
 from cdclake.postgres.source_warnings import source_warnings
-from cdclake.postgres.sql_script import split_script
+from cdclake.postgres.sql_script import SqlStatement, split_script
 from cdclake.postgres.widened import find_widened
 from cdclake.source_notes import (
     note_new_columns,
@@ -168,7 +168,7 @@ def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
         with connected("ADMIN_SECRET", settings=()) as session:
             done = run_script(
                 session,
-                split_script(text, event["name"]),
+                _logged(split_script(text, event["name"]), event["name"]),
                 event["name"],
                 keep_owners=event["keep_owners"],
             )
@@ -178,6 +178,13 @@ def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return {"error": {"message": error.message, "remedy": error.remedy}}
     log.info("ran %s: %s", event["name"], done)
     return asdict(done)
+
+
+def _logged(statements: Iterable[SqlStatement], name: str) -> Iterator[SqlStatement]:
+    """Log each statement's line before it runs: the function may end at any of them."""
+    for statement in statements:
+        log.info("runs %s:%s; all statements before it are done", name, statement.line)
+        yield statement
 
 
 def note_columns(plan: Plan, source: SourceState) -> int:
