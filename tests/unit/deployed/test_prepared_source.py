@@ -40,8 +40,8 @@ def test_unlimited_wal_is_logged_with_its_remedy(
 
 
 @pytest.fixture
-def run_sql(monkeypatch, caplog):
-    """Run a file whose statements have this outcome; return the lines of the log."""
+def function(monkeypatch, caplog):
+    """The function with a file in its bucket and a source that connects."""
     function = load("prepare_source")
     caplog.set_level("INFO")
     where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
@@ -49,6 +49,12 @@ def run_sql(monkeypatch, caplog):
     boto3.client("s3").put_object(Bucket="state", Key=f"{SOURCE_SQL_PREFIX}/k", Body=b"SELECT 1;")
     monkeypatch.setenv("BUCKET", "state")
     monkeypatch.setattr(function, "connected", lambda *_, **__: nullcontext())
+    return function
+
+
+@pytest.fixture
+def run_sql(function, monkeypatch, caplog):
+    """Run a file whose statements have this outcome; return the lines of the log."""
 
     def run(outcome):
         def run_script(*_, **__):
@@ -60,7 +66,6 @@ def run_sql(monkeypatch, caplog):
         function.run_sql({"key": "k", "name": "x.sql", "keep_owners": False}, None)
         return [each.getMessage() for each in caplog.records if "x.sql" in each.getMessage()]
 
-    run.function = function
     return run
 
 
@@ -74,7 +79,7 @@ def test_sql_that_stopped_is_logged_with_its_line_without_values(run_sql):
     assert line == "stopped at x.sql:12; the 11 before it are done"
 
 
-def test_sql_is_logged_by_line_before_it_runs(run_sql, monkeypatch, caplog):
+def test_sql_is_logged_by_line_before_it_runs(function, monkeypatch, caplog):
     """So the log has the last line if the function is killed."""
 
     class Session:
@@ -86,7 +91,6 @@ def test_sql_is_logged_by_line_before_it_runs(run_sql, monkeypatch, caplog):
         def fetchone(self):
             return ("off",)
 
-    function = run_sql.function
     monkeypatch.setattr(function, "connected", lambda *_, **__: nullcontext(Session()))
     boto3.client("s3").put_object(
         Bucket="state", Key=f"{SOURCE_SQL_PREFIX}/k", Body=b"SELECT 1;\n\nSELECT 2;\nSELECT 3;"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.debezium.toast_placeholder import unavailable_forms
-from cdclake.debezium.types import parse_type
+from cdclake.debezium.types import type_in_plan
 from cdclake.jobs.stream.changelog_columns import ABSENT, FINDINGS, MISFITS, REFUSAL
 from cdclake.plan import Column, Plan, Table
 from cdclake.quality_rule import QualityRule, ValueLimit
@@ -281,7 +281,7 @@ def test_a_renamed_column_is_read_under_its_earlier_names() -> None:
 UNSENT = [
     json.dumps(form)
     for kind in ("text", "bytea", "text[]")
-    for form in unavailable_forms(parse_type(kind), naming.unavailable_placeholder("x"))
+    for form in unavailable_forms(type_in_plan(kind), naming.unavailable_placeholder("x"))
 ]
 JSON_TEXTS = st.one_of(
     st.just("null"),
