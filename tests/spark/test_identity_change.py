@@ -134,7 +134,7 @@ def unread(engine: Engine) -> Engine:
     return engine
 
 
-def assert_lake(engine: Engine, expected: dict[int, tuple[str, str | None]]) -> None:
+def assert_lake(engine: Engine, expected: dict[int, tuple[str, str]]) -> None:
     assert engine.quarantined() == []
     assert engine.state() == current(engine) == derived(engine) == expected
     rebuild_state(engine.lake, engine.table)
