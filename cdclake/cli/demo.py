@@ -59,7 +59,10 @@ def demo(
     With --database, load another database instead, stream it, change it and verify it; --seconds,
     --rate, --seed and --delivery are for the shop.
     """
+    from cdclake.local.components.installed import check_system
+
     _refuse_others(context, database)
+    check_system()  # before anything is downloaded
     if database != "shop":
         _demo_of(database, data, keep, json_output)
     else:

@@ -19,7 +19,11 @@ from cdclake.debezium.field_values import Digits, Read, bigint, holds, reader
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.debezium.row_rules import RowRules
-from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
+from cdclake.debezium.toast_placeholder import (
+    is_lost_when_unsent,
+    refuses_unsent,
+    unavailable_forms,
+)
 from cdclake.plan import Column, Plan, Table
 
 Event = Mapping[str, Any]
@@ -194,7 +198,7 @@ def _read_fields(
             continue
         value = read(value)
         if value in unsent:
-            if table.replica_identity == "full":
+            if refuses_unsent(table):
                 raise RefusedEvent(refusals.unsent_value(column))
             unavailable.append(name)
             continue

@@ -17,7 +17,7 @@ from cdclake.debezium.field_values import holds, reader
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.debezium.row_rules import RowRules
 from cdclake.debezium.stream_rows import StreamRows
-from cdclake.debezium.toast_placeholder import unavailable_forms
+from cdclake.debezium.toast_placeholder import refuses_unsent, unavailable_forms
 from cdclake.plan import Column, Plan, Table
 
 _MASKED = "(masked)"
@@ -91,7 +91,7 @@ class RefusalDetails:
             return
         if kind.toastable and value in unavailable_forms(kind, self._plan.placeholder):
             unsent.add(column.name)
-            if self._table.replica_identity == "full":
+            if refuses_unsent(self._table):
                 yield RefusalDetail(refusals.unsent_value(column), column.name)
             return
         values[column.name] = value

@@ -77,7 +77,7 @@ def without_value(reason: str) -> str:
 
 
 def unsent_value(column: Column) -> str:
-    """Return the reason for a placeholder although replica identity full is declared."""
+    """Return the reason for a value that replica identity full, which is declared, would send."""
     return f"UNSENT_VALUE: {column.name!r} was not sent, though replica identity full is declared"
 
 

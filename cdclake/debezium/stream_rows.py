@@ -27,7 +27,11 @@ from cdclake.debezium.field_values import Read, bigint, holds, reader
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.debezium.row_rules import RowRules
-from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
+from cdclake.debezium.toast_placeholder import (
+    is_lost_when_unsent,
+    refuses_unsent,
+    unavailable_forms,
+)
 from cdclake.plan import Column, Plan, Table
 
 _OPERATIONS = ("c", "u", "r", "d", "t")
@@ -51,6 +55,7 @@ class StreamRows:
 
     def __init__(self, table: Table, plan: Plan) -> None:
         self._whole = table.replica_identity == "full"
+        self._refuses_unsent = refuses_unsent(table)
         self._table = table
         self._fields = [_Field.of(column, table, plan) for column in table.columns]
         self._keys = [field for field in self._fields if field.is_key]
@@ -140,12 +145,11 @@ class StreamRows:
 
     def _value_refusal(self, op: str, image: _Image, *, lacks_old_row: bool) -> str | None:
         """Return the first reason among the values: those that were not sent come first."""
-        if self._whole:
-            for field in self._fields:
-                is_lost = field.is_lost_when_unsent and lacks_old_row
-                is_null = image.values.get(field.name) is None
-                if field.name in image.unsent or (is_lost and is_null):
-                    return refusals.unsent_value(field.column)
+        for field in self._fields:
+            is_unsent = self._refuses_unsent and field.name in image.unsent
+            is_lost = field.is_lost_when_unsent and lacks_old_row
+            if is_unsent or (is_lost and image.values.get(field.name) is None):
+                return refusals.unsent_value(field.column)
         for field in self._fields:
             value = image.values.get(field.name)
             if value is None or field.holds is None or field.holds(value):

@@ -2,7 +2,8 @@
 
 They are those of Debezium 3.7 (tests/recorded/toast.sql). Such a form is never data. For some types
 Debezium has none and writes NULL: these are only correct with replica identity full, which sends
-all values.
+all values. Under that identity an event has a mark if it is from before the table had it, or from
+after the source lost it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import uuid
 
 from cdclake.debezium.types import ColumnType
+from cdclake.plan import Table
 
 _ASCII_CODED = frozenset({"integer", "bigint", "date"})
 _NEVER_TEXT = frozenset({"bit", "varbit", "vector"})  # their fields cannot hold a string
@@ -47,6 +49,15 @@ def unavailable_forms(column_type: ColumnType, placeholder: str) -> tuple[str, .
     if column_type.base == "uuid":
         return (_compact([str(_name_uuid(placeholder.encode()))]),)
     return (_compact([placeholder]),) if column_type.base in _LISTED else ()
+
+
+def refuses_unsent(table: Table) -> bool:
+    """Check whether an event of the table is refused if it lacks a value that has a placeholder.
+
+    A value that an event lacks is that of the event before. If a rule may have withheld that event,
+    it is one that the row no longer had (`cdclake.config.checks.withholding`).
+    """
+    return table.withholds and table.replica_identity == "full"
 
 
 def is_lost_when_unsent(column_type: ColumnType) -> bool:

@@ -45,11 +45,13 @@ def run_source_sql(
         event = {"key": key, "name": sql.name, "keep_owners": keep_owners}
         answer = function.call(
             event,
-            "statements up to some point may have run: read the function's log, then run the rest",
+            "statements up to some point may have run: the last `runs FILE:LINE` in the function's"
+            " log is where it ended. Those before that line are done; check in the source for the"
+            " one at it, then run the rest",
             if_lost="do not run the file again yet: the function may still be running, or have run"
             " it; its log shows after at most 15 minutes what was run",
-            if_late="statements up to some point have run; split the file, or load it with psql"
-            " from a host in the network",
+            if_late="statements up to some point have run, as the function's log shows; split the"
+            " rest of the file, or load it with psql from a host in the network",
         )
     if "error" in answer:
         raise InputError(answer["error"]["message"], answer["error"]["remedy"])

@@ -10,6 +10,10 @@ from typing import Any, Protocol
 from cdclake.errors import InputError
 from cdclake.postgres.sql_script import SqlStatement
 
+_FAILED = ": fix this one, then run the rest"
+# Without a SQLSTATE the server has not answered.
+_UNKNOWN = ", and it may be done as well: look in the source, then run the rest"
+
 
 class _Cursor(Protocol):
     def copy(self, statement: str) -> AbstractContextManager[Any]: ...
@@ -43,7 +47,7 @@ def run_script(
 
     Without `keep_owners` the statements that only set an owner are skipped: the dump's roles need
     not exist. Raises InputError with file and line at the first statement that fails; those before
-    it stay done.
+    it stay done. If the connection fails, the statement itself may be done as well.
     """
     result = ScriptResult()
     row = session.execute("SELECT current_setting('is_superuser')").fetchone()
@@ -55,13 +59,13 @@ def run_script(
         try:
             result.copied_rows += _run(session, statement, is_superuser=is_superuser)
         except Exception as error:
-            if getattr(error, "sqlstate", None) is None:
+            if not hasattr(error, "sqlstate"):  # not of psycopg
                 raise
-            reason = str(error).strip().splitlines()[0]
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise InputError(
                 f"{name}:{statement.line}: {reason}",
-                f"the {result.statements} statements before it are done: fix this one, then run the"
-                " rest",
+                f"the {result.statements} statements before it are done"
+                + (_FAILED if error.sqlstate else _UNKNOWN),
             ) from None
         result.statements += 1
     return result

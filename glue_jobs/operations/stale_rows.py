@@ -123,7 +123,8 @@ def delete_columns(table: Table, position: str) -> dict[str, Expression]:
     """Return the changelog's columns outside the key of a synthetic delete at this position."""
     at = Position.parse(position)
     # The delete has no values: values that a later event lacks as well stay as they were.
-    unsent = table.toastable if table.deletes == "soft" else table.may_stay_unsent
+    is_whole = table.delivery == "poll" and table.deletes == "hard"  # so is every later event
+    unsent = table.may_stay_unsent if is_whole else table.toastable
     carried = [F.lit(name) for name in unsent]
     names = F.array(*carried) if carried else F.lit(None)
     return {

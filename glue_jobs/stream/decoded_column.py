@@ -10,7 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
+from cdclake.debezium.toast_placeholder import (
+    is_lost_when_unsent,
+    refuses_unsent,
+    unavailable_forms,
+)
 from cdclake.jobs.apply.representable_values import representable
 from cdclake.jobs.stream.value_proofs import is_real, kept_text
 from cdclake.plan import Column, Plan, Table
@@ -44,7 +48,7 @@ class ColumnDecoder:
             kind
         )
         self._kind = kind
-        self._whole = table.replica_identity == "full"
+        self._refuses_unsent = refuses_unsent(table)
         may_be_unsent = kind.toastable and not self._is_key
         forms = unavailable_forms(kind, plan.placeholder) if may_be_unsent else ()
         self._placeholders = pa.array(forms, pa.string()) if forms else None
@@ -59,7 +63,7 @@ class ColumnDecoder:
             if pc.any(is_unsent).as_py():
                 unsent = _flags(is_unsent)
                 values = pc.if_else(is_unsent, pa.scalar(None, values.type), values)
-        if unsent is not None and self._whole:
+        if unsent is not None and self._refuses_unsent:
             unproved, unsent = _either(unproved, unsent), None
         if self._is_held is not None:
             unproved = _either(unproved, _where_false(self._is_held(values)))

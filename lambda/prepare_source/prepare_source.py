@@ -58,7 +58,7 @@ from cdclake.postgres.source import (
     read_publication,
 )
 from cdclake.postgres.source_warnings import source_warnings
-from cdclake.postgres.sql_script import split_script
+from cdclake.postgres.sql_script import SqlStatement, split_script
 from cdclake.postgres.widened import find_widened
 from cdclake.source_notes import (
     note_new_columns,
@@ -202,7 +202,7 @@ def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
         with connected("ADMIN_SECRET", settings=()) as session:
             done = run_script(
                 session,
-                split_script(text, event["name"]),
+                _logged(split_script(text, event["name"]), event["name"]),
                 event["name"],
                 keep_owners=event["keep_owners"],
             )
@@ -212,6 +212,13 @@ def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return {"error": {"message": error.message, "remedy": error.remedy}}
     log.info("ran %s: %s", event["name"], done)
     return asdict(done)
+
+
+def _logged(statements: Iterable[SqlStatement], name: str) -> Iterator[SqlStatement]:
+    """Log each statement's line before it runs: the function may end at any of them."""
+    for statement in statements:
+        log.info("runs %s:%s; all statements before it are done", name, statement.line)
+        yield statement
 
 
 def note_columns(plan: Plan, source: SourceState) -> int:

@@ -96,7 +96,7 @@ def read(record: Record, table: Table, placeholder: str) -> Event:
     sent = image or {}
     values = {c.name: _as_text(sent.get(c.source)) for c in table.value_columns}
     missing = set()
-    if op in "cu" and table.replica_identity != "full":
+    if op in "cu":
         missing = {name for name, held in values.items() if _stands_in(held, placeholder)}
     return Event(
         op=op,

@@ -23,6 +23,11 @@ WITHHOLDING = (
         ((_RULES, "if column.name not in unsent and breaks(value):", "if breaks(value):"),),
     ),
     Mutation(
+        "accept an event that lacks a value though an earlier one may be withheld", _DECODERS,
+        (("cdclake/debezium/toast_placeholder.py",
+          'return table.withholds and table.replica_identity == "full"', "return False"),),
+    ),
+    Mutation(
         "compare decimals as texts", _DECODERS, ((_RULES, "return Decimal\n", "return _same\n"),)
     ),
     Mutation(

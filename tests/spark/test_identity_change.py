@@ -15,7 +15,8 @@ from cdclake.debezium.position import Position
 from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.jobs.derived.source_snapshot import open_source
 from cdclake.jobs.maintenance.changelog_compaction import Collapse
-from cdclake.jobs.operations.stale_rows import count_older_values
+from cdclake.jobs.operations.stale_rows import count_older_values, delete_stale_rows
+from cdclake.quality_rule import QualityRule, ValueLimit
 from tests.spark.events import Engine
 from tests.spark.test_repairs import known
 from tests.spark.test_replayed_values import current
@@ -123,3 +124,62 @@ def test_a_late_value_is_older_than_its_row_and_newer_than_the_carried(engine: E
     assert engine.state() == expected
     rebuild_state(engine.lake, engine.table)
     assert engine.state() == expected
+
+
+@pytest.fixture
+def unread(engine: Engine) -> Engine:
+    """A lake that has a large value, and reads the later events only after the change."""
+    engine.run(engine.event("c", 10, 10, id=1, v="1", big="LARGE"))
+    declare_full(engine)
+    return engine
+
+
+def assert_lake(engine: Engine, expected: dict[int, tuple[str, str]]) -> None:
+    assert engine.quarantined() == []
+    assert engine.state() == current(engine) == derived(engine) == expected
+    rebuild_state(engine.lake, engine.table)
+    assert engine.state() == expected
+
+
+def test_events_that_are_read_after_the_change_keep_a_value(unread: Engine) -> None:
+    e, whole = unread.event, {"id": 1, "v": "2", "big": "LARGE"}
+    unread.run(e("u", 20, 20, id=1, v="2", big=...))
+    assert_lake(unread, EXPECTED)
+    unread.run(e("u", 30, 30, id=1, v="3", big="LARGE", before=whole))
+    assert_lake(unread, {1: ("3", "LARGE")})
+
+
+def test_a_changed_key_that_is_read_after_the_change_keeps_a_value(unread: Engine) -> None:
+    """The delete from before the change has no values."""
+    e = unread.event
+    old = {"id": 1, "v": None, "big": None}
+    unread.run(e("d", 20, 20, id=1, before=old), e("c", 20, 20, id=2, v="2", big=...))
+    assert_lake(unread, {2: ("2", "LARGE")})
+
+
+def test_a_delete_and_its_copy_are_read_after_the_change(unread: Engine) -> None:
+    e = unread.event
+    gone = e("d", 20, 20, id=1, before={"id": 1, "v": None, "big": None})
+    unread.run(gone, gone, e("u", 15, 15, id=1, v="2", big=...))
+    assert_lake(unread, {})
+
+
+def test_a_row_that_a_resync_deleted_comes_back_with_its_value(unread: Engine) -> None:
+    """Its update arrives after the end of the read."""
+    assert delete_stale_rows(unread.stream(), known(unread)) == 1
+    assert unread.state() == {}
+    unread.run(unread.event("u", 20, 20, id=1, v="2", big=...))
+    assert_lake(unread, EXPECTED)
+
+
+def test_a_rule_that_withholds_refuses_what_is_read_after_the_change(engine: Engine) -> None:
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="1", big="LARGE"))
+    limit = ValueLimit(column="v", test="in", allowed=("1",))
+    rule = QualityRule(name="in(v)", kind="rows", limit=limit)
+    table = replace(engine.table, replica_identity="full", checks=(rule,))
+    engine.declare(replace(engine.plan, tables=(table,)))
+    engine.run(e("u", 20, 20, id=1, v="2", big="NEW"), e("u", 30, 30, id=1, v="1", big=...))
+    reasons = [row["reason"].partition(":")[0] for row in engine.quarantined()]
+    assert reasons == ["BROKEN_RULE", "UNSENT_VALUE"]
+    assert engine.state() == {1: ("1", "LARGE")}

@@ -188,15 +188,21 @@ def test_a_table_that_changes_its_shape_under_either_file(spark, file: str) -> N
     assert found == list(SHIFTING[file].values())
 
 
-@pytest.mark.parametrize("column", ["c_text", "c_smallints"])
-def test_an_unsent_value_under_identity_full_is_refused(spark, column: str) -> None:
-    """With a placeholder and without one."""
+@pytest.mark.parametrize(
+    ("column", "reason", "unsent"),
+    [("c_text", None, ["c_text"]), ("c_smallints", "UNSENT_VALUE", None)],
+)
+def test_an_unsent_value_under_identity_full_is_no_null(
+    spark, column: str, reason: str | None, unsent: list[str] | None
+) -> None:
+    """It is listed if it has a placeholder, and refused without one."""
     recording = Recording.load("toast")
     table = recording.plan.table("public.unprotected")
     kept = tuple(c for c in table.columns if c.name in ("id", "v", column))
     rows = decoded(spark, recording, replace(table, columns=kept))
     reasons = [row[REFUSAL] and row[REFUSAL].partition(":")[0] for row in rows]
-    assert reasons == [None, None, "UNSENT_VALUE"]  # the last after the identity was changed
+    assert reasons == [None, None, reason]  # the last after the identity was changed
+    assert rows[-1]["cdc_unavailable"] == unsent
 
 
 @pytest.mark.parametrize(

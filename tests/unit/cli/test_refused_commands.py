@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
 
 from cdclake.cli.main import main
+from cdclake.local.components import installed
+from cdclake.local.demo.pinned_files import PinnedFiles
 from tests.unit.config.pipelines import VALID
 
 ERROR_OF_CHOICE = (
@@ -97,3 +100,20 @@ def test_a_purge_without_a_lake_deletes_none(
     with pytest.raises(SystemExit):
         main(["down", "--purge"])
     assert capsys.readouterr().out == "nothing was running; there is no lake to delete\n"
+
+
+@pytest.mark.parametrize("words", ["demo", "demo --database pagila"])
+def test_a_demo_on_another_system_fetches_nothing(
+    words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fetch(*_: object) -> None:
+        raise AssertionError("fetched")
+
+    monkeypatch.delenv("CDCLAKE_PAGILA", raising=False)
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
+    monkeypatch.setattr(installed, "ensure_fetched", fetch)
+    monkeypatch.setattr(PinnedFiles, "fetch", fetch)
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2
+    assert "the local lake does not start on Darwin" in capsys.readouterr().err

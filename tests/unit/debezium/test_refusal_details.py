@@ -68,6 +68,14 @@ def test_a_reason_of_the_whole_event_comes_first(key: bytes, code: str) -> None:
     ]
 
 
+def test_an_unsent_value_is_a_reason_only_if_a_rule_may_withhold() -> None:
+    whole, sent = replace(TABLE, replica_identity="full"), event(s=PLAN.placeholder)
+    assert found(sent, whole) == [("UNSENT_VALUE", "s", None)]
+    wrong = event(s=PLAN.placeholder, v="many")
+    assert found(wrong, replace(whole, checks=())) == [("WRONG_TYPE", "v", "many")]
+    assert found(sent, replace(whole, checks=())) == []
+
+
 def test_the_value_of_a_masked_column_is_not_shown() -> None:
     masked = replace(
         TABLE, columns=(*COLUMNS[:3], Column(source="s", name="s", type="text", mask="hash"))

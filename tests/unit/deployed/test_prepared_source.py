@@ -41,8 +41,8 @@ def test_unlimited_wal_is_logged_with_its_remedy(
 
 
 @pytest.fixture
-def run_sql(monkeypatch, caplog):
-    """Run a file whose statements have this outcome; return the lines of the log."""
+def function(monkeypatch, caplog):
+    """The function with a file in its bucket and a source that connects."""
     function = load("prepare_source")
     caplog.set_level("INFO")
     where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
@@ -50,6 +50,12 @@ def run_sql(monkeypatch, caplog):
     boto3.client("s3").put_object(Bucket="state", Key=f"{SOURCE_SQL_PREFIX}/k", Body=b"SELECT 1;")
     monkeypatch.setenv("BUCKET", "state")
     monkeypatch.setattr(function, "connected", lambda *_, **__: nullcontext())
+    return function
+
+
+@pytest.fixture
+def run_sql(function, monkeypatch, caplog):
+    """Run a file whose statements have this outcome; return the lines of the log."""
 
     def run(outcome):
         def run_script(*_, **__):
@@ -72,3 +78,27 @@ def test_sql_that_was_run_is_logged_for_a_lost_answer(run_sql):
 def test_sql_that_stopped_is_logged_with_its_line_without_values(run_sql):
     [line] = run_sql(InputError('x.sql:12: invalid input: "555-1"', "the 11 before it are done"))
     assert line == "stopped at x.sql:12; the 11 before it are done"
+
+
+def test_sql_is_logged_by_line_before_it_runs(function, monkeypatch, caplog):
+    """So the log has the last line if the function is killed."""
+
+    class Session:
+        def execute(self, query):
+            if "2" in query:
+                raise MemoryError
+            return self
+
+        def fetchone(self):
+            return ("off",)
+
+    monkeypatch.setattr(function, "connected", lambda *_, **__: nullcontext(Session()))
+    boto3.client("s3").put_object(
+        Bucket="state", Key=f"{SOURCE_SQL_PREFIX}/k", Body=b"SELECT 1;\n\nSELECT 2;\nSELECT 3;"
+    )
+    with pytest.raises(MemoryError):
+        function.run_sql({"key": "k", "name": "x.sql", "keep_owners": False}, None)
+    assert [each.getMessage() for each in caplog.records if "x.sql" in each.getMessage()] == [
+        "runs x.sql:1; all statements before it are done",
+        "runs x.sql:3; all statements before it are done",
+    ]

@@ -95,7 +95,7 @@ def test_a_call_that_takes_too_long_says_what_to_do(function, tmp_path, capsys):
     function.answer = {"errorMessage": "Task timed out after 900.00 seconds"}
     code, told = run(tmp_path, "SELECT 1;", capsys)
     assert (code, told["error"]["component"]) == (4, "shop-source-sql")
-    assert "split the file" in told["error"]["remedy"]
+    assert "split the rest of the file" in told["error"]["remedy"]
 
 
 @pytest.mark.parametrize(

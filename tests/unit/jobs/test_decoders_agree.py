@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from cdclake import naming
 from cdclake.debezium import refusals
+from cdclake.debezium.toast_placeholder import unavailable_forms
+from cdclake.debezium.types import type_in_plan
 from cdclake.jobs.stream.changelog_columns import ABSENT, FINDINGS, MISFITS, REFUSAL
 from cdclake.plan import Column, Plan, Table
+from cdclake.quality_rule import QualityRule, ValueLimit
 from tests.recorded.decoders import (
     Kafka,
     as_stored,
@@ -229,18 +232,18 @@ def test_a_tombstone_has_no_row() -> None:
     assert slow_rows(sent, table, plan)[1] is None
 
 
+@pytest.mark.parametrize("op", ["c", "u"])
 @pytest.mark.parametrize("identity", ["default", "full"])
-def test_an_unsent_value_is_listed_or_refused(identity: str) -> None:
-    table, plan = plan_of(*ALL, replica_identity=identity)
-    placeholder = json.dumps(plan.placeholder)
-    sent = [record(s=placeholder), record()]
-    agree(sent, table, plan)
+def test_an_unsent_value_is_listed_under_every_identity(identity: str, op: str) -> None:
+    """Under full it is in events from before the table had that identity."""
+    table, plan = plan_of(("s", "text"), ("y", "bytea"), replica_identity=identity)
+    sent = [record(op=op, s=json.dumps(plan.placeholder)), record()]
+    assert agree(sent, table, plan) == 0
     row = slow_rows(sent, table, plan)[0]
     assert row is not None
-    if identity == "full":
-        assert str(row[REFUSAL]).startswith("UNSENT_VALUE")
-    else:
-        assert (row["s"], row[naming.UNAVAILABLE], row[REFUSAL]) == (None, ["s"], None)
+    assert (row["s"], row[naming.UNAVAILABLE], row[REFUSAL]) == (None, ["s"], None)
+    found = firehose_row(sent[0], 0, table, plan)
+    assert isinstance(found, dict) and found[naming.UNAVAILABLE] == ["s"]
 
 
 @pytest.mark.parametrize("deletes", ["hard", "soft"])
@@ -275,6 +278,11 @@ def test_a_renamed_column_is_read_under_its_earlier_names() -> None:
     assert [row[ABSENT] for row in rows if row] == [None, ["mail"], ["mail"], ["mail"], None]
 
 
+UNSENT = [
+    json.dumps(form)
+    for kind in ("text", "bytea", "text[]")
+    for form in unavailable_forms(type_in_plan(kind), naming.unavailable_placeholder("x"))
+]
 JSON_TEXTS = st.one_of(
     st.just("null"),
     st.integers(-(2**70), 2**70).map(str),
@@ -286,8 +294,10 @@ JSON_TEXTS = st.one_of(
     st.datetimes().map(lambda at: json.dumps(at.isoformat() + "Z")),
     st.binary().map(lambda data: json.dumps(data.hex())),
     st.lists(st.one_of(st.integers(), st.text(), st.none(), st.floats())).map(json.dumps),
+    st.sampled_from(UNSENT),
     st.sampled_from(["-0", "-0.0", "1.0E5", "[]", "{}", '"NaN"', "1e400", '{"x":1.0,"y":2.0}']),
 )
+NOT_NULL = ValueLimit(column="c0", test="not_null")
 KINDS = [*(kind for _, kind in ALL), "point", "vector(2)", "bit(3)", "uuid", "jsonb", "text[]"]
 
 
@@ -296,9 +306,11 @@ KINDS = [*(kind for _, kind in ALL), "point", "vector(2)", "bit(3)", "uuid", "js
 def test_random_values_have_one_row_whoever_decodes_them(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
     names = [f"c{index}" for index in range(len(kinds))]
+    rules = [(), (QualityRule(name="r", kind="rows", limit=NOT_NULL),)]
     table, plan = plan_of(
         *zip(names, kinds, strict=True),
         replica_identity=data.draw(st.sampled_from(["default", "full"])),
+        checks=data.draw(st.sampled_from(rules)),
     )
     values = st.fixed_dictionaries({}, optional=dict.fromkeys(names, JSON_TEXTS))
     sent = []

@@ -129,6 +129,13 @@ def test_a_value_that_was_not_sent_breaks_no_rule() -> None:
     assert row is not None and row[naming.UNAVAILABLE] == ["s"]
 
 
+def test_an_event_without_its_whole_row_is_refused_if_a_rule_may_withhold() -> None:
+    """After a withheld update the earlier value is one that the row no longer has."""
+    table, plan = ruled(one_of("i", "1"), replica_identity="full")
+    reason = withheld(record(s=json.dumps(plan.placeholder)), table, plan)
+    assert str(reason).startswith("UNSENT_VALUE: 's'")
+
+
 def test_a_null_of_a_missing_field_breaks_not_null() -> None:
     """Firehose refuses such an event anyway, since it sees one at a time."""
     table, plan = ruled(not_null("s"))
@@ -154,12 +161,13 @@ def test_only_events_that_break_a_rule_are_decoded_slowly() -> None:
     assert left == 2
 
 
+UNSENT = json.dumps(naming.unavailable_placeholder("x"))
 FIELDS = {
     "i": st.integers(-3, 3).map(str),
     "l": st.integers(-3, 3).map(str),
     "d": st.sampled_from(["-1.5", "0", "-0.0", "1e-9", "2.5", '"NaN"', "Infinity"]),
     "r": st.sampled_from(["0.1", "-0.0", "0.25", "3.4028235E38", '"NaN"']),
-    "s": st.sampled_from(['"a"', '"b"', '""', '"é"', '"😀"', "null"]),
+    "s": st.sampled_from(['"a"', '"b"', '""', '"é"', '"😀"', "null", UNSENT]),
     "b": st.sampled_from(["true", "false", "null"]),
     "n": st.sampled_from(['"-1"', '"0.00"', '"00.5"', '"1.005"', '"NaN"', "null"]),
     "t": st.sampled_from(['"2026-01-01T00:00:00Z"', '"-0001-01-01T00:00:00Z"', '"infinity"']),

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from cdclake.errors import InputError
@@ -141,6 +142,34 @@ def test_the_first_failure_ends_with_its_line() -> None:
     assert caught.value.message == "f.sql:2: relation does not exist"
     assert "1 statements before it are done" in caught.value.remedy
     assert session.ran == ["SELECT 1"]
+
+
+def test_a_failure_of_the_connection_names_the_statement_that_may_be_done() -> None:
+    """As psycopg raises it, without a SQLSTATE."""
+
+    class Lost(Session):
+        def execute(self, query: str) -> Any:
+            if "3" in query:
+                raise psycopg.OperationalError("consuming input failed: server closed it\nThis ...")
+            return super().execute(query)
+
+    script = split_script("SELECT 1;\nSELECT 2;\nSELECT 3;\nSELECT 4;", "f.sql")
+    with pytest.raises(InputError) as caught:
+        run_script(Lost(), script, "f.sql", keep_owners=False)
+    assert caught.value.message == "f.sql:3: consuming input failed: server closed it"
+    assert "the 2 statements before it are done" in caught.value.remedy
+    assert "may be done as well" in caught.value.remedy
+
+
+def test_an_error_that_is_not_of_the_database_stays_as_it_is() -> None:
+    class Full(Session):
+        def execute(self, query: str) -> Any:
+            if "3" in query:
+                raise MemoryError
+            return super().execute(query)
+
+    with pytest.raises(MemoryError):
+        run_script(Full(), split_script("SELECT 3;", "f"), "f", keep_owners=False)
 
 
 def test_triggers_are_switched_off_for_the_session_of_an_administrator() -> None:
