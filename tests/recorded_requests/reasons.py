@@ -41,6 +41,8 @@ UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     ((STREAM, VERIFY), "glue:GetSchemaVersion", "*", "the recorded lake's events are JSON"),
     ((STREAM, APPLY, POLL, VERIFY), "s3:*Object", "*:state/control/repair*",
      "no request was pending"),
+    ((APPLY, REBUILD), "s3:*Object", "*:state/control/late/*",
+     "Firehose delivered no event of an erased row late"),
     ((STREAM,), "secretsmanager:GetSecretValue", "*", "no row was erased before"),
     ((FORGET,), "glue:*JobRun", "*", "the table has no copy; there is no Glue here that runs jobs"),
     ((VERIFY,), "glue:*JobRun", "*", "the table is not polled; no Glue here runs jobs"),

@@ -69,7 +69,8 @@ def test_rights_of_a_person_are_operations_of_their_service() -> None:
 # Not for operating: `doctor`, `plan` and Athena. `status` also has the rights to query.
 _OTHER_RIGHTS = {
     *("athena", "athena_engine", "athena_query", "deployed_forecast", "deployed_trace"),
-    *("connector_probe", "login_password", "parameter_check", "preflight", "probe", "stack_lookup"),
+    *("connector_probe", "fixed_names", "login_password", "parameter_check", "preflight", "probe"),
+    "stack_lookup",
 }
 _CONTROL_OBJECTS = ("cdclake/control_reader.py", "glue_jobs/control/store.py")
 _RIGHTS = {  # where they are named otherwise than the operation, or S3 needs others as well

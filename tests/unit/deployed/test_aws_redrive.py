@@ -101,7 +101,7 @@ def test_what_is_not_deployed_is_said_to_be_missing(run: Run) -> None:
 
 def test_put_records_are_redriven_by_their_own_function(run: Run, tmp_path: Path) -> None:
     file, both = tmp_path / "puts.yaml", tmp_path / "both.yaml"
-    puts = "puts: {clicks: {columns: {id: int}}}\n"
+    puts = "puts: {clicks: {columns: {id: int}, function: {mib: 0.2}}}\n"
     file.write_text(f"version: 1\nname: shop\n{puts}environments: {{prod: {{}}}}\n")
     both.write_text((PROJECT / "pipelines" / "shop_firehose.yaml").read_text() + puts)
     put: dict[str, Any] = {

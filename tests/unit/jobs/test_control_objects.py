@@ -37,7 +37,10 @@ STORED: list[tuple[Any, dict[str, Any]]] = [
     (ResumeRequest(columns_changed=True), {"mended": "columns"}),
     (RefusedTotals(quarantined=3, withheld=5), {"quarantined": 3, "withheld": 5}),
     (Lease("job-1", 12.5), {"owner": "job-1", "expires_at": 12.5}),
-    (ForgetRequest("i", ("a", "b")), {"id": "i", "hashes": ["a", "b"]}),
+    (
+        ForgetRequest("i", ("a", "b"), "p", 1.5),
+        {"id": "i", "hashes": ["a", "b"], "position": "p", "not_before": 1.5},
+    ),
     (POLLED, asdict(POLLED)),
     (
         DerivedProgress("d", {"t": SourceProgress(7, "f")}, 8),

@@ -214,8 +214,9 @@ def written(known: CopyStamp, table: Table, applied: AppliedThrough) -> list[str
     """Return what is written to a copy with this stamp."""
     found: list[str] = []
     rows = SimpleNamespace(count=lambda: 1)
+    state = SimpleNamespace(dtypes=[(each.name, each.type) for each in table.columns])
     source: Any = SimpleNamespace(
-        table=table, applied=applied, whole=lambda: rows, since=lambda _: rows
+        table=table, applied=applied, state=state, whole=lambda: rows, since=lambda _: rows
     )
     writer: Any = SimpleNamespace(
         copy=copy_of(partition_by=None), newest=lambda: HudiCommit(known, 0),

@@ -67,7 +67,7 @@ def test_another_database_of_it_is_refused(home: Home, state: LakeState) -> None
 def test_plan_asks_it_if_it_runs(home: Home, monkeypatch: pytest.MonkeyPatch, is_up: bool) -> None:
     asked: list[Any] = []
 
-    def ask(given: str | None, *_: Any, embedded: bool) -> SourceForecast:
+    def ask(given: str | None, *_: Any, embedded: bool, **__: Any) -> SourceForecast:
         asked.append((given, embedded))
         return SourceForecast()
 
