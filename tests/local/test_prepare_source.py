@@ -352,10 +352,8 @@ PAGILA = Path(os.environ.get("CDCLAKE_PAGILA", PROJECT.parent / "shared" / "data
 
 
 @pytest.mark.skipif(not PAGILA.is_dir(), reason="Pagila's files are not here")
-def test_pagila_is_loaded_by_the_function(deployed, monkeypatch):
+def test_pagila_is_loaded_by_the_function(deployed):
     s3 = boto3.client("s3")
-    s3.create_bucket(Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
-    monkeypatch.setenv("BUCKET", "state")
     # As RDS's administrator may.
     run(deployed.dsn, f"GRANT CREATE ON SCHEMA public TO {ADMIN}")
     run(deployed.dsn, f"GRANT SET ON PARAMETER session_replication_role TO {ADMIN}")
@@ -372,10 +370,8 @@ def test_pagila_is_loaded_by_the_function(deployed, monkeypatch):
     assert told["pagila-data.sql"]["copied_rows"] > 40_000
 
 
-def test_names_without_a_schema_are_those_of_public(deployed, monkeypatch):
+def test_names_without_a_schema_are_those_of_public(deployed):
     s3 = boto3.client("s3")
-    s3.create_bucket(Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
-    monkeypatch.setenv("BUCKET", "state")
     run(deployed.dsn, f"GRANT CREATE ON SCHEMA public TO {ADMIN}")
     body = b"CREATE TYPE mood AS ENUM ('calm'); CREATE TABLE moods (id int PRIMARY KEY, felt mood);"
     s3.put_object(Bucket="state", Key=f"{naming.SOURCE_SQL_PREFIX}/s", Body=body)
@@ -384,10 +380,8 @@ def test_names_without_a_schema_are_those_of_public(deployed, monkeypatch):
     assert run(deployed.dsn, "SELECT to_regclass('public.moods') IS NOT NULL") == [(True,)]
 
 
-def test_a_statement_that_fails_is_named_with_its_line(deployed, monkeypatch):
+def test_a_statement_that_fails_is_named_with_its_line(deployed):
     s3 = boto3.client("s3")
-    s3.create_bucket(Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
-    monkeypatch.setenv("BUCKET", "state")
     body = b"CREATE SCHEMA mine;\nSELECT * FROM nowhere;\n"
     s3.put_object(Bucket="state", Key=f"{naming.SOURCE_SQL_PREFIX}/x", Body=body)
     told = deployed.module.run_sql({"key": "x", "name": "x.sql", "keep_owners": False}, CONTEXT)

@@ -39,6 +39,8 @@ ARCHIVES = sorted(FOLDER.glob("lake-*.tar.gz"))
 READY_S = 60.0
 
 Rows = dict[str, list[list[str | None]]]  # by relation
+# The views of changes have them since a later version than the archives.
+_LATER_FACTS = (naming.EPOCH, naming.LSN, naming.PREV_COMMIT_LSN, naming.PHASE)
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,11 @@ def query(relation: str, without_times: bool = False) -> str:
     `without_times` leaves out when a job wrote a row. One query of all relations would be quicker,
     but DuckDB 1.5.5 fails in a union over a table with more deleted positions than rows.
     """
-    times = f"'{naming.INGESTED_AT}', 'quarantined_at'" if without_times else "''"
-    values = f"SELECT COLUMNS(c -> c NOT IN ({times}))::VARCHAR FROM {relation}"
+    omitted = ["", *((naming.INGESTED_AT, "quarantined_at") if without_times else ())]
+    if relation.endswith(naming.history_name("")):
+        omitted += _LATER_FACTS
+    listed = ", ".join(f"'{name}'" for name in omitted)
+    values = f"SELECT COLUMNS(c -> c NOT IN ({listed}))::VARCHAR FROM {relation}"
     return f"SELECT [*COLUMNS(*)] AS texts FROM ({values}) ORDER BY ALL"
 
 
