@@ -186,6 +186,7 @@ def test_the_state_can_be_rebuilt_from_the_log(lake: RunningLake) -> None:
     assert lake.sql("select count(*) from orders where not cdc_deleted") == live
 
 
+@pytest.mark.slow
 def test_time_travel_shows_the_lake_as_it_was(lake: RunningLake) -> None:
     [[then]] = lake.sql("select now()::varchar")
     [[count]] = lake.sql("select count(*) from customers_current")

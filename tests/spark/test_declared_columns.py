@@ -82,6 +82,7 @@ def test_job_with_a_newer_plan_applies_what_fits_it(spark: SparkSession) -> None
     assert apply_table(job_of(engine), table) == 0, "nothing is to be applied"
 
 
+@pytest.mark.slow
 def test_rebuild_of_a_sweep_reads_no_event_of_a_newer_plan(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def killed(point: str) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.slow
 def test_a_refresh_that_is_killed_leaves_no_rows_to_the_plan_before(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +124,7 @@ def test_an_erasure_under_the_plan_before_is_not_continued(
     assert lake.rows() == ROWS[1:]
 
 
+@pytest.mark.slow
 def test_a_refresh_is_noted_before_its_maintenance(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,12 +26,10 @@ from tests.spark.polled_table import COLUMNS, PolledTable
 
 pytestmark = pytest.mark.spark
 
-PREPARED_ALLOWED = "max_prepared_transactions=5"
-
 
 @pytest.fixture(scope="module")
 def dsn() -> Iterator[str]:
-    with running_server(PREPARED_ALLOWED) as server:
+    with running_server("max_prepared_transactions=5") as server:
         yield f"{server}/postgres"
 
 
@@ -218,6 +216,7 @@ def poll_and_die(polled: PolledTable, monkeypatch: pytest.MonkeyPatch) -> None:
             polled.poll()
 
 
+@pytest.mark.slow
 def test_a_poll_that_dies_before_it_is_remembered_changes_nothing_twice(spark, dsn, monkeypatch):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
@@ -230,6 +229,7 @@ def test_a_poll_that_dies_before_it_is_remembered_changes_nothing_twice(spark, d
     assert polled.rows() == polled.source_rows()
 
 
+@pytest.mark.slow
 def test_a_row_that_cannot_be_stored_is_quarantined_once_and_read_when_it_is_corrected(spark, dsn):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, amount) VALUES (1, 'NaN'), (2, 5)")

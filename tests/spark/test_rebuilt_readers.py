@@ -23,6 +23,7 @@ def falsify(engine: Engine) -> None:
     engine.spark.sql(f"UPDATE {name} SET v = 'wrong' WHERE id = 1")
 
 
+@pytest.mark.slow
 def test_a_derived_table_is_repaired_by_a_rebuild(spark: SparkSession) -> None:
     engine = Engine(spark, plan_of())
     e, refreshed = engine.event, refreshes(engine)

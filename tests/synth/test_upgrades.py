@@ -179,6 +179,7 @@ def test_tables_whose_names_differ_by_underscores_both_have_saved_queries(deploy
     assert len([name for name in found.added if NAMED_QUERY in name]) == 2
 
 
+@pytest.mark.synth
 def test_the_stream_restarts_for_another_argument_but_not_for_an_alarm(deploy):
     before = keeper_of(deploy(PIPELINE))["DEPLOYMENT"]
     assert keeper_of(deploy(PIPELINE + ALARMS))["DEPLOYMENT"] == before
