@@ -115,7 +115,7 @@ def test_a_report_that_is_fine_has_none(run: Run) -> None:
 
 
 def verified(*lines: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return the report of a comparison in which these tables have an error or a difference."""
+    """Return the report of a comparison that found an error or a difference in these tables."""
     equal = asdict(TableComparison(table="t", source="public.t"))
     found = [{**equal, **line} for line in lines]
     return {"ok": False, "tables": found, "sample": None, "rounds": 0, "seconds": 1.0, **more}

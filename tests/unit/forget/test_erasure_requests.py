@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from cdclake import naming
 from cdclake.control_objects import FORGET, ForgetRequest, erasures_name, outcome_name, request_name
@@ -30,6 +27,7 @@ from cdclake.jobs.publish.hudi_timeline import STAMP_KEY
 from cdclake.plan import Table
 from cdclake.trace.row_key import RowKey
 from tests.spark.events import MemoryStore
+from tests.unit.forget.bucket import BUCKET
 from tests.unit.jobs.test_operate import MemoryBackend
 from tests.unit.verify.lakes import make_plan, make_table
 
@@ -39,7 +37,7 @@ POLLED = replace(STREAMED, delivery="poll")
 NAME = STREAMED.name
 ASKED, REGISTER = request_name(NAME, FORGET), erasures_name(NAME)
 HASH = KeyHash.of(NAME, "salt").digest([7])
-BUCKET, COPY = "lake", f"{NAME}_hudi"
+COPY = f"{NAME}_hudi"
 DELIVERY_S = 900.0
 
 
@@ -147,14 +145,6 @@ def test_an_erasure_of_a_polled_table_includes_one_that_was_not_answered() -> No
     lake.erase(POLLED)
     request = lake.request()
     assert request is not None and request.hashes == (HASH, "left")
-
-
-@pytest.fixture
-def s3() -> Iterator[Any]:
-    with mock_aws():
-        client = boto3.client("s3", region_name="us-east-1")
-        client.create_bucket(Bucket=BUCKET)
-        yield client
 
 
 def published(s3: Any, erasure: str, failed: int = 0) -> list[str]:

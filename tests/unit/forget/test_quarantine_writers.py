@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from cdclake import naming
 from cdclake.jobs.forget.erase import Erasure
 from cdclake.jobs.forget.lake_objects import LakeObjects
 from cdclake.plan import Plan, Table
 from tests.recorded.firehose import stream_of
+from tests.unit.forget.bucket import BUCKET
 from tests.unit.trace.test_explanation import POLLED, TABLE
 
-BUCKET = "lake"
 STREAMED = replace(TABLE, name="people", table="people", topic="shop.public.people")
 ALSO_STREAMED = replace(TABLE, name="parts", table="parts", topic="shop.public.parts")
 ALSO_POLLED = replace(POLLED, name="units", table="units", topic="shop.public.units")
 DELIVERED = replace(TABLE, delivery="firehose")
-
-
-@pytest.fixture
-def s3() -> Iterator[Any]:
-    with mock_aws():
-        client = boto3.client("s3", region_name="us-east-1")
-        client.create_bucket(Bucket=BUCKET)
-        yield client
 
 
 def location(name: str) -> str:

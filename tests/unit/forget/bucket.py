@@ -1,0 +1,3 @@
+"""Name of the bucket that the fixture `s3` makes."""
+
+BUCKET = "lake"
