@@ -58,34 +58,28 @@ def _taken_database(deployment: Deployment) -> Taken:
 
 def _taken_login(deployment: Deployment) -> Taken:
     name = naming.login_secret(deployment.prefix)
-    state = _state_of_secret(name)
-    if state:
-        yield (
-            f"the secret {name} {state}",
-            f"aws secretsmanager delete-secret --secret-id {name} --force-delete-without-recovery",
-        )
+    remedy = f"aws secretsmanager delete-secret --secret-id {name} --force-delete-without-recovery"
+    return _taken_secret(name, "", remedy)
 
 
 def _taken_salt(deployment: Deployment) -> Taken:
-    name = naming.salt_secret(deployment.prefix)
-    state = _state_of_secret(name)
-    if state:
-        yield (
-            f"the secret {name} {state}: the salt of an earlier deployment's hashes and tokens",
-            "keep it (`aws secretsmanager restore-secret` if it is being deleted) as long as data"
-            " with such hashes or tokens is, and choose another `name:` or environment; without"
-            " that data delete it with `--recovery-window-in-days 7`, which frees the name then",
-        )
+    return _taken_secret(
+        naming.salt_secret(deployment.prefix),
+        ": the salt of an earlier deployment's hashes and tokens",
+        "keep it (`aws secretsmanager restore-secret` if it is being deleted) as long as data"
+        " with such hashes or tokens is, and choose another `name:` or environment; without"
+        " that data delete it with `--recovery-window-in-days 7`, which frees the name then",
+    )
 
 
-def _state_of_secret(name: str) -> str:
-    """Return the state of the secret as words; empty if there is none."""
+def _taken_secret(name: str, purpose: str, remedy: str) -> Taken:
     client = boto3.client("secretsmanager")
     try:
         found = client.describe_secret(SecretId=name)
     except client.exceptions.ResourceNotFoundException:
-        return ""
-    return "is being deleted" if found.get("DeletedDate") else "exists"
+        return
+    state = "is being deleted" if found.get("DeletedDate") else "exists"
+    yield f"the secret {name} {state}{purpose}", remedy
 
 
 def _taken_cluster(deployment: Deployment) -> Taken:
