@@ -74,7 +74,7 @@ def has_work(job: str, plan: Plan) -> bool:
         naming.REFRESH_JOB: plan.derived,
         naming.PUBLISH_JOB: plan.copies,
         naming.POLL_JOB: plan.polled,
-        naming.CHECK_JOB: tuple(table for table in plan.all_tables if table.checks),
+        naming.CHECK_JOB: plan.is_checked,
     }
     return bool(parts.get(job, True))
 

@@ -17,6 +17,7 @@ from cdclake.deployed_jobs import (
     TABLE_JOBS,
     Places,
     glue_arguments,
+    has_work,
     own_arguments,
     package_arguments,
     source_words,
@@ -300,14 +301,7 @@ class ProcessingStack(PipelineStack):
     @property
     def _table_jobs(self) -> list[str]:
         """Return the jobs over tables that the pipeline has work for."""
-        plan = self.deployment.plan
-        is_idle = {
-            naming.REFRESH_JOB: not plan.derived,
-            naming.CHECK_JOB: not plan.is_checked,
-            naming.POLL_JOB: not plan.polled,
-            naming.PUBLISH_JOB: not plan.copies,
-        }
-        return [job for job in TABLE_JOBS if not is_idle.get(job)]
+        return [job for job in TABLE_JOBS if has_work(job, self.deployment.plan)]
 
     @property
     def _is_kept(self) -> bool:
