@@ -36,6 +36,7 @@ from cdclake.jar_lock import (
     render_jar_lock,
     unlocked_jars,
 )
+from cdclake.java_version import INSTALL_JAVA, java_problem, java_version
 
 ROOT = Path(__file__).resolve().parents[1]
 POM = ROOT / "pom.xml"
@@ -60,7 +61,6 @@ OPTIONAL = (
     # PostgreSQL for the other platforms that an installation may be on.
     *("postgres-darwin-amd64", "postgres-darwin-arm64", "postgres-linux-arm64"),
 )
-INSTALL_JAVA = "install JDK 17 or newer: apt-get install openjdk-17-jdk-headless"
 INSTALL_MAVEN = "install Maven 3.6.3 or newer: apt-get install maven"
 # Resolving consists of waiting for many small files, in JVMs that live for seconds.
 MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -Dmaven.artifact.threads=10"
@@ -120,27 +120,23 @@ def is_current() -> bool:
 
 def missing_tools() -> Iterator[str]:
     """Yield a line per missing or outdated tool, before Maven fails late and at length."""
-    java = version_of("java", "-version", r'version "(\d+)(?:\.(\d+))?')
+    java = java_version("java") if shutil.which("java") else None
     if java is None:
         yield f"java was not found or cannot be run; {INSTALL_JAVA}"
-    # Java 8 and earlier report 1.8; later versions start with the major version.
-    elif java[0] < 17:
-        found = java[1] if java[0] == 1 else java[0]
-        yield f"Java {found} is too old, Debezium needs 17; {INSTALL_JAVA}"
-    maven = version_of("mvn", "-v", r"Apache Maven (\d+)\.(\d+)")
+    elif problem := java_problem(java):
+        yield f"{problem}; {INSTALL_JAVA}"
+    maven = maven_version() if shutil.which("mvn") else None
     if maven is None:
         yield f"mvn was not found or cannot be run; {INSTALL_MAVEN}"
     elif maven < (3, 6):
         yield f"Maven {maven[0]}.{maven[1]} is too old; {INSTALL_MAVEN}"
 
 
-def version_of(tool: str, option: str, pattern: str) -> tuple[int, int] | None:
-    """Return the first two numbers of the tool's version; None if it prints none."""
-    if shutil.which(tool) is None:
-        return None
-    answer = subprocess.run([tool, option], capture_output=True, text=True, check=False)
-    found = re.search(pattern, answer.stdout + answer.stderr)
-    return (int(found[1]), int(found[2] or 0)) if found else None
+def maven_version() -> tuple[int, int] | None:
+    """Return the first two numbers of Maven's version; None if it prints none."""
+    answer = subprocess.run(["mvn", "-v"], capture_output=True, text=True, check=False)
+    found = re.search(r"Apache Maven (\d+)\.(\d+)", answer.stdout + answer.stderr)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 def all_jars() -> list[Path]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import platform
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,6 +13,7 @@ from cdclake.check import Check, failed, guarded, passed, skipped, warned
 from cdclake.errors import InputError
 from cdclake.extras import CDK, LOCAL, install_remedy, missing_modules
 from cdclake.jar_cache import COMMON_PLATFORM, check_locked, platform_name, postgres_profile
+from cdclake.java_version import TESTED_JAVA, java_version
 from cdclake.jobs.runtime.source import connect
 from cdclake.local.components.installed import (
     check_system,
@@ -33,8 +32,6 @@ from cdclake.postgres.ownership import Owner
 from cdclake.postgres.server import check_settings
 from cdclake.postgres.source import check_polled_tables, read_server
 
-_JAVA = re.compile(r'version "(\d+)')
-_JAVA_VERSION = 17
 _LEAST_FREE_GB, _ENOUGH_FREE_GB = 2, 10
 _MAX_CLOCK_DIFFERENCE_S = 5.0
 
@@ -94,20 +91,12 @@ def _platform() -> Iterator[Check]:
 
 def _java(home: Home) -> Iterator[Check]:
     program = present_java(home)
-    shown = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
-    match = _JAVA.search(shown.stderr)
-    version = int(match[1]) if match else 0
-    if version < _JAVA_VERSION:
-        yield failed(
-            "java",
-            f"{program} is Java {version or 'of an unknown version'}",
-            f"install Java {_JAVA_VERSION}: apt-get install openjdk-17-jdk-headless",
-        )
-    elif version > _JAVA_VERSION:
+    version = java_version(program)
+    if version != TESTED_JAVA:
         yield warned(
             "java",
-            f"{program} is Java {version}; Spark 3.5 is tested with {_JAVA_VERSION}",
-            f"set JAVA_HOME to a Java {_JAVA_VERSION}",
+            f"{program} is Java {version}; Spark 3.5 is tested with {TESTED_JAVA}",
+            f"set JAVA_HOME to a Java {TESTED_JAVA}",
         )
     else:
         yield passed("java", f"{program}, version {version}")

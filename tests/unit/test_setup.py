@@ -24,6 +24,7 @@ def put_tool(folder: Path, name: str, says: str) -> None:
     [
         ('openjdk version "17.0.15"', "Apache Maven 3.8.7", []),
         ('openjdk version "21" 2023-09-19', "Apache Maven 4.0.0", []),
+        ('openjdk version "25.0.1" 2025-10-21 LTS', "Apache Maven 3.9.9", ["Java 25"]),
         ('openjdk version "11.0.2"', "Apache Maven 3.8.7", ["Java 11"]),
         ('java version "1.8.0_402"', "Apache Maven 3.5.4", ["Java 8", "Maven 3.5"]),
         (None, None, ["java was not found", "mvn was not found"]),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from functools import cache
 from pathlib import Path
 
 from cdclake.errors import InputError
 from cdclake.jar_cache import POSTGRES_DIST, ensure_fetched
+from cdclake.java_version import java_problem, java_version
 from cdclake.local.components import class_archive, jaas
 from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home, write_atomically
@@ -70,8 +72,23 @@ def present_java(lake: Home) -> str:
     return os.path.realpath(_find_java())
 
 
+@cache
+def _check_java(program: str) -> None:
+    """Raise InputError if the components do not run on this `java`, before one fails at length."""
+    version = java_version(program)
+    problem = "its version is not known" if version is None else java_problem(version)
+    if problem is not None:
+        raise InputError(
+            f"{program} cannot run the lake: {problem}",
+            "set JAVA_HOME to a JDK 17: apt-get install openjdk-17-jdk-headless",
+        )
+
+
 def _find_java() -> str:
-    """Return the path of `java`: from JAVA_HOME if that is set, otherwise from the PATH."""
+    """Return the path of `java`: from JAVA_HOME if that is set, otherwise from the PATH.
+
+    Raise InputError if there is none, or if the components do not run on it.
+    """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     if found is None:
@@ -79,6 +96,7 @@ def _find_java() -> str:
         raise InputError(
             f"`java` was not found in {where}", "apt-get install openjdk-17-jdk-headless"
         )
+    _check_java(found)
     return found
 
 

@@ -90,7 +90,14 @@ def test_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "state"), [("17.0.9", "ok"), ("11.0.2", "failed"), ("21", "warning")]
+    ("version", "state"),
+    [
+        ("17.0.9", "ok"),
+        ("11.0.2", "failed"),
+        ("22.0.2", "warning"),
+        ("23", "failed"),
+        ("25", "failed"),
+    ],
 )
 def test_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, state: str) -> None:
     program(tmp_path / "java", version)

@@ -46,6 +46,18 @@ def test_the_java_of_a_running_lake_is_chosen_once(home, tmp_path, monkeypatch):
         installed.java(home)
 
 
+def test_no_component_gets_a_java_that_spark_does_not_start_on(home, tmp_path, monkeypatch):
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'openjdk version \"25.0.1\" 2025-10-21 LTS' >&2\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(InputError, match="Java 25 is too new") as refused:
+        kafka.component(home, 1)
+    assert "JDK 17" in refused.value.remedy
+    assert not home.java_file.exists()
+
+
 def test_postgres_restarts_for_its_port_data_or_binary_alone(home, monkeypatch):
     before = postgres.component(home, 1).spec
     monkeypatch.setitem(postgres.SETTINGS, "max_connections", "200")
