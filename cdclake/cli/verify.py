@@ -66,7 +66,8 @@ _DeepOption = Annotated[
 _ReaderOption = Annotated[
     ReaderEngine,
     typer.Option(
-        help="Engine whose TABLE_current is compared; trino only locally, athena only on AWS."
+        help="Engine whose TABLE_current is compared; trino only locally, athena only on AWS, after"
+        " `cdclake views`."
     ),
 ]
 
@@ -239,9 +240,10 @@ def _verify_in_athena(
     environment: str | None,
 ) -> Report:
     # Imports DuckDB: without the extra the command ends before it starts the job.
-    from cdclake.deployed.athena_engine import compare_athena, with_answers
+    from cdclake.deployed.athena_engine import check_views, compare_athena, with_answers
     from cdclake.deployed.deployed_lake import DeployedLake
 
+    check_views(DeployedLake(deployed_file(file), environment), table)
     report = _verify_on_aws([] if table is None else [table], arguments, file, environment)
     lake = DeployedLake(deployed_file(file), environment)
     compared = [each["table"] for each in report["tables"]]

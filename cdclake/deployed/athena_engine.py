@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from cdclake.deployed.athena import WorkgroupClient
+from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import TRINO, Dialect
@@ -60,6 +61,27 @@ class AthenaEngine:
         return incomplete_rows_in(self.database, table)
 
 
+def check_views(lake: DeployedLake, chosen: str | None) -> None:
+    """Raise InputError if Athena lacks the view of a stored table, before a job is run."""
+    if "athena" not in lake.plan.readers:
+        raise InputError(
+            "the pipeline file does not list Athena among `lake: readers:`",
+            "add it there, or compare with --reader duckdb",
+        )
+    with explained(lake.name, "list the tables of the lake for"):
+        stored = lake.catalog.names()
+    views = [
+        current_name(table.name)
+        for table in lake.plan.all_tables
+        if chosen in (None, table.name, table.source) and table.name in stored
+    ]
+    if missing := [view for view in views if view not in stored]:
+        raise InputError(
+            f"these views do not exist in {lake.plan.lake_database}: {', '.join(missing)}",
+            "run `cdclake views FILE --target aws`, then verify again",
+        )
+
+
 def compare_athena(
     lake: DeployedLake, names: Collection[str], sample: int | None
 ) -> dict[str, Any]:
@@ -68,11 +90,6 @@ def compare_athena(
     Only named tables that the file has are compared: the deployed plan may have others.
     """
     plan = lake.plan
-    if "athena" not in plan.readers:
-        raise InputError(
-            "the pipeline file does not list Athena among `lake: readers:`",
-            "add it there, or compare with --reader duckdb",
-        )
     tables = [table for table in plan.all_tables if table.name in names]
     engine = AthenaEngine(WorkgroupClient(lake.deployment.prefix), plan.lake_database)
     with TemporaryDirectory() as spill:

@@ -117,6 +117,13 @@ def test_planted_links_are_found(tmp_path: Path) -> None:
     assert len(list(broken_links(page))) == len(bad)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_views_exist_before_athena_is_compared(page: Path) -> None:
+    for block in blocks(page, "sh"):
+        before, comparison, _ = block.partition("--reader athena")
+        assert not comparison or "cdclake views" in before
+
+
 def missing_points(page: Path) -> list[str]:
     """Return the numbers of points that the page refers to and the linked page's lists lack."""
     reference = r"\bpoint (\d+)\s+of\s+\[[^\]]*\]\(([^()\s#]+)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import Any
 
@@ -9,6 +10,7 @@ import boto3
 import pytest
 from moto.athena.models import QueryResults, athena_backends
 
+from cdclake.cli.main import main
 from cdclake.cli.verify_text import verify_lines
 from cdclake.deployed.athena import WorkgroupClient
 from cdclake.deployed.athena_engine import AthenaEngine, with_answers
@@ -17,6 +19,7 @@ from cdclake.iceberg.dialect import TRINO
 from cdclake.jobs.verify.report import Report, TableComparison
 from cdclake.verify.columns import compared_columns
 from cdclake.verify.statements import Comparable
+from tests.unit.config.pipelines import VALID
 from tests.unit.verify.lakes import make_plan, make_table
 
 TABLE = make_table()
@@ -95,6 +98,27 @@ def test_a_view_that_athena_refuses_is_an_error_with_its_remedy(monkeypatch: Any
         lake.sums(side(), 1, None)
     assert "VIEW_IS_STALE" in caught.value.message
     assert "cdclake views FILE --target aws" in caught.value.remedy
+
+
+def test_a_missing_view_ends_before_the_job_is_run(
+    deployed: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(VALID + "environments: {dev: {}}\n")
+    words = ("verify", "--reader", "athena", "--target", "aws", "--file", str(file), "--json")
+
+    def refusal(*more: str) -> dict[str, Any]:
+        with pytest.raises(SystemExit):
+            main((*words, "--environment", "dev", *more))
+        return dict(json.loads(capsys.readouterr().out)["error"])
+
+    for more in ((), ("--table", "public.orders")):
+        missing = refusal(*more)
+        assert "orders_current" in missing["message"]
+        assert "cdclake views FILE --target aws" in missing["remedy"]
+    view = {"Name": "orders_current", "TableType": "VIRTUAL_VIEW"}
+    boto3.client("glue").create_table(DatabaseName="cdc_iceberg", TableInput=view)
+    assert "shop-dev-verify_tables" in refusal()["message"]  # next is the job, which moto lacks
 
 
 def report_of(reader: str, **counts: Any) -> dict[str, Any]:
