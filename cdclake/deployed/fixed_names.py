@@ -35,6 +35,7 @@ def check_names(deployment: Deployment) -> Iterator[Check]:
         *_taken_salt(deployment),
         *_taken_cluster(deployment),
         *_taken_registry(deployment),
+        *_taken_streams(deployment),
         *_taken_logs(deployment),
     ]
     for detail, remedy in taken:
@@ -101,6 +102,19 @@ def _taken_registry(deployment: Deployment) -> Taken:
     except glue.exceptions.EntityNotFoundException:
         return
     yield f"the schema registry {deployment.prefix} of Glue exists", _KEPT
+
+
+def _taken_streams(deployment: Deployment) -> Taken:
+    client = boto3.client("kinesis")
+    for stream in deployment.plan.put_streams:
+        if stream.source != "kinesis":
+            continue
+        name = naming.kinesis_stream_name(deployment.prefix, stream.name)
+        try:
+            client.describe_stream_summary(StreamName=name)
+        except client.exceptions.ResourceNotFoundException:
+            continue
+        yield f"the Kinesis stream {name} exists", f"{_KEPT}; its hours are billed"
 
 
 def _taken_logs(deployment: Deployment) -> Taken:

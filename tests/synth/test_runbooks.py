@@ -31,7 +31,15 @@ NOW_AND_THEN = {
     "restore", "resync", "rotate-passwords", "tearing-down", "upgrade",
 }  # fmt: skip
 
-
+# By type: its name on the page.
+KEPT = {
+    "AWS::Glue::Database": "Glue database", "AWS::Glue::Registry": "schema registry",
+    "AWS::Glue::Table": "its tables", "AWS::KMS::Key": "the key",
+    "AWS::Kinesis::Stream": "Kinesis streams", "AWS::MSK::Cluster": "Kafka cluster",
+    "AWS::MSK::Topic": "topics", "AWS::RDS::DBCluster": "a snapshot",
+    "AWS::RDS::DBInstance": "a snapshot", "AWS::S3::Bucket": "buckets",
+    "AWS::SecretsManager::Secret": "salt",
+}  # fmt: skip
 POLICY = "policies: {new_columns: stop}\nschedules: {verify: rate(1 day)}\n"
 SINK = "connectors: {lake: {plugin: iceberg-sink, tables: [public.orders]}}\n"
 SHARDS = "  arrivals: {source: kinesis, columns: {id: bigint}}\n"
@@ -101,3 +109,16 @@ def test_schedules_that_are_named_are_there(deploy):
     }
     named = set(re.findall(r"shop-prod-[a-z_]+", page))
     assert named & schedules and named <= schedules | jobs
+
+
+def test_tearing_down_names_everything_that_outlives_its_stack(variants):
+    kept = {
+        resource["Type"]
+        for deployed in variants.values()
+        for template in deployed.templates.values()
+        for resource in template["Resources"].values()
+        if resource.get("DeletionPolicy") in ("Retain", "RetainExceptOnCreate", "Snapshot")
+    }
+    assert "AWS::Kinesis::Stream" in kept and kept <= KEPT.keys()
+    beginning = PAGES["tearing-down"].split("\n1. ")[0].replace("\n", " ")
+    assert [kind for kind in sorted(kept) if KEPT[kind] not in beginning] == []

@@ -336,6 +336,26 @@ def test_no_remedy_destroys_the_salt_of_earlier_data(answers: Answers, tmp_path:
     assert "--force-delete-without-recovery" not in salt.remedy
 
 
+def test_a_kinesis_stream_that_was_retained_is_found(answers: Answers, tmp_path: Path) -> None:
+    entries = (
+        "puts:\n  clicks: {source: kinesis, columns: {id: int}}\n  views: {columns: {id: int}}\n"
+    )
+    summary = {
+        "StreamName": "shop-clicks", "StreamARN": "arn:x", "StreamStatus": "ACTIVE",
+        "RetentionPeriodHours": 168, "StreamCreationTimestamp": datetime(2026, 1, 1, tzinfo=UTC),
+        "EnhancedMonitoring": [], "OpenShardCount": 4,
+    }  # fmt: skip
+    for answer, state in (
+        ({"StreamDescriptionSummary": summary}, "failed"),
+        (refused("ResourceNotFoundException"), "ok"),
+    ):
+        answers["DescribeStreamSummary"] = answer
+        found = preflight(deployment(tmp_path, entries))
+        [names] = [check for check in found if check.name == "names"]
+        assert names.state == state
+        assert ("the Kinesis stream shop-clicks exists" in names.detail) == (state == "failed")
+
+
 def test_names_of_a_deployment_that_exists_are_its_own(answers: Answers, tmp_path: Path) -> None:
     answers["DescribeStacks"] = {
         "Stacks": [
