@@ -63,14 +63,14 @@ from cdclake.extras import missing_extra
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (new, doctor, init, validate, schema, migrate, plan, up, down, demo),
+    "Start": (new, doctor, init, validate, schema, migrate, plan, rehearse, up, down, demo),
     "Look": (
         *(status, ui, metrics, logs, trace, peek, quarantine, sql, snapshots, psql, verify),
         *(connect, dbt),
     ),
     "Repair": (runbook, pause, resume, job, resync, replay, redrive),
     "Erase": (forget,),
-    "AWS": (rehearse, cost, views, connector),
+    "AWS": (cost, views, connector),
 }
 
 # Commands of two words, by the first.

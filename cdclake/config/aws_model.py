@@ -324,8 +324,9 @@ class Aws(Section):
 
     size: Size = Field(
         default=DEFAULT_SIZE,
-        description="Defaults of this section; single values override them. trial: a first look,"
-        " unprotected. small: development. standard: production. large: high rates.",
+        description="Defaults of this section, with trial also of `stream: mode` and `schedules:"
+        " apply`; single values override them. trial: a first look, unprotected. small:"
+        " development. standard: production. large: high rates.",
     )
     region: str | None = Field(
         default=None,
@@ -372,7 +373,8 @@ class Aws(Section):
         default=365,
         ge=30,
         le=3650,
-        description="Days that S3 keeps records that Firehose could not deliver.",
+        description="Days that S3 keeps records that Firehose could not deliver. `redrive` accepts"
+        " changes of the source for 13 days only.",
     )
     storage: StorageClasses = Field(default_factory=StorageClasses)
     jobs: Jobs = Field(default_factory=Jobs)

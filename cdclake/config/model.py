@@ -120,7 +120,9 @@ class Stream(Section):
         default=10, ge=1, le=3600, description="Seconds between micro-batches."
     )
     mode: Literal["always_on", "scheduled"] = Field(
-        default="always_on", description="scheduled: the job reads all available events and stops."
+        default="always_on",
+        description="scheduled: the job reads all available events and stops. In a deployment that"
+        " is the default with `aws: size: trial`, and if no table has `delivery: stream`.",
     )
 
 
@@ -128,7 +130,9 @@ class Schedules(Section):
     """Schedules of the batch jobs in EventBridge's syntax: `rate(...)` or `cron(...)`."""
 
     apply: Schedule = Field(
-        default="rate(15 minutes)", description="Applies the changelogs to the state tables."
+        default="rate(15 minutes)",
+        description="Applies the changelogs to the state tables. In a deployment with `aws: size:"
+        " trial` the default is `rate(1 hour)`.",
     )
     maintain: Schedule = Field(
         default="cron(0 3 * * ? *)", description="Compacts files, expires snapshots, purges."

@@ -13,6 +13,7 @@ import pytest
 from cdclake.cli.main import commands as all_commands
 from cdclake.debezium.topics import OFFSETS_SETTINGS
 from cdclake.deployed_jobs import JOBS
+from cdclake.iceberg.collapse import YOUNG
 from tests.unit.runbooks import FOLDER, PAGES, blocks, commands
 from tests.unit.typed_commands import unknown_aws_words
 
@@ -90,6 +91,14 @@ def test_a_table_of_firehose_is_read_again_with_its_topic_and_a_signal():
             if "another `name:`" in step and "firehose" in step.lower():
                 assert f"(resync.md{where})" in step, page
     assert f"(resync.md{where})" in PAGES["changed-relations"]
+
+
+def test_failed_changes_have_the_limit_of_a_redrive():
+    """Records are kept for longer than a redrive accepts changes of the source."""
+    days = f"{YOUNG.days} days"
+    pages = [page for page, text in PAGES.items() if "`aws: failed_days`" in text]
+    assert len(pages) == 5
+    assert [page for page in pages if days not in PAGES[page].split("## What can be lost")[1]] == []
 
 
 def test_new_columns_of_a_table_of_firehose_are_deployed_in_order():
