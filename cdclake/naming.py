@@ -225,7 +225,7 @@ OPERATE_JOB = "operate"
 FORGET_JOB = "forget_rows"
 PROBE_JOB = "probe"
 PROBE_TABLE = "cdclake_probe_"  # start of the name of a table that the probe makes and drops
-PROBE_OUTPUTS = "ConnectorProbe"  # start of the outputs that describe the throw-away connector
+PROBE_OUTPUTS = "ConnectorProbe"  # start of the outputs that describe the probe connector
 STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
 COLLAPSED_BEFORE = "cdclake.collapsed-before"  # a day; a changelog may lack earlier events
@@ -368,12 +368,12 @@ def connector_name(pipeline: str) -> str:
 
 
 def probe_connector_name(prefix: str) -> str:
-    """Return the name of the throw-away connector of `cdclake doctor`, which no other has."""
+    """Return the name of the probe connector of `cdclake doctor`, which no other has."""
     return f"{prefix}-probe-throw-away-connector"  # longer than names in `connectors:`
 
 
 def probe_connector_log(prefix: str) -> str:
-    """Return the log group of the throw-away connector."""
+    """Return the log group of the probe connector."""
     return f"/aws/vendedlogs/{prefix}/connect-probe"
 
 

@@ -65,8 +65,8 @@ JOBS_DESCRIBED = {
         {"--tables": "orders", "--run": "by-hand-1"},
     ),
     naming.MAINTAIN_JOB: Described(
-        "Purges tombstones, collapses old days, compacts files, thins snapshots and removes orphan"
-        " files, one changelog or state at a time.",
+        "Purges tombstones, collapses old days, compacts files, expires snapshots and removes"
+        " orphan files, one changelog or state at a time.",
         "Started by `schedules.maintain`.",
         {"--tables": "customers,orders", "--run": "by-hand-2"},
     ),

@@ -31,8 +31,8 @@ for every table. The Spark versions work in a session whose catalog of the lake'
 them, and up to one schedule interval with `apply: scheduled`. `<t>_current` is as fresh as the
 changelog: `cdclake sql` has it locally; `cdclake views` creates one for Athena and Trino, whose
 queries also read the tail of the changelog ([deployment](deployment.md)). The job that applies the
-changes keeps that tail short, by renewing a literal in the view that `cdclake views --target aws`
-stores for Athena. A printed view, as for Trino alone, has no literal and is never renewed: Trino
+changes keeps that tail short: it raises the [lower bound](concepts.md#lower-bound) in the view that
+`cdclake views --target aws` stores for Athena. A printed view, as for Trino alone, has none: Trino
 476 skips the files before the state's stamp by itself, Trino 406 reads the whole changelog. A `?`
 is a value that Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
 
@@ -152,7 +152,7 @@ _SEEN_ROWS = (
         "the live rows, with `NOT cdc_deleted`",
         "the last apply: seconds behind the changelog; with `apply: scheduled` or `delivery:"
         " firehose` up to one interval of `schedules: apply:`",
-        "the columns asked for of the data files that the predicates leave, and their delete files:"
+        "the selected columns of the data files that the predicates leave, and their delete files:"
         " for that Athena and Redshift Spectrum bill",
     ),
     (
@@ -161,8 +161,9 @@ _SEEN_ROWS = (
         " NULL",
         "the changelog: behind the source by the stream's trigger, or by Firehose's buffer",
         "as `<t>`; also its keys and positions again, the metadata of its snapshots, and the"
-        " columns asked for of the changelog's files since the literal (one renewal and four"
-        " minutes, with a schedule one interval more)",
+        " selected columns of the changelog's files that were ingested after the view's lower"
+        " bound, which lags by one renewal (about ten minutes) plus four minutes, and by one more"
+        " interval if changes are applied on a schedule",
     ),
     (
         "Trino, `<t>_current`",

@@ -144,7 +144,7 @@ def _applied_through(
 
 def _unbounded(table: Table, reason: str) -> str:
     return (
-        f"without a literal bound, since Athena cannot read the metadata of {table.name}: {reason};"
+        f"without a lower bound, since Athena cannot read the metadata of {table.name}: {reason};"
         " queries of the view may read the whole changelog: fix the cause, then run the command"
         " again"
     )

@@ -1,4 +1,4 @@
-"""A throw-away connector on MSK Connect: create it, read what its log answers, delete it.
+"""Probe connector on MSK Connect: create it, read what its log answers, delete it.
 
 It has the deployment's plugin, worker configuration and connector settings, and an address for the
 database where nothing listens: it fails without reaching the source, so no slot is made.

@@ -16,7 +16,7 @@ from cdclake.stacks.constructs.service_role import ServiceRole
 
 
 class ProbeConnector(Construct):
-    """Role and log group of the throw-away connector; the command creates and deletes the rest.
+    """Role and log group of the probe connector; the command creates and deletes the rest.
 
     The role is not the connector's: it exists without one, is for this name only, and may write no
     topic of the pipeline.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from cdclake.config.deployment import load_deployment
 from cdclake.config.key_examples import FOLDER, example_of
 from cdclake.config.key_reference import DocumentedKey, documented_keys, find_key
 from cdclake.config.resolve import load_plan
 from cdclake.config.yaml_reader import parse_document, read_document
 from cdclake.errors import InputError
+from tests.unit.config.pipelines import VALID, top
 
 KEYS = documented_keys()
 
@@ -47,6 +51,19 @@ def test_an_items_example_keeps_the_list() -> None:
     assert example is not None
     values = {"checks": [{"row_count": {"min": 1}}]}
     assert parse_document(example.block()).values == {"tables": {"public.orders": values}}
+
+
+def test_defaults_of_a_deployment_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(top("aws: {size: trial}"))
+    trial, apply = load_deployment(file).plan, find_key("schedules.apply").meaning
+    assert f"trial` the default is `{trial.schedules['apply']}`" in apply
+    file.write_text(VALID + "    delivery: firehose\n")
+    assert (trial.mode, load_deployment(file).plan.mode) == ("scheduled", "scheduled")
+    mode = find_key("stream.mode").meaning
+    assert "scheduled" in mode and "`aws: size: trial`" in mode and "`delivery: stream`" in mode
+    size = find_key("aws.size").meaning
+    assert "`stream: mode`" in size and "`schedules: apply`" in size
 
 
 def test_keys_are_found_by_path_and_by_unique_end() -> None:
