@@ -86,6 +86,7 @@ def lake_status(home: Home) -> dict[str, Any]:
         "components": components,
         "epoch": state.epoch,
         "paused": state.paused,
+        "no_stream": state.bare and bool(state.epoch and lake.plan.tables),
         "file": state.pipeline_file,
         "tables": tables,
         "web_logs": _figures(web_log_figures, lake, running),
