@@ -261,7 +261,7 @@ def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | N
         return progress.last_error or progress.oversized or facts.connector_failure or undelivered
     return (
         f"{progress.last_error}. Kafka has deleted {gap.lost_events} events of the gap: fix the"
-        f" cause, then run `cdclake resync {table.name}` to read the table from the source again"
+        f" cause, then {rereading_remedy(table)}, which reads all rows of the source"
     )
 
 
