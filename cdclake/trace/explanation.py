@@ -9,10 +9,7 @@ from itertools import pairwise
 
 from cdclake import naming
 from cdclake.debezium.refusals import is_withheld, is_without_values
-from cdclake.delivery_remedies import (
-    repair_refused,
-    retry_refused,
-)
+from cdclake.delivery_remedies import repair_refused, retry_refused
 from cdclake.plan import Table
 from cdclake.postgres.source_names import repair_lacking, rereading_remedy
 from cdclake.trace.trace_facts import FlowFacts, TracedEvent, TraceFacts
