@@ -148,7 +148,7 @@ def test_rows_that_nothing_has_changed_are_not_written_again(spark, ingest_at) -
             (NOW - timedelta(days=days)).date()
         )
     ingest_at(NOW - timedelta(days=80))
-    engine.run(e("u", 30, 30, id=1, v="2"))
+    engine.run(e("u", 30, 30, id=1, v="1"), e("u", 31, 31, id=1, v="2"))
     ingest_at(NOW)
     engine.run(e("u", 40, 40, id=9, v="3"))
     collapse(engine, days=60)
