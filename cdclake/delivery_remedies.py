@@ -39,14 +39,6 @@ def repair_refused(table: str, delivery: Delivery, *, options: str = "") -> str:
     return f"{cause}, then {retry_refused(table, delivery, options=options)}"
 
 
-def repair_lacking(
-    table: str, delivery: Delivery, *, options: str = "", is_deployed: bool = False
-) -> str:
-    """Return what to do about quarantined events that do not have the row's values."""
-    again = read_again(table, delivery, options=options, is_deployed=is_deployed)
-    return f"store another value in the source, or exclude the column; then {again}"
-
-
 def read_again(
     table: str, delivery: Delivery, *, options: str = "", is_deployed: bool = False
 ) -> str:

@@ -10,6 +10,10 @@ from cdclake.delivery_remedies import repair_refused
 HEALTHY, ATTENTION, DOWN = "healthy", "attention", "down"
 EXIT_CODES = {HEALTHY: 0, ATTENTION: 1, DOWN: 4}
 _ALIVE = ("running", "starting")
+_NO_STREAM = (
+    "`cdclake up --no-stream` has stopped the connector and the stream: the source keeps its WAL"
+    " until `cdclake up` starts them"
+)
 
 
 def judged(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,6 +24,8 @@ def judged(answer: Mapping[str, Any]) -> dict[str, Any]:
     dead = [part["name"] for part in answer["components"] if part["state"] not in _ALIVE]
     lines = [f"down: {', '.join(dead)}; run `cdclake up`"] if dead else []
     lines += _starting(answer["components"])
+    if answer.get("no_stream"):
+        lines.append(_NO_STREAM)
     for table in answer["tables"]:
         lines += _of_table(table)
     for kind, shown in (("web_logs", "web logs"), ("puts", "put table")):

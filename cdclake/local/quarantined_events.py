@@ -10,10 +10,11 @@ from typing import Any
 from cdclake import naming
 from cdclake.debezium.refusal_details import RefusalDetail, RefusalDetails
 from cdclake.debezium.refusals import TOO_OLD, is_withheld, is_without_values, without_value
-from cdclake.delivery_remedies import repair_lacking, repair_refused, retry_refused
+from cdclake.delivery_remedies import repair_refused, retry_refused
 from cdclake.jobs.reader.duck import Reader
 from cdclake.local.reader.refused_records import RefusedRecord, refused_records
 from cdclake.plan import Plan, Table
+from cdclake.postgres.source_names import repair_lacking
 from cdclake.redrive.failed_events import FailedEvents
 
 
@@ -101,9 +102,7 @@ def _remedy(quarantine: Quarantine, table: Table, reason: str, accepted_now: boo
         return "update the row in the source, whose new event brings it"
     options = quarantine.options
     if is_without_values(reason):
-        return repair_lacking(
-            table.name, table.delivery, options=options, is_deployed=quarantine.is_deployed
-        )
+        return repair_lacking(table, options=options, is_deployed=quarantine.is_deployed)
     if table.delivery == "poll":
         return repair_refused(table.name, table.delivery, options=options)
     retry = retry_refused(table.name, table.delivery, options=options)

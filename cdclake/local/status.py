@@ -86,6 +86,7 @@ def lake_status(home: Home) -> dict[str, Any]:
         "components": components,
         "epoch": state.epoch,
         "paused": state.paused,
+        "no_stream": state.bare and bool(state.epoch and lake.plan.tables),
         "file": state.pipeline_file,
         "tables": tables,
         "web_logs": _figures(web_log_figures, lake, running),
@@ -260,7 +261,7 @@ def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | N
         return progress.last_error or progress.oversized or facts.connector_failure or undelivered
     return (
         f"{progress.last_error}. Kafka has deleted {gap.lost_events} events of the gap: fix the"
-        f" cause, then run `cdclake resync {table.name}` to read the table from the source again"
+        f" cause, then {rereading_remedy(table)}, which reads all rows of the source"
     )
 
 

@@ -32,7 +32,7 @@ from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.declared_connectors import remove_connectors
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.glue_registry import prepare_registry
-from cdclake.local.lake.job_schedules import free_leases, schedule_jobs
+from cdclake.local.lake.job_schedules import schedule_jobs
 from cdclake.local.lake.lake import (
     LakeState,
     LocalLake,
@@ -107,8 +107,6 @@ def start_streaming(
     create_topics(lake.kafka, plan)
     create_bucket_and_database(lake)
     put_lifecycle.prepare(lake)
-    if not running and not state.paused:
-        free_leases(lake)
     lake = replace(lake, state=state.publishing())
     join_tables(lake, change, write_plan=partial(_publish_plan, lake))
     state = _flow(lake, connector, change, checked, _note_loads(lake, change))

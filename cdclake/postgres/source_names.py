@@ -51,6 +51,12 @@ def rereading_remedy(table: Table, *, options: str = "", is_deployed: bool = Fal
     return f"remove the table from the file, {leave}, and {remedy}; both under another `name:`"
 
 
+def repair_lacking(table: Table, *, options: str = "", is_deployed: bool = False) -> str:
+    """Return what to do about quarantined events that do not have the row's values."""
+    again = rereading_remedy(table, options=options, is_deployed=is_deployed)
+    return f"store another value in the source, or exclude the column; then {again}"
+
+
 def _check_table_name(actual: SourceTable) -> list[Refusal]:
     """Refuse a name that Debezium's parser of table names changes; it parses that of each event."""
     flaw = ""

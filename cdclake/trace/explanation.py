@@ -9,13 +9,9 @@ from itertools import pairwise
 
 from cdclake import naming
 from cdclake.debezium.refusals import is_withheld, is_without_values
-from cdclake.delivery_remedies import (
-    repair_lacking,
-    repair_refused,
-    retry_refused,
-)
+from cdclake.delivery_remedies import repair_refused, retry_refused
 from cdclake.plan import Table
-from cdclake.postgres.source_names import rereading_remedy
+from cdclake.postgres.source_names import repair_lacking, rereading_remedy
 from cdclake.trace.trace_facts import FlowFacts, TracedEvent, TraceFacts
 
 _MAX_LISTED = 3
@@ -198,7 +194,7 @@ def _refused(facts: TraceFacts, events: Sequence[TracedEvent]) -> Iterator[Trace
             yield TraceFinding(
                 "quarantined",
                 f"an event of the row is in {naming.QUARANTINE}: {reason}",
-                repair_lacking(name, delivery, is_deployed=facts.is_deployed)
+                repair_lacking(facts.table, is_deployed=facts.is_deployed)
                 if lacking
                 else repair_refused(name, delivery),
             )

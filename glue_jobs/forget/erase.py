@@ -95,10 +95,7 @@ class Erasure:
         outcome = read_outcome(self.lake.control, self.table.name, FORGET, request, by=job)
         if outcome is None:
             [line] = report["tables"]
-            raise ComponentFailed(
-                f"the run of {job} that erases rows of {self.table.name} failed: {line['error']}",
-                "repair what failed, then run the command again",
-            )
+            raise _not_answered(job, self.table.name, line["error"])
         return outcome
 
     def _remove_failed(self, position: str | None) -> dict[str, int]:
@@ -249,3 +246,16 @@ def leftovers(lake: Surroundings, table: Table, sought: SoughtValues) -> tuple[P
     found = sorted(lake.search(sought, tuple(objects.folders_of(table))))
     left = [place.to_json() for place in found if not place.where.startswith(others)]
     return left, [place.to_json() for place in found if place.where.startswith(others)]
+
+
+def _not_answered(job: str, table: str, error: str | None) -> ComponentFailed:
+    if error is None:  # a second command adds the first one's keys to its request
+        return ComponentFailed(
+            f"the run of {job} found another erasure of {table} instead of this command's, or left"
+            " it to a later run: its rows may not be erased yet",
+            "when the other command has ended, run this one again",
+        )
+    return ComponentFailed(
+        f"the run of {job} that erases rows of {table} failed: {error}",
+        "repair what failed, then run the command again",
+    )

@@ -41,8 +41,9 @@ class Collapse:
     def run(self) -> None:
         """Collapse the days before `before` that the state holds, if there are enough new rows.
 
-        A run rewrites all collapsed rows, so it waits until the days since then hold half as many:
-        the work stays proportional to the changes.
+        A run rewrites all collapsed rows, so it waits until the days since then hold half as many,
+        and writes nothing if none of their events replaces or deletes another: the work stays
+        proportional to the changes.
         """
         before = min(self.before, self._applied_before())
         collapsed, added = self._rows(before)
@@ -51,6 +52,9 @@ class Collapse:
         read_from = self.lake.stamped(self.table.changes).snapshot_id
         log = self.lake.read(self.table.changes, read_from)
         old = log.where(f"{naming.INGESTED_AT} < {_day(before)}")
+        if not self._can_collapse(old):
+            self._set(naming.COLLAPSE_COMPLETE, before)
+            return
         truncates = old.where(F.col(naming.OP) == "t")
         newest = truncates.agg(F.max(naming.POSITION)).collect()[0][0]
         last = truncates.where(F.col(naming.POSITION) == newest).limit(1)
@@ -66,6 +70,8 @@ class Collapse:
         """Replace the old days in one commit, which fails if another writer changed them."""
         writer = rows.writeTo(self.lake.qualified(self.table.changes))
         writer = writer.option("isolation-level", "serializable").option("fanout-enabled", "true")
+        # By day: else each task would write a file of each of hundreds of days.
+        writer = writer.option("distribution-mode", "hash")
         writer = writer.option("validate-from-snapshot-id", str(read_from))
         writer.overwrite(F.expr(f"{naming.INGESTED_AT} < {_day(before)}"))
 
@@ -95,8 +101,7 @@ class Collapse:
 
     def _rows(self, before: date) -> tuple[int, int]:
         """Count the collapsed rows and the rows that could be, from metadata only."""
-        done = self.lake.load(self.table.changes).properties().get(naming.COLLAPSE_COMPLETE)
-        done_before = date.fromisoformat(done) if done else date.min
+        done_before = self._done_before()
         days = self.lake.spark.sql(
             f"SELECT partition.{naming.INGESTED_AT}_day AS day, sum(record_count) AS rows "
             f"FROM {self.lake.qualified(self.table.changes)}.partitions GROUP BY 1"
@@ -104,6 +109,24 @@ class Collapse:
         collapsed = sum(row["rows"] for row in days if row["day"] < done_before)
         added = sum(row["rows"] for row in days if done_before <= row["day"] < before)
         return collapsed, added
+
+    def _done_before(self) -> date:
+        """Return the day before which nothing is left to collapse."""
+        done = self.lake.load(self.table.changes).properties().get(naming.COLLAPSE_COMPLETE)
+        return date.fromisoformat(done) if done else date.min
+
+    def _can_collapse(self, old: DataFrame) -> bool:
+        """Check whether an event since the last collapse replaces or deletes another.
+
+        It reads keys and operations only. In a table that gets nothing but new rows none does.
+        """
+        keys = [*self.table.key]
+        added = old.where(f"{naming.INGESTED_AT} >= {_day(self._done_before())}")
+        if not added.where(F.col(naming.OP).isin("d", "t")).isEmpty():
+            return True
+        events = old.select(*keys).join(added.select(*keys).distinct(), keys, "left_semi")
+        counted = events.groupBy(*keys).agg(F.count("*").alias("cdc__events"))
+        return not counted.where("cdc__events > 1").isEmpty()
 
     def _collapsed(
         self, alive: DataFrame, completed: DataFrame, straddling: DataFrame

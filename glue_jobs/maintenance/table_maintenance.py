@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -11,9 +12,13 @@ from cdclake.firehose.redrive_stream import lateness_seconds
 from cdclake.iceberg.collapse import collapse_age
 from cdclake.iceberg.schemas import key_text
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
+from cdclake.jobs.iceberg.error_policy import Kind, cause_of
 from cdclake.jobs.maintenance.actions import ACTIONS, MaintainedTable
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Table
+
+log = logging.getLogger("cdclake.job")
+_NOT_OF_THE_TABLE = (Kind.JVM_FAILED, Kind.UNAVAILABLE, Kind.COMMIT_UNKNOWN)
 
 
 def maintain_table(job: TableJob, table: Table) -> int:
@@ -42,7 +47,20 @@ def maintain_table(job: TableJob, table: Table) -> int:
 
 
 def run_actions(upkeep: MaintainedTable) -> None:
-    """Run every action on one Iceberg table, whose lease the caller holds."""
-    for action in ACTIONS.values():
-        retry_on_conflict(upkeep.name, partial(action, upkeep))
+    """Run every action on one Iceberg table, whose lease the caller holds.
+
+    None needs another one's result: if one fails, the others run, and its error is raised in the
+    end. Without S3, Glue or the JVM none can run.
+    """
+    failures: list[Exception] = []
+    for name, action in ACTIONS.items():
+        try:
+            retry_on_conflict(upkeep.name, partial(action, upkeep))
+        except Exception as error:
+            if cause_of(error, *_NOT_OF_THE_TABLE) is not None:
+                raise
+            log.error("%s: the action %s failed", upkeep.name, name, exc_info=error)
+            failures.append(error)
         reach("inside_maintenance")
+    if failures:
+        raise failures[0]

@@ -18,6 +18,7 @@ from cdclake.jobs.control.topic_state import TopicState, lost_records, other_top
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.runtime.kafka import TopicIds, offsets
 from cdclake.plan import Plan, Table
+from cdclake.postgres.source_names import rereading_remedy
 
 
 class Topics(Protocol):
@@ -149,5 +150,4 @@ def _remember(place: TableProgress, state: TopicState, *, rejoins: bool) -> None
 
 def needs_resync(table: Table, reason: str) -> TableError:
     """Return the error of a table that lost records before it read them."""
-    remedy = f"run `cdclake resync {table.name}`: it reads the table again and resumes it"
-    return TableError(table.name, reason, remedy)
+    return TableError(table.name, reason, rereading_remedy(table))

@@ -120,6 +120,8 @@ def test_up_without_a_stream_leaves_no_connector_running(
         slots = "SELECT active FROM pg_replication_slots WHERE slot_name = 'cdclake_leaving'"
         assert run(source, slots) == [(False,)]
         assert not lake.is_running("stream")
+        status = lake.run("status", expect=1)
+        assert "up --no-stream" in status["attention"][0]
         assert lake.run("resume", expect=3)["error"]["remedy"] == "run `cdclake up` first"
         run(source, f"UPDATE t SET v = '{before}'")
         lake.run("up", file)

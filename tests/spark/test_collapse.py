@@ -128,6 +128,36 @@ def test_soft_deletes_keep_their_values(spark, ingest_at) -> None:
 
 
 @pytest.mark.slow
+def test_rows_that_nothing_has_changed_are_not_written_again(spark, ingest_at) -> None:
+    """The next old day has to have an event that replaces or deletes one of before."""
+    engine = Engine(spark)
+    e = engine.event
+    for days, id in ((200, 1), (150, 2), (100, 3)):
+        ingest_at(NOW - timedelta(days=days))
+        engine.run(e("c", id, id, id=id))
+    ingest_at(NOW)
+    engine.run(e("c", 9, 9, id=9))
+    changes = engine.table.changes
+    snapshot = engine.lake.stamped(changes)
+    for days in (180, 90):
+        collapse(engine, days=days)
+        assert engine.lake.stamped(changes) == snapshot
+        properties = engine.lake.load(changes).properties()
+        assert properties.get("cdclake.collapsed-before") is None
+        assert properties.get("cdclake.collapse-complete") == str(
+            (NOW - timedelta(days=days)).date()
+        )
+    ingest_at(NOW - timedelta(days=80))
+    engine.run(e("u", 30, 30, id=1, v="1"), e("u", 31, 31, id=1, v="2"))
+    ingest_at(NOW)
+    engine.run(e("u", 40, 40, id=9, v="3"))
+    collapse(engine, days=60)
+    assert events(engine) == [
+        ("c", 2, None, None), ("c", 3, None, None), ("u", 1, "2", None),
+        ("c", 9, None, None), ("u", 9, "3", None),
+    ]  # fmt: skip
+
+
 def test_what_is_not_applied_stays_and_little_new_waits(spark, ingest_at) -> None:
     engine = Engine(spark)
     e = engine.event

@@ -92,8 +92,11 @@ class LocalSurroundings:
         return run_job(self.lake, job, [*tables])
 
     def restart_stream(self) -> None:
-        """Start the stream again without temporary files of ended processes, which have keys."""
-        streams = bool(self.lake.plan.tables)
+        """Start the stream again without temporary files of ended processes, which have keys.
+
+        A stream that is not to run stays stopped.
+        """
+        streams = stack.wants(self.lake.home, STREAM)
         with (
             step("restart the stream" if streams else "remove temporary files"),
             self.lake.home.changing(),

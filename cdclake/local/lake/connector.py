@@ -103,7 +103,7 @@ class ConnectorClient:
     def state(self) -> str:
         """Return `missing`, `failed` if a part of it has failed, or Connect's state in lowercase.
 
-        A connector without a task is `starting`.
+        A connector without a task is `starting`, unless it was stopped.
         """
         status = self._call("GET", "/status", missing_ok=True)
         if status is None:
@@ -111,7 +111,8 @@ class ConnectorClient:
         states = [part["state"] for part in (status["connector"], *status["tasks"])]
         if "FAILED" in states:
             return "failed"
-        return str(states[0]).lower() if len(states) > 1 else "starting"
+        has_begun = len(states) > 1 or states[0] == "STOPPED"
+        return str(states[0]).lower() if has_begun else "starting"
 
     def reading(self) -> frozenset[str]:
         """Return the tables (`schema.table`) that an incremental snapshot is still reading."""

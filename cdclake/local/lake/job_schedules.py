@@ -9,7 +9,14 @@ from cdclake import naming
 from cdclake.jobs.control.leases import Leases
 from cdclake.local.components.installed import environment, shell
 from cdclake.local.lake import stack
-from cdclake.local.lake.lake import LocalLake, aws_environment
+from cdclake.local.lake.lake import (
+    LakeState,
+    LocalLake,
+    aws_environment,
+    create_bucket_and_database,
+    describe_lake,
+)
+from cdclake.local.process.home import Home
 from cdclake.local.process.process_spec import ScheduledJob, Spec
 from cdclake.places import IMPORT_ROOT
 from cdclake.plan import Plan, Table
@@ -38,8 +45,13 @@ def schedule_jobs(lake: LocalLake) -> None:
     stack.schedule_jobs(lake.home, [*scheduled, *refreshed, *polls, *published])
 
 
-def free_leases(lake: LocalLake) -> None:
-    """Free the leases of jobs that ended with the lake; only while no job runs."""
+def free_leases(home: Home) -> None:
+    """Free the leases of jobs that ended with the lake's supervisor; only while no job runs."""
+    state = LakeState.load(home)
+    if not state.plan:
+        return
+    lake = describe_lake(home, state)
+    create_bucket_and_database(lake)  # the first `up` may have ended before it
     held = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB)
     for job in (*held, naming.POLL_JOB, naming.PUBLISH_JOB):
         Leases(lake.control, job).abandon_earlier_runs()

@@ -147,6 +147,19 @@ def test_an_erasure_of_a_polled_table_includes_one_that_was_not_answered() -> No
     assert request is not None and request.hashes == (HASH, "left")
 
 
+@pytest.mark.parametrize(("error", "said"), [(None, "another erasure"), ("no", "failed: no")])
+def test_a_request_that_no_run_answered_says_why(error: str | None, said: str) -> None:
+    lake: Any = SimpleNamespace(
+        control=MemoryStore(),
+        salt="salt",
+        run_job=lambda *_: {"tables": [{"table": NAME, "error": error}]},
+    )
+    asked = Erasure(lake, POLLED, [RowKey(POLLED, ("7",), {"id": 7})], timedelta())
+    with pytest.raises(ComponentFailed, match=said) as refused:
+        asked._erase()
+    assert "run" in refused.value.remedy and "None" not in str(refused.value)
+
+
 def published(s3: Any, erasure: str, failed: int = 0) -> list[str]:
     """Return the objects that an erasure "e" removes from a copy, by its newest commit."""
     copy = HudiCopy(name=COPY, table=NAME, type="cow", schedule="rate(1 hour)")

@@ -54,7 +54,7 @@ def test_a_lake_without_its_stream_is_down(home: Home) -> None:
     assert status.with_components(home, found)["down"] == ["stream"]
 
 
-def test_a_lake_that_was_started_without_its_stream_is_healthy(
+def test_a_lake_that_was_started_without_its_stream_is_not_down(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = LocalSource("127.0.0.1", 1, "postgres", "p", "shop")
@@ -63,7 +63,9 @@ def test_a_lake_that_was_started_without_its_stream_is_healthy(
     monkeypatch.setattr(lifecycle, "_answer", lambda *_: {})
     monkeypatch.setattr(lifecycle, "stop_streaming", lambda *_: None)
     lifecycle.up_bare(home, None, None)
-    assert status.lake_status(home)["down"] == []
+    found = status.lake_status(home)
+    assert (found["down"], found["health"]) == ([], "attention")
+    assert "`cdclake up --no-stream` has stopped" in found["attention"][0]
     LakeState.set_paused(home, paused=True)
     assert LakeState.load(home).bare
     LakeState.set_paused(home, paused=False)  # `resume` starts the stream

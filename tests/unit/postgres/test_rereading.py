@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from cdclake.jobs.stream.topic_check import needs_resync
 from cdclake.plan import Delivery
 from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.relation_check import merged_records
 from cdclake.postgres.relations import RelationRecord
+from cdclake.postgres.source_names import repair_lacking
 from tests.unit.postgres.tables import declared
 from tests.unit.postgres.test_relations import PUBLISHED, ROOT, TABLE, source
 
@@ -40,3 +42,10 @@ def test_a_renamed_table_that_cannot_be_read_again_needs_another_name() -> None:
     [change] = source(names={1: ("public", "lines")}).compare(table, record)
     remedy = deployed_remedy(table, change)
     assert remedy.startswith("declare the new name under another `name:`")
+
+
+def test_lost_records_and_values_of_such_a_table_need_another_name() -> None:
+    table = declared(table=NAME)
+    for remedy in (repair_lacking(table), needs_resync(table, "records are lost").remedy):
+        assert "another `name:`" in remedy and "cdclake resync" not in remedy
+    assert "cdclake resync" in needs_resync(declared(), "records are lost").remedy
