@@ -116,7 +116,7 @@ def _taken_topics(deployment: Deployment) -> Taken:
             f"Kafka has {len(taken)} of the pipeline's topics:"
             f" {', '.join([*taken[:_MOST_TOPICS], *more])}",
             "they may belong to an earlier deployment, also to one of another environment: keep"
-            " them, and choose another `name:`, with which their names begin; or delete them, if"
+            " them, and choose another `name:`, which is part of their names; or delete them, if"
             " nothing needs their events",
         )
 

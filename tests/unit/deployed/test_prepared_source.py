@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import Any
 
 import boto3
 import pytest
@@ -50,23 +51,24 @@ def test_unlimited_wal_is_logged_with_its_remedy(
 class Denial:
     """AWS that denies an operation at first, and a clock that sleeping advances."""
 
-    def __init__(self, operation, times):
+    def __init__(self, operation: str, times: int) -> None:
         self.operation, self.times, self.asked, self.now = operation, times, 0, 0.0
-        self.call = BaseClient._make_api_call
+        self.call: Any = BaseClient._make_api_call
 
-    def monotonic(self):
+    def monotonic(self) -> float:
         return self.now
 
-    def sleep(self, seconds):
+    def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def put_up(self, monkeypatch):
-        def call(client, name, given):
+    def put_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def call(client: Any, name: str, given: dict[str, Any]) -> Any:
             if name != self.operation or self.asked == self.times:
                 return self.call(client, name, given)
             self.asked += 1
-            error = {"Code": "AccessDenied", "Message": "not authorized"}
-            raise ClientError({"Error": error}, name)
+            raise ClientError(
+                {"Error": {"Code": "AccessDenied", "Message": "not authorized"}}, name
+            )
 
         monkeypatch.setattr(BaseClient, "_make_api_call", call)
         monkeypatch.setattr(cloudformation, "time", self)
