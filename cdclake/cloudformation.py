@@ -1,19 +1,45 @@
-"""Answers to CloudFormation's requests for custom resources."""
+"""Requests of CloudFormation for custom resources: their answers, and actions that AWS denies."""
 
 from __future__ import annotations
 
 import json
 import logging
+import time
 import urllib.request
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 _TIMEOUT_S = 30
 _MAX_ANSWER_BYTES = 4096  # CloudFormation ignores a longer answer and keeps waiting
+# CloudFormation calls a function as soon as IAM has stored its policy, which takes effect later.
+_POLICY_S, _PAUSE_S = 60.0, 5.0
+
+Result = TypeVar("Result")
 
 log = logging.getLogger(__name__)
+
+
+def repeat_denied(action: Callable[[], Result]) -> Result:
+    """Return the action's result; repeat it while AWS denies access, for a minute at most."""
+    deadline = time.monotonic() + _POLICY_S
+    while True:
+        try:
+            return action()
+        except Exception as error:
+            if not _is_denied(error) or time.monotonic() > deadline:
+                raise
+            log.info("repeated, since a new policy may not be in effect yet: %s", error)
+            time.sleep(_PAUSE_S)
+
+
+def _is_denied(error: Exception) -> bool:
+    """Check for a denial among botocore's errors, whose class the core does not import."""
+    response = getattr(error, "response", None) or {}
+    code = str(response.get("Error", {}).get("Code"))
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    return code.startswith("AccessDenied") or bool(status == 403)
 
 
 def answer(event: Mapping[str, Any], physical_id: str, outcome: Mapping[str, Any]) -> None:

@@ -29,7 +29,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.functions.firehose_puts": set(),
     "cdclake.functions.firehose_requests": set(),
     "cdclake.functions.firehose_unwrap": set(),
-    "cdclake.functions.prepare_source": {"boto3", "psycopg"},
+    "cdclake.functions.prepare_source": {"boto3", "botocore", "psycopg"},
     "cdclake.jobs": set(),  # entry scripts
     "cdclake.jobs.apply": {"numpy", "pandas", "pyarrow", "pyspark"},
     "cdclake.jobs.bulk_load": {

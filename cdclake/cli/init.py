@@ -127,11 +127,11 @@ def _update(file: Path, dsn: str, json_output: bool) -> None:
     try:
         with step("read the database's new tables"):
             new = declare_new_tables(dsn, plan, patterns, file)
+        # The columns of polled tables are not added: a poll reads those that are declared.
+        source = source_tables(dsn, replace(plan, tables=plan.all_tables))
     except CdcError:  # a failed command adds nothing: its answer would not name the columns
         replace_text(file, before, "remove the added columns yourself")
         raise
-    # The columns of polled tables are not added: a poll reads those that are declared.
-    source = source_tables(dsn, replace(plan, tables=plan.all_tables))
     known = [*_updated(plan, declared, source)]
     answer = {
         "ok": True,

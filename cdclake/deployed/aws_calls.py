@@ -1,8 +1,8 @@
-"""Calls to AWS about a deployment, whose errors become cdclake errors with a remedy."""
+"""Calls to AWS about a deployment, whose errors become cdclake errors, or skipped checks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from botocore.exceptions import (
@@ -14,6 +14,7 @@ from botocore.exceptions import (
     ProfileNotFound,
 )
 
+from cdclake.check import Check, skipped
 from cdclake.config.deployment import Deployment
 from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
 
@@ -35,6 +36,17 @@ def explained(name: str, doing: str) -> Iterator[None]:
     except BotoCoreError as error:
         remedy = "check that this machine reaches AWS, then run this again"
         raise _failed(name, doing, error, remedy) from None
+
+
+def unless_refused(name: str, check: Callable[[], Iterable[Check]]) -> list[Check]:
+    """Run a check; an error of AWS or its client becomes a skipped check of this name."""
+    try:
+        return list(check())
+    except ClientError as error:
+        code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+        return [skipped(name, f"AWS answers {code}: {message}")]
+    except BotoCoreError as error:
+        return [skipped(name, str(error))]
 
 
 def check_jobs(deployment: Deployment) -> None:

@@ -6,14 +6,15 @@ the hashes and tokens of an earlier deployment cannot be made again without its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import boto3
 
 from cdclake import naming
 from cdclake.check import Check, failed, passed
-from cdclake.config.aws_model import CreatedKafka
+from cdclake.config.aws_model import CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
+from cdclake.deployed.aws_calls import unless_refused
 from cdclake.deployed.stack_lookup import found_stack
 from cdclake.plan import GLUE_REGISTRY
 
@@ -21,27 +22,36 @@ _KEPT = (
     "it may belong to an earlier deployment: keep it, and choose another `name:` or environment;"
     " or delete it as the runbook tearing-down says, if nothing needs it"
 )
+_MOST_TOPICS = 3  # to list
 Taken = Iterator[tuple[str, str]]  # what has the name, and what to do
 
 
 def check_names(deployment: Deployment) -> Iterator[Check]:
-    """Check that nothing else has the fixed names, unless the deployment itself exists."""
+    """Check that nothing else has the fixed names, unless the deployment itself exists.
+
+    A look-up that AWS refuses is skipped: the others' results are needed all the same.
+    """
     if found_stack(f"{deployment.prefix}-lake") is not None:
         yield passed("names", f"{deployment.prefix} is deployed already")
         return
-    taken = [
-        *_taken_database(deployment),
-        *_taken_login(deployment),
-        *_taken_salt(deployment),
-        *_taken_cluster(deployment),
-        *_taken_registry(deployment),
-        *_taken_streams(deployment),
-        *_taken_logs(deployment),
-    ]
-    for detail, remedy in taken:
-        yield failed("names", detail, remedy)
-    if not taken:
+    look_ups = (
+        _taken_database,
+        _taken_login,
+        _taken_salt,
+        _taken_cluster,
+        _taken_topics,
+        _taken_registry,
+        _taken_streams,
+        _taken_logs,
+    )
+    found = [check for look_up in look_ups for check in _looked_up(look_up, deployment)]
+    yield from found
+    if not found:
         yield passed("names", f"{deployment.plan.lake_database} and {deployment.prefix} are free")
+
+
+def _looked_up(look_up: Callable[[Deployment], Taken], deployment: Deployment) -> list[Check]:
+    return unless_refused("names", lambda: (failed("names", *each) for each in look_up(deployment)))
 
 
 def _taken_database(deployment: Deployment) -> Taken:
@@ -91,6 +101,25 @@ def _taken_cluster(deployment: Deployment) -> Taken:
     names = {each["ClusterName"] for page in pages for each in page["ClusterInfoList"]}
     if deployment.prefix in names:
         yield f"the MSK cluster {deployment.prefix} exists", _KEPT
+
+
+def _taken_topics(deployment: Deployment) -> Taken:
+    plan, kafka = deployment.plan, deployment.aws.kafka.declared
+    if not isinstance(kafka, ExistingKafka) or not plan.tables:
+        return
+    wanted = {naming.offsets_topic(plan.name), *plan.topics, *plan.control_topics.values()}
+    pages = boto3.client("kafka").get_paginator("list_topics")
+    found = pages.paginate(ClusterArn=kafka.cluster_arn)
+    taken = sorted(wanted & {each["TopicName"] for page in found for each in page["Topics"]})
+    if taken:
+        more = ["..."] if len(taken) > _MOST_TOPICS else []
+        yield (
+            f"Kafka has {len(taken)} of the pipeline's topics:"
+            f" {', '.join([*taken[:_MOST_TOPICS], *more])}",
+            "they may belong to an earlier deployment, also to one of another environment: keep"
+            " them, and choose another `name:`, which is part of their names; or delete them, if"
+            " nothing needs their events",
+        )
 
 
 def _taken_registry(deployment: Deployment) -> Taken:

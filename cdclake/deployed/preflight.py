@@ -6,6 +6,7 @@ They only read; `create_roles` makes the service-linked roles that a first use w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import boto3
@@ -17,6 +18,7 @@ from cdclake.config.aws_model import CreatedKafka, CreatedNetwork, CreatedSource
 from cdclake.config.database_parameters import ENGINES
 from cdclake.config.deployment import Deployment
 from cdclake.config.regions import restrictions, restrictions_of_firehose
+from cdclake.deployed.aws_calls import unless_refused
 from cdclake.deployed.fixed_names import check_names
 from cdclake.deployed.login_password import login_password
 from cdclake.deployed.parameter_check import check_parameters
@@ -56,7 +58,11 @@ def preflight(deployment: Deployment) -> list[Check]:
         ("names", check_names),
         ("connector password", login_password),
     )
-    return [found for name, check in checks for found in _run(name, check, deployment)]
+    return [
+        found
+        for name, check in checks
+        for found in unless_refused(name, partial(check, deployment))
+    ]
 
 
 def create_roles(deployment: Deployment) -> list[str]:
@@ -66,18 +72,6 @@ def create_roles(deployment: Deployment) -> list[str]:
     for service in missing:
         iam.create_service_linked_role(AWSServiceName=service)
     return missing
-
-
-def _run(
-    name: str, check: Callable[[Deployment], Iterator[Check]], deployment: Deployment
-) -> list[Check]:
-    try:
-        return list(check(deployment))
-    except ClientError as error:
-        code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
-        return [skipped(name, f"AWS answers {code}: {message}")]
-    except BotoCoreError as error:
-        return [skipped(name, str(error))]
 
 
 def _identity(deployment: Deployment) -> Iterator[Check]:

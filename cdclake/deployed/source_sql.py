@@ -46,8 +46,8 @@ def run_source_sql(
         answer = function.call(
             event,
             "statements up to some point may have run: the last `runs FILE:LINE` in the function's"
-            " log is where it ended. Those before that line are done; check in the source for the"
-            " one at it, then run the rest",
+            " log is where it ended, with the statements that are done before it; check in the"
+            " source for the one at that line, then run the rest",
             if_lost="do not run the file again yet: the function may still be running, or have run"
             " it; its log shows after at most 15 minutes what was run",
             if_late="statements up to some point have run, as the function's log shows; split the"

@@ -11,16 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import boto3
-from botocore.exceptions import ClientError
 
-from cdclake.cloudformation import answer, answer_failure
+from cdclake.cloudformation import answer, answer_failure, repeat_denied
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)
 
 _WAIT_S, _POLL_S = 840.0, 10.0  # below Lambda's limit of 900 s
-# CloudFormation calls this function as soon as IAM has stored a policy, which takes effect later.
-_POLICY_S, _PAUSE_S = 60.0, 5.0
 
 Properties = Mapping[str, Any]
 Action = Callable[[Properties], dict[str, str]]
@@ -119,25 +116,6 @@ ACTIONS: dict[str, Action] = {
 }
 
 
-def _carried_out(action: Action, properties: Properties) -> dict[str, str]:
-    """Return the action's answer; repeat it while AWS denies access, for a minute at most."""
-    deadline = time.monotonic() + _POLICY_S
-    while True:
-        try:
-            return action(properties)
-        except ClientError as error:
-            if not _is_denied(error) or time.monotonic() > deadline:
-                raise
-            log.info("repeated, since a new policy may not be in effect yet: %s", error)
-            time.sleep(_PAUSE_S)
-
-
-def _is_denied(error: ClientError) -> bool:
-    code = str(error.response["Error"]["Code"])
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-    return code.startswith("AccessDenied") or bool(status == 403)
-
-
 def handler(event: dict[str, Any], context: Any) -> None:
     """Handle a request of CloudFormation and always answer: it would wait an hour otherwise.
 
@@ -147,7 +125,8 @@ def handler(event: dict[str, Any], context: Any) -> None:
     try:
         data: dict[str, str] = {}
         if event["RequestType"] != "Delete":
-            data = _carried_out(ACTIONS[event["ResourceType"]], event["ResourceProperties"])
+            action = ACTIONS[event["ResourceType"]]
+            data = repeat_denied(lambda: action(event["ResourceProperties"]))
     except Exception as error:
         log.exception("%s failed", event["ResourceType"])
         why = f"{type(error).__name__}: {error}"

@@ -30,9 +30,10 @@ from typing import Any, LiteralString
 
 import boto3
 import psycopg
+from botocore.exceptions import ClientError
 
 from cdclake import metrics, naming
-from cdclake.cloudformation import answer, answer_failure
+from cdclake.cloudformation import answer, answer_failure, repeat_denied
 from cdclake.errors import CdcError
 from cdclake.iceberg.widening import with_widened
 from cdclake.plan import Plan, Table
@@ -58,7 +59,7 @@ from cdclake.postgres.source import (
     read_publication,
 )
 from cdclake.postgres.source_warnings import source_warnings
-from cdclake.postgres.sql_script import SqlStatement, split_script
+from cdclake.postgres.sql_script import split_script
 from cdclake.postgres.widened import find_widened
 from cdclake.source_notes import (
     note_new_columns,
@@ -86,11 +87,12 @@ def handler(event: dict[str, Any], context: Any) -> None:
     """
     prepared = event.get("PhysicalResourceId", event["LogicalResourceId"])
     try:
-        do(event["RequestType"], prepared, event["StackId"])
+        repeat_denied(lambda: do(event["RequestType"], prepared, event["StackId"]))
     except Exception as error:
         expected = isinstance(error, CdcError)
         log.error("%s failed: %s", event["RequestType"], error, exc_info=not expected)
-        why = str(error) if expected else type(error).__name__
+        # Texts of other errors may quote a value.
+        why = str(error) if isinstance(error, CdcError | ClientError) else type(error).__name__
         made = NOT_PREPARED if event["RequestType"] == "Create" else prepared
         answer_failure(event, made, why, log_stream=context.log_stream_name)
     else:
@@ -202,7 +204,7 @@ def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
         with connected("ADMIN_SECRET", settings=()) as session:
             done = run_script(
                 session,
-                _logged(split_script(text, event["name"]), event["name"]),
+                split_script(text, event["name"]),
                 event["name"],
                 keep_owners=event["keep_owners"],
             )
@@ -212,13 +214,6 @@ def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return {"error": {"message": error.message, "remedy": error.remedy}}
     log.info("ran %s: %s", event["name"], done)
     return asdict(done)
-
-
-def _logged(statements: Iterable[SqlStatement], name: str) -> Iterator[SqlStatement]:
-    """Log each statement's line before it runs: the function may end at any of them."""
-    for statement in statements:
-        log.info("runs %s:%s; all statements before it are done", name, statement.line)
-        yield statement
 
 
 def note_columns(plan: Plan, source: SourceState) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cdclake.errors import InputError
 from cdclake.local.lake import source_script
 from cdclake.local.process.home import Home
 from tests.local.source_database import run
@@ -36,3 +37,35 @@ def test_carriage_returns_of_values_reach_the_source(
     assert done["statements"] == 4
     rows = [(1, "a\r\nb"), (2, "c\rd"), (3, "e\r\nf"), (4, "g\r\nh")]
     assert run(database, "SELECT * FROM t ORDER BY id") == rows
+
+
+@pytest.mark.parametrize(
+    "loss", ["SELECT 1 / 0;", "SELECT pg_terminate_backend(pg_backend_pid());"]
+)
+def test_a_failed_transaction_is_undone_from_its_first_line(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: str
+) -> None:
+    monkeypatch.setattr(source_script, "running_source", lambda _: (database, False))
+    script = tmp_path / "seed.sql"
+    lines = (
+        "CREATE TABLE t (id int PRIMARY KEY);",
+        "BEGIN;",
+        "COPY t FROM stdin;",
+        "1",
+        "\\.",
+        "COMMIT;",
+        "START TRANSACTION;",
+        "INSERT INTO t VALUES (2);",
+        loss,
+        "COMMIT;",
+    )
+    script.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError) as caught:
+        source_script.run_local_script(Home(tmp_path), script, keep_owners=False)
+    assert caught.value.message.startswith("seed.sql:9: ")
+    assert "the 4 statements before the transaction from line 7 are done" in caught.value.remedy
+    assert run(database, "SELECT * FROM t") == [(1,)]
+    rest = tmp_path / "rest.sql"
+    rest.write_text("\n".join([*lines[6:8], lines[9]]) + "\n")
+    source_script.run_local_script(Home(tmp_path), rest, keep_owners=False)
+    assert run(database, "SELECT * FROM t ORDER BY id") == [(1,), (2,)]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cdclake.cli import main as command
+from cdclake.errors import InputError
 from cdclake.local.lake import declared_columns, declared_tables, introspect
 from cdclake.local.lake.declared_tables import NewTables
 from cdclake.plan import Plan
@@ -66,6 +67,34 @@ def test_update_names_every_declared_table(
         "public.gone",
         "the source has no such table",
     )
+    assert file.read_text() == FILE
+
+
+def test_update_whose_last_read_fails_adds_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def lost(*_: Any) -> Any:
+        raise InputError("the source does not answer", "start it")
+
+    wider = {("public", "orders"): actual(columns=(*actual().columns, column("added")))}
+    monkeypatch.setattr(declared_columns, "source_tables", lambda *_: {**SOURCE, **wider})
+    monkeypatch.setattr("cdclake.jobs.runtime.source.source_tables", lost)
+    added: list[str] = []
+
+    def new_tables(*_: Any) -> NewTables:
+        added.append(file.read_text())
+        return NewTables()
+
+    monkeypatch.setattr(declared_tables, "declare_new_tables", new_tables)
+    file = tmp_path / "shop.yaml"
+    file.write_text(FILE)
+    with pytest.raises(SystemExit) as ended:
+        command.main(
+            ("init", "--update", str(file), "--from-db", "postgresql://127.0.0.1/shop", "--json")
+        )
+    assert ended.value.code == 2
+    assert "the source does not answer" in capsys.readouterr().out
+    assert "added" in added[0]
     assert file.read_text() == FILE
 
 

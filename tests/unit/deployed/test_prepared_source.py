@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import Any
 
 import boto3
 import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
 
+from cdclake import cloudformation
 from cdclake.errors import InputError
 from cdclake.naming import SOURCE_SQL_PREFIX
+from cdclake.postgres.prepare import PublicationState
+from cdclake.postgres.relation_check import records_content
+from cdclake.postgres.relations import RelationRecord
 from cdclake.postgres.run_script import ScriptResult
 from cdclake.postgres.server import settings_warnings
 from tests.load_function import load
-from tests.unit.postgres.tables import plan, server
+from tests.unit.postgres.tables import actual, declared, plan, server
 
 STACK = "arn:aws:cloudformation:eu-west-1:123456789012:stack/shop-cdc/1"
 
@@ -38,6 +46,82 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     logged = [each.message for each in caplog.records if each.levelname == "WARNING"]
     assert bool(logged) is is_warned
     assert all("ALTER SYSTEM SET max_slot_wal_keep_size" in line for line in logged)
+
+
+class Denial:
+    """AWS that denies an operation at first, and a clock that sleeping advances."""
+
+    def __init__(self, operation: str, times: int) -> None:
+        self.operation, self.times, self.asked, self.now = operation, times, 0, 0.0
+        self.call: Any = BaseClient._make_api_call
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def put_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def call(client: Any, name: str, given: dict[str, Any]) -> Any:
+            if name != self.operation or self.asked == self.times:
+                return self.call(client, name, given)
+            self.asked += 1
+            raise ClientError(
+                {"Error": {"Code": "AccessDenied", "Message": "not authorized"}}, name
+            )
+
+        monkeypatch.setattr(BaseClient, "_make_api_call", call)
+        monkeypatch.setattr(cloudformation, "time", self)
+
+
+@pytest.fixture
+def prepare(tmp_path, monkeypatch):
+    """Prepare a source whose publication was narrowed; return CloudFormation's answer."""
+    function, answers = load("prepare_source"), []
+    record = RelationRecord.of(declared(), actual(), settled=True)
+    records = json.dumps(records_content({"public.orders": record})).encode()
+    where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    boto3.client("s3").create_bucket(Bucket="state", **where)
+    boto3.client("s3").put_object(Bucket="state", Key="r.json", Body=records)
+    login = {"Name": "shop/source", "SecretString": '{"password": "p"}'}
+    boto3.client("secretsmanager").create_secret(**login)
+    for key, value in {"BUCKET": "state", "KEY": "r.json", "LOGIN_SECRET": "shop/source"}.items():
+        monkeypatch.setenv(key, value)
+    (tmp_path / "plan.json").write_text(plan().to_json())
+    narrowed = PublicationState(True, False, False, {actual().id: None})
+    done = SimpleNamespace(database="shop", version=170011, slot_loss="")
+    for name, stand_in in {
+        "PLAN": tmp_path / "plan.json",
+        "connected": lambda _: nullcontext(),
+        "read_publication": lambda *_: narrowed,
+        "prepare_session": lambda *_, **__: done,
+        "source_warnings": lambda *_, **__: [],
+        "answer": lambda _, __, outcome: answers.append(outcome["Status"]),
+        "answer_failure": lambda _, __, why, **___: answers.append(why),
+    }.items():
+        monkeypatch.setattr(function, name, stand_in)
+
+    def run():
+        event = {"RequestType": "Update", "StackId": STACK, "LogicalResourceId": "Resource"}
+        function.handler(event, SimpleNamespace(log_stream_name="log"))
+        return answers.pop()
+
+    return run
+
+
+@pytest.mark.parametrize("operation", ["GetSecretValue", "GetObject", "PutObject"])
+def test_preparation_is_repeated_until_a_new_policy_is_in_effect(prepare, monkeypatch, operation):
+    denial = Denial(operation, times=2)
+    denial.put_up(monkeypatch)
+    assert prepare() == "SUCCESS"
+    assert denial.asked == 2
+
+
+def test_preparation_that_is_denied_for_long_names_the_denial(prepare, monkeypatch):
+    denial = Denial("GetObject", times=10**6)
+    denial.put_up(monkeypatch)
+    assert "(AccessDenied) when calling the GetObject operation" in prepare()
+    assert 60 <= denial.now <= 90
 
 
 @pytest.fixture
@@ -84,6 +168,8 @@ def test_sql_is_logged_by_line_before_it_runs(function, monkeypatch, caplog):
     """So the log has the last line if the function is killed."""
 
     class Session:
+        info = SimpleNamespace(transaction_status=0)
+
         def execute(self, query):
             if "2" in query:
                 raise MemoryError

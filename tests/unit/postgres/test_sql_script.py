@@ -98,6 +98,11 @@ class Session:
     def __init__(self, superuser: str = "off") -> None:
         self.ran: list[str] = []
         self.superuser = superuser
+        self.transaction_status = 0
+
+    @property
+    def info(self) -> Session:
+        return self
 
     def execute(self, query: str) -> Any:
         if "is_superuser" in query:
@@ -107,6 +112,8 @@ class Session:
             error.sqlstate = "42P01"
             raise error
         self.ran.append(query)
+        if query in ("BEGIN", "START TRANSACTION", "COMMIT", "END"):
+            self.transaction_status = 2 if query in ("BEGIN", "START TRANSACTION") else 0
         return self
 
     def fetchone(self) -> tuple[str]:
@@ -142,6 +149,55 @@ def test_the_first_failure_ends_with_its_line() -> None:
     assert caught.value.message == "f.sql:2: relation does not exist"
     assert "1 statements before it are done" in caught.value.remedy
     assert session.ran == ["SELECT 1"]
+
+
+@pytest.mark.parametrize(
+    ("script", "parts"),
+    [
+        ("SELECT 1;\nBEGIN;\nSELECT 2;\nSELECT fail;", ("the 1 statements before", "line 2 are")),
+        ("START TRANSACTION;\nSELECT 2;\nSELECT fail;", ("the 0 statements before", "line 1 are")),
+        ("BEGIN;\nCOPY t FROM stdin;\n1\n\\.\nSELECT fail;", ("the 0 statements", "line 1 are")),
+        ("BEGIN;\nSELECT 2;\nCOMMIT AND CHAIN;\nSELECT fail;", ("the 3 statements", "line 3 are")),
+    ],
+)
+def test_statements_of_an_open_transaction_are_not_done(
+    script: str, parts: tuple[str, str]
+) -> None:
+    with pytest.raises(InputError) as caught:
+        run_script(Session(), split_script(script, "f.sql"), "f.sql", keep_owners=False)
+    remedy = caught.value.remedy
+    assert all(part in remedy for part in parts)
+    assert remedy.endswith("and it is undone: fix this one, then run the rest from that line on")
+
+
+def test_statements_of_an_ended_transaction_are_done() -> None:
+    script = "BEGIN;\nSELECT 2;\nCOMMIT;\nSELECT fail;"
+    with pytest.raises(InputError) as caught:
+        run_script(Session(), split_script(script, "f.sql"), "f.sql", keep_owners=False)
+    done = "the 3 statements before it are done"
+    assert caught.value.remedy == f"{done}: fix this one, then run the rest"
+
+
+def test_a_transaction_whose_end_has_no_answer_may_be_done(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Lost(Session):
+        def execute(self, query: str) -> Any:
+            if query == "COMMIT":
+                raise psycopg.OperationalError("consuming input failed: server closed it\nThis ...")
+            return super().execute(query)
+
+    caplog.set_level("INFO")
+    script = "SELECT 1;\nBEGIN;\nSELECT 2;\nCOMMIT;\nSELECT 4;"
+    with pytest.raises(InputError) as caught:
+        run_script(Lost(), split_script(script, "f.sql"), "f.sql", keep_owners=False)
+    assert caught.value.message.startswith("f.sql:4: ")
+    assert "the 1 statements before the transaction from line 2 are done" in caught.value.remedy
+    assert "undone, unless this statement has ended it: look in the source" in caught.value.remedy
+    begins, *inside = [each.getMessage() for each in caplog.records][1:]
+    assert begins == "runs f.sql:2; all statements before it are done"
+    assert len(inside) == 2
+    assert all("all statements before line 2 are done, those since then only" in s for s in inside)
 
 
 def test_a_failure_of_the_connection_names_the_statement_that_may_be_done() -> None:
