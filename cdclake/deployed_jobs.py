@@ -55,7 +55,7 @@ SIGNED_BY_IAM = {
 
 
 def subject(job: str, plan: Plan, name: str, *, of: str = "lake") -> str:
-    """Return the lake's name of what the job works on: a table, a derived table or a copy.
+    """Return the lake's name of what the job works on, such as a table, a derived table or a copy.
 
     Raises InputError, which mentions `of`, if the plan has none of this name.
     """
@@ -65,6 +65,8 @@ def subject(job: str, plan: Plan, name: str, *, of: str = "lake") -> str:
         return plan.copy(name).name
     if job == naming.POLL_JOB:
         return plan.polled_table(name, of=of).name
+    if job == naming.MAINTAIN_JOB and name == naming.QUARANTINE:
+        return name
     return plan.table(name, of=of).name
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
-from cdclake.jobs.maintenance.table_maintenance import maintain_table
+from cdclake.jobs.maintenance.table_maintenance import chosen_maintained, maintain
 from cdclake.jobs.table_jobs.table_job import run_over_tables
-from cdclake.jobs.table_jobs.table_reports import chosen_tables
 
 if __name__ == "__main__":
-    sys.exit(run_over_tables(naming.MAINTAIN_JOB, maintain_table, chosen_tables))
+    sys.exit(run_over_tables(naming.MAINTAIN_JOB, maintain, chosen_maintained))

@@ -66,7 +66,8 @@ JOBS_DESCRIBED = {
     ),
     naming.MAINTAIN_JOB: Described(
         "Purges tombstones, collapses old days, compacts files, expires snapshots and removes"
-        " orphan files, one changelog or state at a time.",
+        " orphan files, one changelog or state at a time; the quarantine comes last, as"
+        " `cdclake_quarantine` in `--tables` and in the report.",
         "Started by `schedules.maintain`.",
         {"--tables": "customers,orders", "--run": "by-hand-2"},
     ),

@@ -23,6 +23,9 @@ DEFAULTS: Mapping[str, str] = {
     "iceberg.control.commit.interval-ms": "60000",
     "iceberg.control.commit.timeout-ms": "30000",
     "iceberg.tables.auto-create-props.format-version": "2",
+    # A commit a minute leaves as many metadata files, which Iceberg keeps by default.
+    "iceberg.tables.auto-create-props.write.metadata.delete-after-commit.enabled": "true",
+    "iceberg.tables.auto-create-props.write.metadata.previous-versions-max": "50",
     # The sink's own default `latest` loses the files of a first commit that was interrupted: the
     # source offsets are committed with them, but the group that commits them has no offset yet
     # (measured, docs/ways.md; apache/iceberg#18006).

@@ -57,6 +57,14 @@ def object_versions(client: Any, bucket: str, prefix: str = "") -> Iterator[Obje
                 )
 
 
+def newest_content(client: Any, bucket: str, key: str) -> bytes | None:
+    """Return an object's content, of a deleted one that of its newest version; None without one."""
+    found = object_versions(client, bucket, key)
+    versions = [each for each in found if each.key == key and not each.is_marker]
+    newest = max(versions, key=lambda version: version.modified, default=None)
+    return None if newest is None else _content(client, bucket, newest)
+
+
 def search_bucket(
     client: Any, bucket: str, sought: SoughtValues, own: tuple[str, ...]
 ) -> Iterator[Leftover]:

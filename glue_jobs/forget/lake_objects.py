@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from cdclake.jobs.erasure.reachable_files import reachable_files
+from cdclake.jobs.erasure.stored_objects import newest_content
 from cdclake.jobs.publish.hudi_timeline import HudiCommit, copy_folder, newest_stamped
 from cdclake.plan import Plan, Table
 
@@ -64,14 +65,25 @@ class LakeObjects:
         entry = self._entries()[name]
         metadata = entry.get("Parameters", {}).get(_METADATA)
         if metadata is not None:
-            return self.reachable_from(metadata)
+            return _folder_of(metadata), reachable_files(self.read, metadata)
         current = entry["StorageDescriptor"]["Location"].rstrip("/")
         found = set(self._locations(f"{_key(current)}/"))
         return f"{_key(current.rpartition('/')[0])}/", found
 
     def reachable_from(self, metadata: str) -> tuple[str, set[str]]:
-        """Return the prefix of an Iceberg table, and all locations that a metadata file reaches."""
-        return _folder_of(metadata), reachable_files(self.read, metadata)
+        """Return the prefix of an Iceberg table, and the locations that a metadata file reached.
+
+        Later commits delete the oldest metadata files: then that version is read. In a bucket that
+        keeps none, no location is known.
+        """
+        content = newest_content(self.s3, self.bucket, _key(metadata))
+        if content is None:
+            return _folder_of(metadata), set()
+
+        def read(location: str) -> bytes:
+            return content if location == metadata else self.read(location)
+
+        return _folder_of(metadata), reachable_files(read, metadata)
 
     def list(self, folder: str) -> list[str]:
         """Return the locations of the objects below a folder."""

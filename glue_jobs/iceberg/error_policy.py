@@ -112,6 +112,8 @@ _JAVA_KINDS = {
     f"{_ICEBERG}NotFoundException": Kind.FILE_MISSING,
     f"{_ICEBERG}NoSuchTableException": Kind.TABLE_MISSING,
 }
+# In an IllegalStateException from the planning of a copy-on-write MERGE or DELETE.
+_MODIFIED = "Runtime file filtering is not possible: the table has been concurrently modified"
 _TABLE_NOT_FOUND = "[TABLE_OR_VIEW_NOT_FOUND]"  # Spark's error class, at the start of the message
 _JVM_ERROR = "java.lang.VirtualMachineError"
 _SHUTDOWN = re.compile("SparkContext was shut down|stopped SparkContext")
@@ -164,6 +166,8 @@ def _java_kind(classes: list[str], message: str) -> Kind:
     named = _JAVA_KINDS.get(classes[0])
     if named is not None:
         return named
+    if message.startswith(_MODIFIED):
+        return Kind.COMMIT_REFUSED
     return Kind.UNAVAILABLE if is_transient_java(classes, message) else Kind.OTHER
 
 

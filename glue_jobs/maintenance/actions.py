@@ -41,10 +41,10 @@ MAX_DELETED_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class MaintainedTable:
-    """Iceberg table that an action works on: the state or the changelog of one source table."""
+    """Iceberg table that an action works on, such as the state or the changelog of a table."""
 
     lake: LakeTables
-    table: Table | None  # the source table; None for a derived one
+    table: Table | None  # the source table; None for a derived one and the quarantine
     name: str  # of the Iceberg table
     now: datetime
     history: timedelta  # how long the changelog keeps every event

@@ -1,11 +1,14 @@
-"""Maintenance of one table: every action on its changelog and its state."""
+"""Maintenance of the Iceberg tables: changelog and state of each table, and the quarantine."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
 from cdclake.firehose.redrive_stream import lateness_seconds
@@ -15,10 +18,48 @@ from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of
 from cdclake.jobs.maintenance.actions import ACTIONS, MaintainedTable
 from cdclake.jobs.table_jobs.table_job import TableJob
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.job")
 _NOT_OF_THE_TABLE = (Kind.JVM_FAILED, Kind.UNAVAILABLE, Kind.COMMIT_UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedQuarantine:
+    """Table of refused events, which all tables of a plan share."""
+
+    name: str = naming.QUARANTINE
+    stored: tuple[str, ...] = (naming.QUARANTINE,)
+
+
+def chosen_maintained(plan: Plan, names: str | None) -> Iterator[Table | SharedQuarantine]:
+    """Yield the tables that `--tables a,b` names, or all and the quarantine."""
+    if not names:
+        yield from plan.all_tables
+        if plan.all_tables:  # without tables, no job creates the quarantine
+            yield SharedQuarantine()
+        return
+    for name in names.split(","):
+        yield SharedQuarantine() if name == naming.QUARANTINE else plan.table(name)
+
+
+def maintain(job: TableJob, stored: Table | SharedQuarantine) -> int:
+    """Maintain a table, or the quarantine; return 0, the number of applied rows."""
+    if isinstance(stored, Table):
+        return maintain_table(job, stored)
+    return maintain_quarantine(job)
+
+
+def maintain_quarantine(job: TableJob) -> int:
+    """Run every action on the quarantine under its lease; return 0, the number of applied rows.
+
+    The setting `maintenance` of a table does not concern it.
+    """
+    if job.lake.exists(naming.QUARANTINE):  # the first poll creates that of a plan without stream
+        now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
+        with job.leases.hold(naming.QUARANTINE):
+            run_actions(MaintainedTable(job.lake, None, naming.QUARANTINE, now, history))
+    return 0
 
 
 def maintain_table(job: TableJob, table: Table) -> int:

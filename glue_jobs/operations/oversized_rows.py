@@ -17,6 +17,7 @@ from cdclake.debezium.oversized import Marker
 from cdclake.debezium.position import history_part
 from cdclake.debezium.refusals import OVERSIZED_RECORD
 from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Table
 
@@ -54,7 +55,8 @@ def release_markers(stream: TableStream, below: str | None = None) -> int:
         places = " OR ".join(_places(rows))
         quarantine = stream.lake.qualified(naming.QUARANTINE)
         markers = f"{_of(stream.table)} AND {_IS_MARKER} AND ({places})"
-        stream.lake.spark.sql(f"DELETE FROM {quarantine} WHERE {markers}")
+        statement = f"DELETE FROM {quarantine} WHERE {markers}"
+        retry_on_conflict(naming.QUARANTINE, lambda: stream.lake.spark.sql(statement))
     return len(rows)
 
 

@@ -21,6 +21,7 @@ from cdclake.iceberg.collapse import replay_age
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.append import next_stamp
 from cdclake.jobs.stream.changelog_columns import REFUSAL
@@ -116,12 +117,15 @@ def _release(stream: TableStream, decoded: DataFrame) -> int:
     place, is_accepted = [naming.PARTITION, naming.OFFSET], F.col(REFUSAL).isNull()
     refused = decoded.where(~is_accepted).select(*place)
     accepted = decoded.where(is_accepted).select(*place).join(refused, place, "left_anti")
-    stream.lake.spark.sql(
+    statement = (
         f"MERGE INTO {stream.lake.qualified(naming.QUARANTINE)} AS q USING {{accepted}} AS s "
         f"ON q.topic = {SPARK.text(stream.table.topic)} AND q.`table` = "
         f"{SPARK.text(stream.table.name)} AND q.partition = s.{naming.PARTITION} "
-        f"AND q.offset = s.{naming.OFFSET} WHEN MATCHED THEN DELETE",
-        accepted=accepted.distinct(),
+        f"AND q.offset = s.{naming.OFFSET} WHEN MATCHED THEN DELETE"
+    )
+    retry_on_conflict(  # with maintenance, or with what a poll or Firehose commits
+        naming.QUARANTINE,
+        lambda: stream.lake.spark.sql(statement, accepted=accepted.distinct()),
     )
     return before - _withheld(stream)
 

@@ -300,7 +300,10 @@ class MicroBatch:
             stop_after(error, stream, {})
 
     def _maintain(self, work: Iterable[Work]) -> None:
-        """Compact one state, expire one table's snapshots, renew one's stamps and due views."""
+        """Compact one state, expire old snapshots of one table, renew one's stamps and due views.
+
+        The quarantine, which all tables share, is due like a table.
+        """
         flowing = [turn.stream for turn in work if turn.stream.place.is_streaming]
         for schedule, run in (
             (self._packing.chosen, self._packing.compact),
@@ -309,6 +312,7 @@ class MicroBatch:
             stream = schedule(flowing)
             if stream is not None:
                 self._run(stream, run)
+        self._thinning.thin_quarantine(self._tables.lake)
         self._stamps.renew_one(flowing)
         if self._views is not None:
             _run_all(self._commits, self._views.renew, self._views.chosen(flowing))

@@ -11,8 +11,6 @@ from functools import partial
 from typing import TypeVar
 
 from cdclake.backoff import pause_after
-from cdclake.derived_table import DerivedTable
-from cdclake.hudi_copy import HudiCopy
 from cdclake.iceberg.schemas import key_text
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
@@ -24,6 +22,7 @@ from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.table_jobs.table_reports import (
     AdvanceNote,
+    JobSubject,
     TableReport,
     failed_tables,
     report_table,
@@ -34,7 +33,7 @@ from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.job")
 
-T = TypeVar("T", Table, DerivedTable, HudiCopy)
+T = TypeVar("T", bound=JobSubject)
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 10.0, 300.0
 RETRY_FOR_S = 75 * 60.0  # longer than an hour without S3, Glue or Kafka

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from cdclake import naming
 from cdclake.derived_table import DerivedTable
@@ -25,6 +25,18 @@ from cdclake.quality_rule import FailedRule
 log = logging.getLogger("cdclake.job")
 
 _LARGE_FILE_BYTES = 128 * 1024 * 1024
+
+
+class JobSubject(Protocol):
+    """Table, Hudi copy or quarantine that a job works on."""
+
+    @property
+    def name(self) -> str:
+        """The name in the report."""
+
+    @property
+    def stored(self) -> Sequence[str]:
+        """The names of its Iceberg tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +86,7 @@ def size_of(lake: LakeTables, names: Sequence[str]) -> Size:
     return Size(files, size, snapshots)
 
 
-def report_table(
-    lake: LakeTables, table: Table | DerivedTable | HudiCopy, work: Callable[[], int]
-) -> TableReport:
+def report_table(lake: LakeTables, table: JobSubject, work: Callable[[], int]) -> TableReport:
     """Run `work`, which returns the number of applied rows; report its error and continue.
 
     Raises an error that concerns more than this table.
@@ -158,6 +168,7 @@ def worst_sizes(plan: Plan, reports: Sequence[TableReport]) -> dict[Metric, floa
     Small files are those that a table has beyond what its bytes need. Both are metrics.
     """
     maintained = {table.name for table in plan.all_tables if table.maintenance != "none"}
+    maintained.add(naming.QUARANTINE)
     sizes = [each for each in reports if each.table in maintained]
     return {
         SMALL_FILES: max(

@@ -173,7 +173,8 @@ def test_maintenance_beside_the_stream_changes_nothing_but_files(lake: RunningLa
         report = lake.run("job", "maintain_tables")
         ShopWriter(connection, seed=3).change(transactions=20)
     assert report["ok"], report
-    assert {table["table"] for table in report["tables"]} == {"customers", "orders", "order_items"}
+    names = [table["table"] for table in report["tables"]]
+    assert sorted(names) == ["cdclake_quarantine", "customers", "order_items", "orders"]
     lake.assert_equal()
 
 

@@ -20,7 +20,7 @@ from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.maintenance import snapshot_expiration as kept
 from cdclake.jobs.stream import batch as micro_batch
-from cdclake.jobs.stream import inline_compaction, table_stream
+from cdclake.jobs.stream import inline_compaction, inline_expiration, table_stream
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch import MicroBatch
 from cdclake.jobs.stream.state_round import StateRound
@@ -131,6 +131,17 @@ def test_snapshots_are_thinned_while_they_stream_of_one_table_in_a_batch(
         time.sleep(1)
     assert snapshots_of() == [(True, True)] * 2
     assert [e.state() for e in both] == [{1: ("13", None)}] * 2
+
+
+def test_the_quarantine_is_thinned_while_they_stream(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thinned: list[str] = []
+    monkeypatch.setattr(
+        inline_expiration, "remove_old_snapshots", lambda _lake, name, *_: thinned.append(name)
+    )
+    stream.run()
+    assert thinned.count("cdclake_quarantine") == 1
 
 
 def test_a_new_table_that_cannot_be_created_is_held_back_alone(

@@ -1,28 +1,39 @@
 """Rules with `on: quarantine`: events whose row breaks one stay out of the lake, and come back."""
 
+import time
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from cdclake import naming
 from cdclake.debezium.position import just_after
 from cdclake.debezium.refusals import BROKEN_RULE
 from cdclake.debezium.row_rules import RowRules
 from cdclake.debezium.types import type_in_plan
+from cdclake.iceberg import snapshot_tags
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.limit_condition import broken_limit
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.maintenance import actions, snapshot_expiration
+from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files
+from cdclake.jobs.maintenance.table_maintenance import chosen_maintained, maintain
 from cdclake.jobs.operations import executor, replay
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import count_read_rows, delete_stale_rows
 from cdclake.jobs.stream.refusal_reasons import broken_rules, first_reason
 from cdclake.jobs.stream.table_errors import judge
+from cdclake.jobs.table_jobs.table_job import TableJob
+from cdclake.jobs.table_jobs.table_reports import report_table
 from cdclake.plan import Column, Plan
 from cdclake.quality_rule import QualityRule, ValueLimit
-from tests.spark.events import Engine, plan_of
+from tests.spark.events import Engine, MemoryStore, plan_of
+from tests.spark.listeners import Meanwhile
 
 pytestmark = pytest.mark.spark
 
@@ -128,6 +139,62 @@ def test_a_resync_keeps_the_rows_that_it_reads_and_a_rule_withholds(engine: Engi
     assert count_read_rows(engine.stream(), request) == 2
     assert delete_stale_rows(engine.stream(), request) == 1
     assert engine.state() == {1: ("new", "A"), 2: ("new", "B")}
+
+
+def withhold(engine: Engine, *keys: int) -> None:
+    """Put a withheld event of each key into the quarantine, in a file of its own."""
+    for key in keys:
+        engine.run(engine.event("c", key, key, id=key, v="odd", big="A"))
+
+
+def test_the_quarantine_is_compacted_and_its_old_snapshots_go(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "MIN_SMALL_FILES", 2)
+    monkeypatch.setattr(snapshot_tags, "EVERY", timedelta(seconds=2))
+    monkeypatch.setattr(snapshot_expiration, "KEEP_EVERY_COMMIT_FOR", timedelta(0))
+    withhold(engine, 10, 11, 12)
+    for _ in range(4):  # within one or two of the short hours
+        engine.lake.load(naming.QUARANTINE).newFastAppend().commit()
+    time.sleep(2)
+    control: Any = MemoryStore()
+    job = TableJob(engine.plan, engine.lake, engine.leases, control, named=False)
+    [_, quarantine] = chosen_maintained(engine.plan, None)
+    report = report_table(engine.lake, quarantine, partial(maintain, job, quarantine))
+    assert (report.table, report.error, report.files_after) == (naming.QUARANTINE, None, 1)
+    assert report.files_before > 2
+    assert report.snapshots_after < report.snapshots_before
+    assert reasons(engine).keys() == {0, 1, 2}
+    withhold(engine, 13)
+    engine.declare(without_rules(engine))
+    assert replay_quarantine(engine.stream(), epoch=1).replayed == 4
+    assert engine.quarantined() == []
+
+
+def test_a_replay_that_lost_to_a_compaction_of_the_quarantine_is_done_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The next scan after the last count of withheld events is the one that deletes them."""
+    monkeypatch.setattr(actions, "MIN_SMALL_FILES", 2)
+    withhold(engine, 10, 11)
+    now, count = datetime.now(UTC), replay._withheld
+    upkeep = MaintainedTable(engine.lake, None, naming.QUARANTINE, now, timedelta(days=90))
+    counted: list[int] = []
+
+    def withheld(stream: Any) -> int:
+        counted.append(count(stream))
+        return counted[-1]
+
+    def meanwhile() -> None:
+        if counted:
+            compact_files(upkeep)
+
+    monkeypatch.setattr(replay, "_withheld", withheld)
+    engine.declare(without_rules(engine))
+    with Meanwhile(engine.spark).at_scan_of(naming.QUARANTINE, meanwhile, times=100):
+        done = replay_quarantine(engine.stream(), epoch=1)
+    assert f"table {naming.QUARANTINE}: try 1 lost to another writer" in caplog.text
+    assert (done.replayed, done.withheld, engine.quarantined()) == (2, 2, [])
 
 
 EDGES: tuple[tuple[str, tuple[Any, ...], tuple[str, ...]], ...] = (

@@ -97,6 +97,7 @@ def plan(tmp_path: Path) -> Plan:
         (naming.POLL_JOB, "public.city", "city"),
         (naming.REFRESH_JOB, "daily", "daily"),
         (naming.PUBLISH_JOB, "orders_copy", "orders_copy"),
+        (naming.MAINTAIN_JOB, "cdclake_quarantine", "cdclake_quarantine"),
     ],
 )
 def test_a_job_works_on_what_is_named(plan: Plan, name: str, given: str, found: str) -> None:
@@ -108,6 +109,7 @@ def test_a_job_works_on_what_is_named(plan: Plan, name: str, given: str, found: 
     [
         (naming.POLL_JOB, "orders", "orders is not polled"),
         (naming.APPLY_JOB, "daily", "the lake has no table 'daily'"),
+        (naming.APPLY_JOB, "cdclake_quarantine", "the lake has no table 'cdclake_quarantine'"),
         (naming.REFRESH_JOB, "orders", "no derived table"),
         (naming.PUBLISH_JOB, "orders", "no copy"),
     ],

@@ -97,6 +97,12 @@ def test_an_interrupted_first_commit_is_read_again(config: dict[str, str]) -> No
     assert config["iceberg.kafka.auto.offset.reset"] == "earliest"
 
 
+def test_new_tables_keep_few_metadata_files(config: dict[str, str]) -> None:
+    kept = "iceberg.tables.auto-create-props.write.metadata"
+    assert config[f"{kept}.delete-after-commit.enabled"] == "true"
+    assert int(config[f"{kept}.previous-versions-max"]) < 100
+
+
 def test_two_sinks_share_no_topic_group_or_transaction(config: dict[str, str]) -> None:
     second = configure(PLAN, replace(SINK, name="second"), "shop-second", AT_AWS)
     for setting in (

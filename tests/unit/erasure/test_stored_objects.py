@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from cdclake.jobs.erasure.removed_objects import OtherWriter, delete_objects, removed_objects
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
-from cdclake.jobs.erasure.stored_objects import object_versions, search_bucket
+from cdclake.jobs.erasure.stored_objects import newest_content, object_versions, search_bucket
 
 MAIL = "ada.lovelace@example.org"
 SOUGHT = SoughtValues([SoughtValue("mail", MAIL), SoughtValue("id", "7")])
@@ -110,3 +110,14 @@ def test_new_objects_that_another_writer_may_commit_stay(s3: Any) -> None:
     assert removed(OtherWriter(known, now - timedelta(hours=1))) == others
     assert removed(OtherWriter(known, soon)) == {*others, ("t/in_flight", False)}
     assert removed(None) == {*others, ("t/in_flight", False)}
+
+
+def test_a_deleted_object_has_the_content_of_its_newest_version(s3: Any) -> None:
+    s3.put_object(Bucket="lake", Key="m", Body=b"unversioned")
+    s3.put_object(Bucket="lake", Key="m2", Body=b"another")
+    assert newest_content(s3, "lake", "m") == b"unversioned"
+    versioned(s3)
+    s3.put_object(Bucket="lake", Key="m", Body=b"last")
+    s3.delete_object(Bucket="lake", Key="m")
+    assert newest_content(s3, "lake", "m") == b"last"
+    assert newest_content(s3, "lake", "m3") is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -27,8 +29,13 @@ def location(name: str) -> str:
     return f"s3://{BUCKET}/wh/{name}/metadata/1.json"
 
 
-def removed(s3: Any, table: Table, *others: Table) -> set[str]:
-    """Return what an erasure in a pipeline of these tables removes, without the folder."""
+def removed(
+    s3: Any, table: Table, *others: Table, noted: Mapping[str, str] | None = None
+) -> set[str]:
+    """Return what an erasure in a pipeline of these tables removes, without the folder.
+
+    `noted` are the metadata files with the old snapshots, where they are not the current ones.
+    """
     tables = (table, *others)
     plan = Plan(
         name="p", source_database="d", lake_database="l",
@@ -52,7 +59,8 @@ def removed(s3: Any, table: Table, *others: Table) -> set[str]:
         control=SimpleNamespace(written_at=lambda _: datetime.now(UTC) + timedelta(minutes=1)),
     )
     erasure = Erasure(lake, table, [], timedelta())
-    found = erasure._removed({"derived": [], "metadata": {name: location(name) for name in names}})
+    metadata = {name: location(name) for name in names} | dict(noted or {})
+    found = erasure._removed({"derived": [], "metadata": metadata})
     return {version.key.removeprefix("wh/") for version in found}
 
 
@@ -73,3 +81,20 @@ def test_a_file_that_another_writer_may_commit_stays(s3: Any, tables: tuple[Tabl
 @pytest.mark.parametrize("tables", [(STREAMED, ALSO_STREAMED), (POLLED,)])
 def test_the_only_writer_leaves_no_file(s3: Any, tables: tuple[Table, ...]) -> None:
     assert QUARANTINED in removed(s3, *tables)
+
+
+@pytest.mark.parametrize("keeps_versions", [True, False])
+def test_a_noted_metadata_file_may_be_gone(s3: Any, keeps_versions: bool) -> None:
+    """Fifty commits of another writer have followed: Iceberg deletes the older files."""
+    if keeps_versions:
+        enabled = {"Status": "Enabled"}
+        s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration=enabled)
+    key = f"wh/{naming.QUARANTINE}/metadata/0.json"
+    known = [{"statistics-path": f"s3://{BUCKET}/wh/{QUARANTINED}"}]
+    content = {"snapshots": [], "statistics": known}
+    s3.put_object(Bucket=BUCKET, Key=key, Body=json.dumps(content).encode())
+    s3.delete_object(Bucket=BUCKET, Key=key)
+    gone = removed(s3, STREAMED, POLLED, noted={naming.QUARANTINE: f"s3://{BUCKET}/{key}"})
+    assert f"{STREAMED.changes}/data/in_flight" in gone
+    # Without versions it is not known whether a snapshot had this file: it may be uncommitted.
+    assert (QUARANTINED in gone) is keeps_versions

@@ -80,6 +80,18 @@ def test_lost_commit_is_retried_and_stops_no_table(name: str, kind: Kind):
     assert stop_reason("orders", error) is None
 
 
+def test_merge_that_another_commit_overtook_in_its_planning_is_retried():
+    """The message is that of Iceberg 1.10."""
+    message = (
+        "Runtime file filtering is not possible: the table has been concurrently modified."
+        " Row-level operation scan snapshot ID: 1, current table snapshot ID: 2."
+    )
+    cause = cause_for(java_error(("java.lang.IllegalStateException", message)), Action.RETRY)
+    assert cause is not None and cause.kind is Kind.COMMIT_REFUSED
+    other = java_error(("java.lang.IllegalStateException", "closed"))
+    assert cause_for(other, Action.RETRY) is None
+
+
 @pytest.mark.parametrize("name", ["NotFoundException", "NoSuchTableException"])
 def test_missing_file_holds_its_table_back_with_a_remedy(name: str):
     reason = hold_reason("orders", java_error(("x", None), (ICEBERG + name, "s3://b/f.avro")))

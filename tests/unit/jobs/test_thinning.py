@@ -1,12 +1,14 @@
 """Which table's snapshots a batch thins, and when it cannot."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cdclake.errors import CommitConflict
+from cdclake import naming
+from cdclake.errors import CommitConflict, ServiceUnavailable
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.stream import inline_expiration, inline_maintenance
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
@@ -42,7 +44,7 @@ def thinned(monkeypatch):
     monkeypatch.setattr(
         inline_expiration,
         "remove_old_snapshots",
-        lambda _lake, name, _now, _readers: names.append(name),
+        lambda _lake, name, *_: names.append(name),
     )
     return names
 
@@ -108,3 +110,57 @@ def test_a_changelogs_snapshots_are_kept_for_its_readers(store, monkeypatch):
     a, _ = streams()
     InlineExpiration(Leases(store, "stream")).thin(a)
     assert kept == {"a_changes": timedelta(hours=26), "a": timedelta(0)}
+
+
+LAKE: Any = None
+
+
+@pytest.fixture
+def at(monkeypatch) -> Callable[[int], None]:
+    """Set the hour."""
+
+    def set_to(hour: int) -> None:
+        moment = datetime(2026, 1, 1, hour, tzinfo=UTC)
+        monkeypatch.setattr(inline_expiration, "hour_of", lambda _: moment)
+
+    return set_to
+
+
+def test_the_quarantine_is_thinned_once_in_an_hour(store, thinned, at):
+    each = InlineExpiration(Leases(store, "stream"))
+    for hour in (1, 1, 2):
+        at(hour)
+        each.thin_quarantine(LAKE)
+    assert (thinned, store.stored) == ([naming.QUARANTINE] * 2, {})
+
+
+def test_a_quarantine_that_another_job_holds_comes_later(store, thinned, at):
+    at(1)
+    later = InlineExpiration(Leases(store, "stream"))
+    with Leases(store, "maintain").hold(naming.QUARANTINE):
+        later.thin_quarantine(LAKE)
+    assert thinned == []
+    later.thin_quarantine(LAKE)
+    assert thinned == [naming.QUARANTINE]
+
+
+def test_a_quarantine_that_cannot_be_thinned_waits_for_the_next_hour(
+    store, at, monkeypatch, caplog
+):
+    tries: list[str] = []
+
+    def fails(_lake: Any, name: str, *_: Any) -> None:
+        tries.append(name)
+        raise ServiceUnavailable("S3 does not answer")
+
+    monkeypatch.setattr(inline_expiration, "remove_old_snapshots", fails)
+    each = InlineExpiration(Leases(store, "stream"))
+    for hour in (1, 1, 2):
+        at(hour)
+        each.thin_quarantine(LAKE)
+    assert (tries, store.stored) == ([naming.QUARANTINE] * 2, {})
+    assert "cannot expire its snapshots" in caplog.text
+    monkeypatch.setattr(inline_expiration, "remove_old_snapshots", lambda *_: 1 / 0)
+    at(3)
+    with pytest.raises(ZeroDivisionError):
+        each.thin_quarantine(LAKE)
