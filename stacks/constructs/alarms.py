@@ -198,8 +198,9 @@ def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> AlarmSpec:
 def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     """Yield the stream's alarms.
 
-    An always-on stream publishes the freshness every minute, and missing data is an alarm, too. A
-    scheduled one publishes it once in a run: the alarm keeps its state until the next run.
+    An always-on stream publishes every minute, and missing freshness is an alarm, too. A scheduled
+    one publishes freshness and stopped tables once in a run: their alarms keep their state until
+    the next run.
     """
     limits = deployment.aws.monitoring
     always = deployment.plan.mode == "always_on"
@@ -233,6 +234,7 @@ def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Ala
         f" events expire from Kafka, {RETENTION_DAYS} days after they were written.",
         metric=known.own(metrics.STOPPED_TABLES, "Maximum"),
         threshold=0,
+        missing=TreatMissingData.NOT_BREACHING if always else TreatMissingData.IGNORE,
     )
 
 
