@@ -198,9 +198,8 @@ def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> AlarmSpec:
 def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     """Yield the stream's alarms.
 
-    An always-on stream publishes every minute, and missing freshness is an alarm, too. A scheduled
-    one publishes freshness and stopped tables once in a run: their alarms keep their state until
-    the next run.
+    An always-on stream's missing freshness is an alarm, too. A scheduled one publishes freshness
+    and stopped tables at the end of each run: these alarms keep their state between runs.
     """
     limits = deployment.aws.monitoring
     always = deployment.plan.mode == "always_on"

@@ -50,7 +50,11 @@ class Source:
         """Handle the request; `epochs` are the properties' before and now, if they have them."""
         self.function.PLAN.write_text(declares.to_json())
         names = ("OldResourceProperties", "ResourceProperties")[-len(epochs) :]
-        event = {"RequestType": request, "LogicalResourceId": "prepared", "StackId": STACK}
+        event: dict[str, Any] = {
+            "RequestType": request,
+            "LogicalResourceId": "prepared",
+            "StackId": STACK,
+        }
         event |= {name: {"Epoch": n} if n else {} for name, n in zip(names, epochs, strict=True)}
         self.function.handler(event, SimpleNamespace(log_stream_name="stream"))
 
