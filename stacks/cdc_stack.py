@@ -114,6 +114,7 @@ class CdcStack(PipelineStack):
                 "LOGIN_SECRET": source.login_name,
             },
             login_version=self.deployment.aws.connect.login_version,
+            epoch=self.deployment.aws.connect.epoch,
             grants=source.grant_read_admin(),
             security_group=self._network.functions.group_id,
             state=lake.state,

@@ -139,12 +139,17 @@ def _update(file: Path, dsn: str, json_output: bool) -> None:
         "tables": [*known, *({**_proposed(p), "added_columns": []} for p in new.admitted)],
         "added_tables": [proposal.source.source for proposal in new.admitted],
         "undeclared_tables": list(new.others),
-        "refused": [*_not_added(plan, declared, new)],
+        "refused": [*_not_added(plan, declared, new, source)],
     }
     emit(answer, json_output, lambda: _render_update(answer))
 
 
-def _not_added(plan: Plan, declared: DeclaredColumns, new: NewTables) -> Iterator[dict[str, str]]:
+def _not_added(
+    plan: Plan,
+    declared: DeclaredColumns,
+    new: NewTables,
+    source: Mapping[TableId, SourceTable],
+) -> Iterator[dict[str, str]]:
     """Yield the columns and tables that the file did not get, and the tables that are gone."""
     for table, found in declared.refused.items():
         for reason, remedy in found:
@@ -153,8 +158,8 @@ def _not_added(plan: Plan, declared: DeclaredColumns, new: NewTables) -> Iterato
         if each.reason:
             source, remedy = each.source.source, _how_to_admit(each)
             yield {"source": source, "reason": each.reason, "remedy": remedy}
-    for gone in plan.tables:
-        if (gone.schema, gone.table) not in declared.source:
+    for gone in plan.all_tables:
+        if not gone.is_query and (gone.schema, gone.table) not in source:
             remedy = "correct its name, or remove its entry"
             yield {"source": gone.source, "reason": _GONE, "remedy": remedy}
 

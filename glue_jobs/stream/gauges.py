@@ -1,7 +1,7 @@
 """Metrics of the stream, published once a minute by the thread that waits for its end.
 
-A scheduled stream publishes the freshness at the end of a run only: until a batch has ended, it is
-that of the previous run, which may be hours old.
+A scheduled stream publishes freshness and stopped tables only at the end of a run: until a batch
+has ended, they are those of the previous run, which may be hours old.
 Publishing does not delay a batch: the values come from the progress object that batches write.
 Refused events are published at least once: what is published is noted after CloudWatch has accepted
 it, in a control object that outlives the process.
@@ -60,10 +60,8 @@ class StreamGauges:
 
     def tell(self, query_progress: Mapping[str, Any] | None, *, is_end: bool = True) -> None:
         """Publish now; `query_progress` is Spark's report of the last batch, if there was one."""
-        has_freshness = is_end or not self._is_scheduled
-        self._published.tell(
-            lambda: self._gather(query_progress, has_freshness), self._note_published
-        )
+        is_current = is_end or not self._is_scheduled
+        self._published.tell(lambda: self._gather(query_progress, is_current), self._note_published)
         if self._tables_of is not None:
             self._tell_tables(self._tables_of)
 
@@ -76,13 +74,12 @@ class StreamGauges:
             return
         write_lines(table_lines(deployment, progress, verified, time.time()))
 
-    def _gather(self, query_progress: Mapping[str, Any] | None, has_freshness: bool) -> Values:
+    def _gather(self, query_progress: Mapping[str, Any] | None, is_current: bool) -> Values:
         progress, now = Progress.load(self._control), time.time()
         told, self._gathered = self._read_told(), progress.refused
         values = {
             metrics.BATCH_SECONDS: progress.seconds,
             metrics.BATCH_EVENTS: progress.events,
-            metrics.STOPPED_TABLES: sum(_is_stopped(t) for t in progress.tables.values()),
             metrics.QUARANTINED: _increase(told.quarantined, progress.refused.quarantined),
             metrics.WITHHELD: _increase(told.withheld, progress.refused.withheld),
         }
@@ -91,7 +88,9 @@ class StreamGauges:
         if progress.written_at:
             ended = datetime.fromisoformat(progress.written_at).timestamp()
             values[metrics.BATCH_AGE] = now - ended
-        if has_freshness and progress.heartbeat_committed_us:
+        if is_current:
+            values[metrics.STOPPED_TABLES] = sum(map(_is_stopped, progress.tables.values()))
+        if is_current and progress.heartbeat_committed_us:
             values[metrics.FRESHNESS] = now - progress.heartbeat_committed_us / _MICROS
         lag = records_behind(query_progress)
         return values if lag is None else {**values, metrics.LAG: lag}

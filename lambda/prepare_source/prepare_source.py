@@ -3,8 +3,9 @@
 It runs the code that `cdclake up` runs for an external source. At creation and at each change of
 the plan it sets up role, schema and publication. If anything prevents this, the deployment fails
 with all reasons and nothing is changed. Before it repairs the publication, it records the tables
-whose changes were omitted: `check` reports these until they are read again. The slot, which the
-connector creates, is dropped with the stack, not earlier.
+whose changes were omitted: `check` reports these until they are read again. A new epoch reads all
+tables, maybe of another server, so it replaces the records. The slot, which the connector creates,
+is dropped with the stack, not earlier.
 
 `check` is deployed as a second function that a schedule invokes. It compares the source's relations
 with the records that the lake keeps of them, and its columns with the plan. It notes widened types
@@ -87,7 +88,14 @@ def handler(event: dict[str, Any], context: Any) -> None:
     """
     prepared = event.get("PhysicalResourceId", event["LogicalResourceId"])
     try:
-        repeat_denied(lambda: do(event["RequestType"], prepared, event["StackId"]))
+        repeat_denied(
+            lambda: do(
+                event["RequestType"],
+                prepared,
+                event["StackId"],
+                is_new_epoch=begins_epoch(event),
+            )
+        )
     except Exception as error:
         expected = isinstance(error, CdcError)
         log.error("%s failed: %s", event["RequestType"], error, exc_info=not expected)
@@ -99,7 +107,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
         answer(event, prepared, {"Status": "SUCCESS"})
 
 
-def do(request: str, prepared: str, stack: str) -> None:
+def do(request: str, prepared: str, stack: str, *, is_new_epoch: bool = False) -> None:
     """Prepare the source, or clean it up; both are idempotent."""
     owner = owner_of(stack, has_prepared=request != "Create")
     plan = Plan.from_json(PLAN.read_text(encoding="utf-8"))
@@ -112,6 +120,8 @@ def do(request: str, prepared: str, stack: str) -> None:
     with connected("ADMIN_SECRET") as session:
         note_omissions(session, plan)
         done = prepare_session(session, plan, embedded=False, owner=owner, role_password=password)
+        if is_new_epoch:
+            record_again(session, plan)
         warnings = source_warnings(session, plan, embedded=False)
     log.info("prepared %s of PostgreSQL %s", done.database, done.version)
     if done.slot_loss:
@@ -128,6 +138,20 @@ def note_omissions(session: Session, plan: Plan) -> None:
         marked = with_omissions(publication, plan.tables, records)
         if marked == records or put_records(marked, etag):
             return
+
+
+def begins_epoch(event: Mapping[str, Any]) -> bool:
+    """Check whether the deployment increases the epoch; an earlier version's has no such number."""
+    before = event.get("OldResourceProperties", {}).get("Epoch")
+    now = event.get("ResourceProperties", {}).get("Epoch")
+    return before is not None and now is not None and int(now) > int(before)
+
+
+def record_again(session: Session, plan: Plan) -> None:
+    """Replace the records by the tables as they are now, before the connector reads them all."""
+    records = merged_records(read_source(session, plan, {}), plan.tables, {})
+    while not put_records(records, stored_records(())[1]):
+        log.info("another writer has stored records meanwhile")
 
 
 def owner_of(stack: str, *, has_prepared: bool) -> Owner:

@@ -198,8 +198,8 @@ def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> AlarmSpec:
 def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     """Yield the stream's alarms.
 
-    An always-on stream publishes the freshness every minute, and missing data is an alarm, too. A
-    scheduled one publishes it once in a run: the alarm keeps its state until the next run.
+    An always-on stream's missing freshness is an alarm, too. A scheduled one publishes freshness
+    and stopped tables at the end of each run: these alarms keep their state between runs.
     """
     limits = deployment.aws.monitoring
     always = deployment.plan.mode == "always_on"
@@ -233,6 +233,7 @@ def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Ala
         f" events expire from Kafka, {RETENTION_DAYS} days after they were written.",
         metric=known.own(metrics.STOPPED_TABLES, "Maximum"),
         threshold=0,
+        missing=TreatMissingData.NOT_BREACHING if always else TreatMissingData.IGNORE,
     )
 
 

@@ -21,7 +21,8 @@ _MEMORY_MB = 512
 class Preparation(LambdaFunction):
     """`lambda/prepare_source` in the VPC, invoked when its zip changes: plan or code.
 
-    Also when `login_version` changes: it then sets the role's password from its secret again.
+    Also when `login_version` changes, after which it sets the role's password from its secret
+    again, or `epoch`, after which it also records the source's relations again.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Preparation(LambdaFunction):
         digest: str,
         environment: Mapping[str, str],
         login_version: int,
+        epoch: int,
         grants: Sequence[Grant],
         security_group: str,
         state: BucketReference,
@@ -58,6 +60,7 @@ class Preparation(LambdaFunction):
             properties={
                 "Content": digest,
                 "LoginVersion": str(login_version),
+                "Epoch": str(epoch),
                 **environment,
             },
         )

@@ -83,7 +83,7 @@ class Deployment:
         (self.folder / "plan.json").write_text(self.plan.to_json(), encoding="utf-8")
         return self.plan
 
-    def ask(self, request: str, **more: str) -> dict[str, Any]:
+    def ask(self, request: str, **more: Any) -> dict[str, Any]:
         """What CloudFormation is answered."""
         event = {
             "RequestType": request,
@@ -259,6 +259,18 @@ def test_a_deployment_does_not_forget_what_it_repairs(scheduled, monkeypatch, na
     assert scheduled.published() == {"orders", "items", "heartbeat", "signal"}
     for _ in range(2):  # not of `items`, which is new
         assert check({}, CONTEXT) == {"changed": 1, "new_columns": 0}
+
+
+def test_a_new_epoch_begins_with_new_records(scheduled, monkeypatch):
+    check = scheduled.module.check
+    assert check({}, CONTEXT)["changed"] == 0
+    again = TABLES.splitlines()[2]  # the role exists
+    run(scheduled.dsn, f"DROP PUBLICATION {scheduled.slot}", "DROP TABLE orders", again)
+    monkeypatch.setenv("ADMIN_SECRET", "admin")
+    epochs = {"OldResourceProperties": {"Epoch": "1"}, "ResourceProperties": {"Epoch": "2"}}
+    for properties, changed in (({}, 1), (epochs, 0)):
+        assert scheduled.ask("Update", **properties)["Status"] == "SUCCESS"
+        assert check({}, CONTEXT)["changed"] == changed
 
 
 def test_a_schedule_notes_widened_and_new_columns_for_the_stream(scheduled):

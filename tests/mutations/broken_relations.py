@@ -81,6 +81,10 @@ RELATIONS = (
         ((_PREPARATION, "        note_omissions(session, plan)\n", ""),),
     ),
     Mutation(
+        "a new epoch is compared with the records of the one before", _OMITTED,
+        ((_PREPARATION, "            record_again(session, plan)\n", "            pass\n"),),
+    ),
+    Mutation(
         "a table that joins has a record before it is published", _OMITTED,
         ((_CHECK, "if record is None and source.publication.omission(table) is not None:",
           "if False:"),),

@@ -135,11 +135,12 @@ def test_what_is_off_is_not_missed(deploy, created, more, gone):
 
 @pytest.mark.synth
 def test_a_scheduled_streams_alarms_see_its_few_points(deploy):
-    """A run publishes the freshness once, and no keeper reports a run that failed."""
+    """A run publishes them once, at its end, and no keeper reports a run that failed."""
     scheduled = PIPELINE + "stream: {mode: scheduled}\n"
     found = alarms(deploy(scheduled))
-    freshness, failed = found["freshness"], found["stream-failed"]
-    assert (freshness["EvaluationPeriods"], freshness["TreatMissingData"]) == (1, "ignore")
+    for name in ("freshness", "stopped-table"):
+        assert (found[name]["EvaluationPeriods"], found[name]["TreatMissingData"]) == (1, "ignore")
+    failed = found["stream-failed"]
     [stat] = stats(failed)
     assert (stat["Metric"]["MetricName"], stat["Stat"]) == ("glue.error.ALL", "Sum")
     assert {"Name": "JobName", "Value": "shop-stream_changes"} in stat["Metric"]["Dimensions"]

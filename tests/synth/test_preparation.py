@@ -14,7 +14,7 @@ from cdclake.config.deployment import load_deployment
 from cdclake.plan import Plan
 from cdclake.stacks.bundles import PREPARATION_WHEELS, build_preparation
 from tests.source_tree import PROJECT
-from tests.synth.deployments import EXISTING, OFF, Synthesized, Template
+from tests.synth.deployments import EXISTING, OFF, PIPELINE, Synthesized, Template
 from tests.synth.roles import allowances
 
 FUNCTION = "AWS::Lambda::Function"
@@ -122,6 +122,13 @@ def test_the_connector_comes_after_it_and_goes_before_it(created):
 
 def test_off_leaves_the_source_prepared(created, deploy):
     assert deploy(OFF).only("Custom::CdclakeSource") == created.only("Custom::CdclakeSource")
+
+
+def test_a_new_epoch_prepares_the_source_again(created, deploy):
+    """A slot may have been lost with the publication, or another server may be the source."""
+    later = deploy(f"{PIPELINE}aws: {{connect: {{epoch: 2}}}}\n")
+    before, after = (each.only("Custom::CdclakeSource") for each in (created, later))
+    assert {key for key in after if after[key] != before.get(key)} == {"Epoch"}
 
 
 def test_it_may_read_two_logins_and_keep_the_records_and_no_more(variants):

@@ -253,7 +253,8 @@ def test_another_server_takes_the_place_of_a_created_one_in_the_runbooks_order(d
     created = deploy(f"{PIPELINE}aws:\n{kafka}")
     existing = deploy(f"{PIPELINE}aws:\n{OF_SOURCE}{kafka}")
     assert any("uses" in line for line in hindrances(created, existing))  # as `--all` has it
-    lines = re.findall(r"npx cdk deploy .* --exclusively (.*)", PAGES["restore"])
+    restored = PAGES["restore"].split("## Another existing server")[0]
+    lines = re.findall(r"npx cdk deploy .* --exclusively (.*)", restored)
     first = [f"shop-{stack}" for stack in re.findall(r"shop-prod-(\w+)", " ".join(lines))]
     assert first == ["shop-network", "shop-cdc", "shop-processing"]
     others = sorted(existing.templates.keys() - {*first})
@@ -264,6 +265,18 @@ def test_another_server_takes_the_place_of_a_created_one_in_the_runbooks_order(d
         if each["Type"] == "AWS::EC2::SecurityGroupEgress"
     ]
     assert ways_out.count(("sg-0a1b2c3d", 6432)) == 3
+
+
+def test_another_existing_server_is_deployed_after_the_network(deploy):
+    before = deploy(PIPELINE + EXISTING)
+    moved = EXISTING.replace("db.example.org", "db2.example.org").replace("sg-0a1b", "sg-0b1b")
+    after = deploy(PIPELINE + moved)
+    others = sorted(after.templates.keys() - {"shop-network"})
+    assert [*hindrances(before, after, ["shop-network", *others])] == []
+    found = changes(before, after)
+    assert "Custom::CdclakeSource" in found.kinds({*found.updated})
+    jobs = {name for name in found.updated if "/AWS::Glue::Job/" in name}
+    assert len(jobs) > 1  # their arguments name the server, so they are deployed too
 
 
 def test_the_size_of_one_job_is_told_to_that_job(deploy):

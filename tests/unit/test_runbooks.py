@@ -112,6 +112,24 @@ def test_a_new_password_is_no_argument_of_a_process():
     assert made and all(part.startswith("printf ") for part in made)
 
 
+@pytest.mark.parametrize("section", ["The source was restored", "Another existing server"])
+def test_the_jobs_read_another_server_before_the_new_epoch(section):
+    """Lost slot deploys the connector's stack only, which leaves the jobs at the former server."""
+    [steps] = [s for s in PAGES["restore"].split("\n## ") if s.startswith(section)]
+    before, after = steps.split("Follow [lost slot](lost-slot.md) from its step 2 on")
+    network, *others = re.findall(r"npx cdk deploy .*", before)
+    assert network.endswith("--exclusively shop-prod-network") and "`SourceOwner`" in before
+    assert any(re.search(r" --all$| shop-prod-processing\b", each) for each in others)
+    assert "everything" in after or "--all" in after  # the connector's keeper returns
+
+
+def test_a_stopped_table_is_resumed_before_its_events_are_replayed():
+    steps = PAGES["stopped-table"].split("## What to do")[1]
+    assert "to its step 5" in steps and "Replay the events afterwards" in steps
+    [replay] = re.findall(r"\n6[.] (.*?)```", PAGES["quarantine"], re.S)
+    assert replay.index("[resume]") < replay.index("replay")
+
+
 # A deployment that failed is repeated: its template has not arrived yet.
 AFTER_FAILED_DEPLOYMENTS = {"first-deployment", "rotate-passwords"}
 

@@ -26,6 +26,14 @@ tables:
     key: [id]
     columns: {id: integer, at: timestamptz}
     capture: {poll: {by: at}}
+  public.dropped:
+    key: [id]
+    columns: {id: integer}
+    capture: {poll: {by: id}}
+  public.sums:
+    key: [id]
+    columns: {id: integer}
+    capture: {poll: {by: id, query: select 1 as id}}
 """
 SOURCE = {
     ("public", "orders"): actual(),
@@ -61,12 +69,13 @@ def test_update_names_every_declared_table(
         "public.orders": [],
         "public.gone": [],
         "public.rates": ["secret"],
+        "public.dropped": [],
+        "public.sums": [],
     }
-    [refused] = answer["refused"]
-    assert (refused["source"], refused["reason"]) == (
-        "public.gone",
-        "the source has no such table",
-    )
+    assert [(each["source"], each["reason"]) for each in answer["refused"]] == [
+        ("public.gone", "the source has no such table"),
+        ("public.dropped", "the source has no such table"),
+    ]
     assert file.read_text() == FILE
 
 

@@ -177,8 +177,9 @@ def test_it_is_told_once_a_minute(control, monkeypatch):
     assert len(calls) == 2
 
 
-def test_gauges_of_a_scheduled_run_publish_freshness_at_its_end(control):
-    """Until its first batch ends, a run has the freshness of the previous one."""
+@pytest.mark.parametrize("name", ["Freshness", "StoppedTables"])
+def test_gauges_of_a_scheduled_run_publish_its_alarms_at_its_end(control, name):
+    """Until its first batch ends, a run has the figures of the previous one."""
     published: list[set[str]] = []
 
     class Noting(Metrics):
@@ -190,7 +191,7 @@ def test_gauges_of_a_scheduled_run_publish_freshness_at_its_end(control):
         stream = StreamGauges(control, Noting("shop"), is_scheduled=is_scheduled)
         stream.tell_if_due(None)
         stream.tell(None)
-    assert ["Freshness" in names for names in published] == [True, True, False, True]
+    assert [name in names for names in published] == [True, True, False, True]
     assert all("BatchSeconds" in names for names in published)
 
 

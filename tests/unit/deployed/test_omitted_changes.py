@@ -14,6 +14,7 @@ import boto3
 import pytest
 
 from cdclake.plan import Plan, Table
+from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relation_check import records_content
 from cdclake.postgres.relations import RelationRecord, SourceState
@@ -40,14 +41,26 @@ class Source:
     function: ModuleType
     folder: Path
     publication: PublicationState = PUBLISHED
+    orders: SourceTable = NOW
+    is_read: bool = True  # the slot
 
-    def deploy(self, declares: Plan, request: str = "Update") -> None:
+    def deploy(
+        self, declares: Plan, request: str = "Update", *, epochs: tuple[str, ...] = ("1", "1")
+    ) -> None:
+        """Handle the request; `epochs` are the properties' before and now, if they have them."""
         self.function.PLAN.write_text(declares.to_json())
-        self.function.do(request, "prepared", STACK)
+        names = ("OldResourceProperties", "ResourceProperties")[-len(epochs) :]
+        event: dict[str, Any] = {
+            "RequestType": request,
+            "LogicalResourceId": "prepared",
+            "StackId": STACK,
+        }
+        event |= {name: {"Epoch": n} if n else {} for name, n in zip(names, epochs, strict=True)}
+        self.function.handler(event, SimpleNamespace(log_stream_name="stream"))
 
     def read(self, *_: Any) -> SourceState:
         return SourceState(
-            tables={NOW.id: NOW, ITEMS.id: ITEMS},
+            tables={NOW.id: self.orders, ITEMS.id: ITEMS},
             names={},
             alike={},
             loaded=frozenset(),
@@ -55,12 +68,15 @@ class Source:
             role="cdclake_shop",
             sees_all_rows=False,
             version=170000,
-            streams=True,
+            streams=self.is_read,
         )
 
     def repair(self, *_: Any, **__: Any) -> SimpleNamespace:
         self.publication = PUBLISHED
         return SimpleNamespace(database="shop", version=170011, slot_loss="")
+
+    def fail(self, _event: Any, _made: str, reason: str, **_: Any) -> None:
+        raise AssertionError(reason)
 
     def check(self) -> int:
         return int(self.function.check({}, None)["changed"])
@@ -86,6 +102,8 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
         "read_source": made.read,
         "prepare_session": made.repair,
         "source_warnings": lambda *_, **__: [],
+        "answer": lambda *_: None,
+        "answer_failure": made.fail,
     }.items():
         monkeypatch.setattr(function, name, stand_in)
     return made
@@ -115,6 +133,39 @@ def test_one_that_was_set_right_by_hand_is_remembered(source: Source) -> None:
     source.publication = NARROWED
     assert source.check() == 1
     source.publication = PUBLISHED
+    assert source.check() == 1
+
+
+@pytest.mark.parametrize("delivery", ["stream", "firehose"])
+def test_a_new_epoch_ends_it_since_it_reads_all_tables(source: Source, delivery: str) -> None:
+    """Of a server that replaces the source every relation is another one."""
+    table = declared(delivery=delivery)
+    source.deploy(plan(table), "Create", epochs=("1",))
+    assert source.check() == 0
+    source.orders, source.publication = replace(NOW, oid=99), PublicationState()
+    source.is_read = False
+    source.deploy(plan(table))  # as with `connector: off`
+    assert source.check() == 1
+    source.publication = PublicationState()
+    source.deploy(plan(table), epochs=("1", "2"))
+    [record] = source.records()["tables"].values()
+    assert (record["oid"], record["omitted"], record["settled"]) == (99, False, False)
+    assert source.check() == 0
+    source.orders = replace(source.orders, file=11)
+    assert source.check() == 1  # rewritten before the connector has read it
+    source.is_read = True
+    assert source.check() == 1
+
+
+@pytest.mark.parametrize("epochs", [("2", "2"), ("", "2"), ("2", "1"), ("2", "")])
+def test_a_deployment_without_a_new_epoch_keeps_the_records(
+    source: Source, epochs: tuple[str, str]
+) -> None:
+    """The first deployment of this version too: the stack had no epoch before."""
+    source.deploy(plan(), "Create", epochs=("1",))
+    assert source.check() == 0
+    source.orders = replace(NOW, oid=99)
+    source.deploy(plan(), epochs=epochs)
     assert source.check() == 1
 
 
