@@ -28,12 +28,12 @@ tables:
     capture: {poll: {by: at}}
   public.dropped:
     key: [id]
-    columns: {id: integer}
-    capture: {poll: {by: id}}
+    columns: {id: integer, at: timestamptz}
+    capture: {poll: {by: at}}
   public.sums:
     key: [id]
-    columns: {id: integer}
-    capture: {poll: {by: id, query: select 1 as id}}
+    columns: {id: integer, at: timestamptz}
+    capture: {poll: {by: at, query: "select 1 as id, now() as at"}}
 """
 SOURCE = {
     ("public", "orders"): actual(),
