@@ -156,8 +156,8 @@ def _not_added(
             yield {"source": table, "reason": reason, "remedy": remedy}
     for each in new.matching:
         if each.reason:
-            source, remedy = each.source.source, _how_to_admit(each)
-            yield {"source": source, "reason": each.reason, "remedy": remedy}
+            remedy = _how_to_admit(each)
+            yield {"source": each.source.source, "reason": each.reason, "remedy": remedy}
     for gone in plan.all_tables:
         if not gone.is_query and (gone.schema, gone.table) not in source:
             remedy = "correct its name, or remove its entry"
