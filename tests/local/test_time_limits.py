@@ -34,7 +34,6 @@ def app(database: str) -> Iterator[str]:
         f"ALTER DATABASE {shop} OWNER TO limited_{shop}",
         "CREATE TABLE a (id int PRIMARY KEY)",
         f"ALTER TABLE a OWNER TO limited_{shop}",
-        f"GRANT USAGE ON SCHEMA public TO limited_{shop} WITH GRANT OPTION",
     )
     yield make_conninfo(database, user=f"limited_{shop}", password="x")
     run(
