@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from cdclake.postgres.relation_check import merged_records
@@ -52,7 +53,7 @@ def test_a_partition_of_a_recorded_name_does_not_hide_a_dropped_one() -> None:
 def test_a_column_added_to_a_changed_table_may_be_replaced() -> None:
     wanted = declared(("id", "integer"), ("number", "integer"), ("note", "text"))
 
-    def with_note(kind: str, number: int) -> tuple[RelationRecord, list[str]]:
+    def with_note(kind: str, number: int) -> tuple[RelationRecord, Sequence[str]]:
         note = column("note", kind, number=number)
         now = source(replace(DIFFERENT, columns=(*COLUMNS, note)))
         kinds = [change.kind for change in now.compare(wanted, records["public.orders"])]
