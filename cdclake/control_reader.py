@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlparse
@@ -40,12 +40,22 @@ class ControlReader:
 
     def names_from(self, start: str) -> Iterator[str]:
         """Yield the names of the objects that begin with `start`."""
+        for entry in self._listed(start):
+            yield entry["Key"].removeprefix(self._key(""))
+
+    def etags(self, folder: str) -> dict[str, str]:
+        """Return the ETags of the objects in a folder, by name without the folder."""
+        start = self._key(f"{folder}/")
+        return {
+            entry["Key"].removeprefix(start): entry["ETag"] for entry in self._listed(f"{folder}/")
+        }
+
+    def _listed(self, start: str) -> Iterator[Mapping[str, Any]]:
         pages = self._s3.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._key(start)
         )
         for page in pages:
-            for entry in page.get("Contents", []):
-                yield entry["Key"].removeprefix(self._key(""))
+            yield from page.get("Contents", [])
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}" if self._prefix else name

@@ -197,6 +197,7 @@ def _converters(plan: Plan, salt: str) -> dict[str, str]:
     names = [name for name in (MASKS, _ARRAYS) if f"{name}.type" in settings]
     # Not `fail`, which would stop all tables when a table loses its replica identity full: then a
     # value is not sent and cannot be converted, and the decoders refuse the event (UNSENT_VALUE).
+    # Of an update that changes the key they see an insert, which does not show that (limits.md).
     settings["event.converting.failure.handling.mode"] = "warn"
     # Without it Debezium fails in this mode, too, if the column is NOT NULL.
     settings["post.processors"] = _NULLABLE

@@ -17,7 +17,13 @@ from cdclake.postgres.mask_values import SALT_SETTING, masked
 from cdclake.postgres.quoting import identifier, literal
 
 # A session that reads for long, or waits in its transaction while others read.
-NO_TIMEOUTS = ("SET statement_timeout = 0", "SET idle_in_transaction_session_timeout = 0")
+NO_TIMEOUTS = (
+    "SET statement_timeout = 0",
+    "SET idle_in_transaction_session_timeout = 0",
+    # PostgreSQL has it since 17.
+    "DO $do$ BEGIN PERFORM set_config(name, '0', false) FROM pg_settings"
+    " WHERE name = 'transaction_timeout'; END $do$",
+)
 
 # These settings fix everything in the session that a value's text depends on.
 SESSION = (

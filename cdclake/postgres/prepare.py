@@ -37,6 +37,14 @@ _PUBLICATION_OPTIONS = (
     "publish_via_partition_root = true, publish = 'insert, update, delete, truncate'"
 )
 
+# The connector's first snapshot is one transaction, and waits in it while its queue is full.
+_TIME_LIMITS = (
+    "statement_timeout",
+    "idle_in_transaction_session_timeout",
+    "idle_session_timeout",
+    "transaction_timeout",  # since PostgreSQL 17
+)
+
 ColumnList = tuple[str, ...] | None  # None: all
 KINDS_OF_TABLES = "rp"  # of relations in the catalog that have system columns
 # They need a grant if there is a column list. A bulk load reads a table by ranges of blocks; the
@@ -181,7 +189,23 @@ def _role(role: str, verifier: str, replication_grant: str | None) -> list[State
         Statement("our role", create),
         Statement("its right to stream", replication),
         Statement("its password, as a SCRAM verifier", login),
+        _without_time_limits(role),
     ]
+
+
+def _without_time_limits(role: str) -> Statement:
+    """Lift the time limits of server and database for the role, as far as the server has them.
+
+    They are settings of the role since an unknown one in a connection's options refuses the login.
+    """
+    names = ", ".join(literal(name) for name in _TIME_LIMITS)
+    alter = literal(f"ALTER ROLE {identifier(role)} SET ")
+    lift = (
+        "DO $do$ DECLARE setting text; BEGIN"
+        f" FOR setting IN SELECT name FROM pg_settings WHERE name IN ({names}) LOOP"
+        f" EXECUTE {alter} || setting || ' = 0'; END LOOP; END $do$"
+    )
+    return Statement("no time limits for its sessions", lift)
 
 
 def _without_truncates(lists: Collection[TableId]) -> list[Statement]:

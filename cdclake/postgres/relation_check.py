@@ -11,7 +11,12 @@ from cdclake.postgres import queries
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import qualified
-from cdclake.postgres.relations import RelationChange, RelationRecord, SourceState
+from cdclake.postgres.relations import (
+    RelationChange,
+    RelationRecord,
+    SourceState,
+    began_empty,
+)
 from cdclake.postgres.session import Session
 from cdclake.postgres.source import read_catalog, read_publication, read_server
 
@@ -48,21 +53,23 @@ def merged_records(
 ) -> dict[str, RelationRecord]:
     """Return the records without those of other tables, and with those of new tables.
 
-    A table that is as recorded gets a new record once the connector streams, so that partitions
-    that were created since are known. Any other table keeps its record until it is read again; only
-    labels that were added to its enums are recorded, so that a later rename is noticed, and that
-    the publication omits changes of it. A new table has no record before it is published.
+    A table that is as recorded gets a new record once the connector streams. Any other table keeps
+    its record until it is read again; only labels, columns and empty partitions that were added are
+    recorded, so that a later change of them is noticed, and that the publication omits changes of
+    it. A new table has no record before it is published.
     """
     merged, tables = {}, tuple(tables)
     for table in tables:
         record, found = records.get(table.source), source.tables.get((table.schema, table.table))
         if record is None and source.publication.omission(table) is not None:
             continue
-        is_as_recorded = found is not None and not any(source.compare(table, record))
-        if found is not None and (record is None or (is_as_recorded and source.streams)):
-            record = RelationRecord.of(table, found, settled=source.streams)
-        elif found is not None and record is not None:
-            record = record.with_new_labels(found)
+        if found is not None:
+            now = RelationRecord.of(table, found, settled=source.streams)
+            if record is None or (source.streams and not any(source.compare(table, record))):
+                record = now
+            else:
+                empty = [leaf.source for leaf in found.leaves if began_empty(leaf, source.loaded)]
+                record = record.with_additions(now, empty)
         if record is not None:
             merged[table.source] = record
     return with_omissions(source.publication, tables, merged)

@@ -8,14 +8,14 @@ table, taken when the lake read it, makes these visible (decision 33).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from cdclake.control_objects import known_fields
 from cdclake.plan import Table
 from cdclake.postgres.admission import check_columns, check_snapshot
-from cdclake.postgres.catalog import SourceTable, TableId
+from cdclake.postgres.catalog import Relation, SourceTable, TableId
 from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import identifier, qualified
@@ -83,9 +83,21 @@ class RelationRecord:
             lake_name=table.name,
         )
 
-    def with_new_labels(self, actual: SourceTable) -> RelationRecord:
-        """Return the record with the labels that were added since, and its own for the others."""
-        return replace(self, labels={**_labels(actual), **self.labels})
+    def with_additions(self, now: RelationRecord, empty: Collection[str]) -> RelationRecord:
+        """Return the record with the labels, columns and `empty` partitions that `now` adds."""
+        known = {part.oid for part in self.partitions.values()}
+        created = {
+            name: part
+            for name, part in now.partitions.items()
+            if name in empty and part.oid not in known
+        }
+        return replace(
+            self,
+            columns={**now.columns, **self.columns},
+            numbers={**now.numbers, **self.numbers},
+            labels={**now.labels, **self.labels},
+            partitions={**created, **self.partitions},
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's part of the control object."""
@@ -237,6 +249,11 @@ def _name_again(now: TableId, table: Table) -> str:
     return " ".join(statements)
 
 
+def began_empty(leaf: Relation, loaded: Collection[int]) -> bool:
+    """Check whether the partition was created in its place, so that all its rows have events."""
+    return leaf.created_attached and leaf.oid not in loaded
+
+
 def _partitions(
     record: RelationRecord, found: SourceTable, loaded: frozenset[int]
 ) -> Iterator[RelationChange]:
@@ -249,10 +266,7 @@ def _partitions(
     attached = [
         leaf.source
         for leaf in found.leaves
-        if (
-            (part := known.get(leaf.oid)) is None
-            and not (leaf.created_attached and leaf.oid not in loaded)
-        )
+        if ((part := known.get(leaf.oid)) is None and not began_empty(leaf, loaded))
         or (part is not None and sorted(part.joined.split()) != sorted(leaf.joined.split()))
     ]
     detached = [name for name, part in record.partitions.items() if part.oid not in now]
@@ -365,7 +379,7 @@ def _retyped(table: Table, record: RelationRecord, found: SourceTable) -> Iterat
             kind="rewritten",
             message=f"the table was rewritten for the new type of {', '.join(changed)}: values that"
             " the statement computed (USING) are in no event",
-            remedy=f"if it computed any, {rereading_remedy(table)}",
+            remedy=f"if it computed any, or to clear this message, {rereading_remedy(table)}",
         )
 
 

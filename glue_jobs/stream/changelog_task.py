@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake import naming
-from cdclake.erasures import ErasedKeys
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.row_selection import filtered
 from cdclake.jobs.iceberg.task_failures import failure_text
@@ -23,7 +22,7 @@ from cdclake.jobs.runtime.python_worker import reduce_task_overhead
 from cdclake.jobs.stream.avro_values import without_refusal
 from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL, without_refused
 from cdclake.jobs.stream.deduplicate import identity
-from cdclake.jobs.stream.erased_events import without_erased
+from cdclake.jobs.stream.erased_events import SharedErasedKeys
 from cdclake.jobs.stream.heartbeats import heartbeats_json
 from cdclake.jobs.stream.partition_summary import summarize
 from cdclake.jobs.stream.plan_decoders import PlanDecoders, bytes_of, decoders_of, runs_of
@@ -64,7 +63,7 @@ class TableTarget:
     ingested_at: int  # microseconds since 1970, of all rows
     taken: Mapping[int, int]  # by partition: the changelog has the records before this offset
     accepts_refused: bool = False  # events whose schema the registry refused, as an operator asked
-    erased: ErasedKeys | None = None  # whose older events are dropped
+    erased: SharedErasedKeys | None = None  # whose older events are dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,7 @@ class _Work:
             wanted["offset"].to_numpy(),
         ).rows
         if target.erased is not None:
-            kept = without_erased(rows, wanted, target.erased, table)
+            kept = target.erased.dropped(rows, wanted, table)
             self._erased[topic] += rows.num_rows - kept.num_rows
             rows = kept
         if rows.num_rows:

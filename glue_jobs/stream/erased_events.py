@@ -7,7 +7,8 @@ whose events are all newer than the last erasure hashes no key.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,28 @@ from cdclake.debezium.record_key import comparable_key, record_key
 from cdclake.erasures import ErasedKeys
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.plan import Table
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast, SparkContext
+
+
+@dataclass(frozen=True, slots=True)
+class SharedErasedKeys:
+    """One table's erased keys for Spark's tasks, which read them only if they have older events."""
+
+    newest: str  # `ErasedKeys.newest`
+    keys: Broadcast[ErasedKeys]
+
+    @staticmethod
+    def of(erased: ErasedKeys, spark: SparkContext) -> SharedErasedKeys:
+        """Broadcast the keys; in a job's own description they would be sent with every batch."""
+        return SharedErasedKeys(erased.newest, spark.broadcast(erased))
+
+    def dropped(self, rows: pa.Table, records: pa.RecordBatch, table: Table) -> pa.Table:
+        """Do the same as `without_erased`."""
+        if not pc.any(pc.less(rows[naming.POSITION], self.newest)).as_py():
+            return rows
+        return without_erased(rows, records, self.keys.value, table)
 
 
 def without_erased(

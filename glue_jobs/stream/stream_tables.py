@@ -106,7 +106,8 @@ class StreamTables:
     def drop_events_of(self, erased: Mapping[str, ErasedKeys]) -> None:
         """Drop the older events of these keys, by table, from now on."""
         for name, stream in self._streams.items():
-            stream.erased = erased.get(name)
+            if erased.get(name) is not stream.erased:
+                stream.drop_events_of(erased.get(name))
 
     def is_created(self, stream: TableStream) -> bool:
         """Create the table now if that failed before; return whether it exists as planned."""

@@ -47,6 +47,7 @@ from cdclake.jobs.stream.deduplicate import (
     not_in_log,
     without_repeats,
 )
+from cdclake.jobs.stream.erased_events import SharedErasedKeys
 from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.jobs.stream.partition_summary import REFUSED, PartitionSummary, RefusedReasons
 from cdclake.jobs.stream.quarantine import newly_refused, quarantine_files
@@ -112,6 +113,7 @@ class TableStream:
     schedule: TableSchedule = field(default_factory=TableSchedule)
     through: int = 0  # time of ingestion that the changelog has reached, in microseconds
     erased: ErasedKeys | None = None  # whose older events this batch drops
+    shared: SharedErasedKeys | None = field(init=False)  # the same keys
     # Called before a commit whose replay would not find these: columns that were seen for the
     # first time, reasons to stop, and numbers of refused events.
     remember: Callable[[KnownColumns], None] = lambda known: None
@@ -121,6 +123,13 @@ class TableStream:
     def __post_init__(self) -> None:
         self.handle = TableHandle(self.lake, self.table.changes)
         self.update = StateUpdate(self.lake, self.table, changelog=self.handle)
+        self.drop_events_of(self.erased)
+
+    def drop_events_of(self, erased: ErasedKeys | None) -> None:
+        """Drop older events of these keys from now on."""
+        self.erased, self.shared = erased, None
+        if erased is not None:
+            self.shared = SharedErasedKeys.of(erased, self.lake.spark.sparkContext)
 
     def run(
         self, records: DataFrame, ranges: Ranges, *, epoch: int, replaced: Replaced = Replaced()
@@ -248,7 +257,7 @@ class TableStream:
             ingested_at=changelog.ingested_at,
             taken=changelog.stamp.offsets_in(self.place.topic_id),
             accepts_refused=isinstance(self.place.life, Resuming),
-            erased=self.erased,
+            erased=self.shared,
         )
 
     def _decoded(self, portion: Portion) -> DataFrame:

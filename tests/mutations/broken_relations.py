@@ -8,6 +8,7 @@ _RELATIONS, _TESTS = "cdclake/postgres/relations.py", ("tests/unit/postgres/test
 _CHECK = "cdclake/postgres/relation_check.py"
 _PREPARATION = "lambda/prepare_source/prepare_source.py"
 _OMITTED = ("tests/unit/deployed/test_omitted_changes.py",)
+_ADDITIONS = ("tests/unit/postgres/test_relation_additions.py",)
 _OPERATIONS = "glue_jobs/operations/table_operations.py"
 _KEYS = "cdclake/postgres/key_identity.py"
 _RESYNCS = ("tests/unit/jobs/test_operate.py", "-k", "changelog_lacks or relations")
@@ -32,7 +33,7 @@ RELATIONS = (
     ),
     Mutation(
         "a partition that was filled before it was attached was created empty", _TESTS,
-        ((_RELATIONS, "(leaf.created_attached and leaf.oid not in loaded)",
+        ((_RELATIONS, "leaf.created_attached and leaf.oid not in loaded",
           "leaf.created_attached"),),
     ),
     Mutation(
@@ -91,8 +92,12 @@ RELATIONS = (
     ),
     Mutation(
         "a reported change is forgotten before it is repaired", _TESTS,
-        ((_CHECK, "is_as_recorded = found is not None and not any(source.compare(table, record))",
-          "is_as_recorded = found is not None"),),
+        ((_CHECK, "(source.streams and not any(source.compare(table, record)))",
+          "source.streams"),),
+    ),
+    Mutation(
+        "a changed table's new partitions are not recorded", _ADDITIONS,
+        ((_RELATIONS, "partitions={**created, **self.partitions}", "partitions=self.partitions"),),
     ),
     Mutation(
         "a table under another name keeps its former record", _TESTS,

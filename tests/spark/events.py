@@ -76,6 +76,9 @@ class MemoryStore:
         found = [name for name in self.stored if name.startswith(f"{folder}/")]
         return [name.removeprefix(f"{folder}/") for name in found]
 
+    def etags(self, folder: str) -> dict[str, str]:
+        return {name: self.stored[f"{folder}/{name}"].etag for name in self.names(folder)}
+
     def delete(self, name: str) -> None:
         self.stored.pop(name, None)
 

@@ -183,6 +183,25 @@ def test_a_register_is_seen_after_its_seconds_and_not_before(
     assert clients.requests.count("GetSecretValue") == 1
 
 
+def test_a_register_that_has_not_changed_is_not_read_again(
+    recent: tuple[RecentRegister, Clients], now: list[float]
+) -> None:
+    registers, clients = recent
+    keep_salt()
+    register(PLAIN, CHANGED, "1")
+    register(PAIR, (1, "one"), "1")
+    first = registers.read()
+    now[0] += REGISTER_SECONDS
+    assert all(registers.read()[table] is keys for table, keys in first.items())
+    assert clients.requests.count("GetObject") == 2
+    register(PAIR, (2, "two"), "1")
+    now[0] += REGISTER_SECONDS
+    again = registers.read()
+    assert again["plain"] is first["plain"]
+    assert again["pair"].refuses((2, "two"), "0")
+    assert clients.requests.count("GetObject") == 3
+
+
 def test_a_clock_that_was_set_back_makes_no_register_last(
     recent: tuple[RecentRegister, Clients], now: list[float]
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from cdclake import naming
@@ -17,7 +18,7 @@ from cdclake.errors import ComponentFailed, InputError
 from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.operations.erased_records import _SearchKeys
 from cdclake.jobs.stream.block_decoder import BlockDecoder
-from cdclake.jobs.stream.erased_events import without_erased
+from cdclake.jobs.stream.erased_events import SharedErasedKeys, without_erased
 from cdclake.trace.row_key import RowKey
 from tests.spark.events import MemoryStore, plan_of
 
@@ -115,6 +116,24 @@ def test_older_events_of_erased_keys_are_dropped_also_refused_ones() -> None:
     assert kept == [1, 2, 4, 5, 6]
     nothing = ErasedKeys.of(table.name, "s", Erasures(hashed.fingerprint))
     assert without_erased(rows, batch, nothing, table).num_rows == len(records)
+    shared, read = shared_keys(erased)
+    newer = rows.filter(pc.greater_equal(rows[naming.POSITION], EARLY))
+    assert shared.dropped(newer, batch, table) is newer and read == []
+    assert shared.dropped(rows, batch, table)[naming.OFFSET].to_pylist() == kept
+    assert read == [erased]
+
+
+def shared_keys(erased: ErasedKeys) -> tuple[SharedErasedKeys, list[ErasedKeys]]:
+    """Keys as a task has them, and the list of those that it has read."""
+    read: list[ErasedKeys] = []
+
+    class Broadcast:
+        @property
+        def value(self) -> ErasedKeys:
+            read.append(erased)
+            return erased
+
+    return SharedErasedKeys(erased.newest, Broadcast()), read  # type: ignore[arg-type]
 
 
 def test_events_are_dropped_by_any_spelling_of_an_erased_number() -> None:
