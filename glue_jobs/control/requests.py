@@ -25,6 +25,7 @@ from cdclake.erasures import Erasures
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.table_progress import TableProgress
 
 Answer = dict[str, Any]
 
@@ -62,6 +63,7 @@ def request_resync(
     notified: int,
     lsn: int,
     rejoins: bool = False,
+    read: TableProgress | None = None,
 ) -> str:
     """Request the deletion of stale rows after the next snapshot of the table; return the id.
 
@@ -78,6 +80,8 @@ def request_resync(
             between may be gone from the source without one. The rows of commits up to it, and of
             the first one above it, are visible (`settled_lsn`).
         rejoins: True if the table has missed changes.
+        read: The table's progress, as it was before `lsn` was read. The resync settles refused
+            events that the stream had read by then. None: it settles none.
     """
     newest = epoch_start(epoch)
     if known is not None:
@@ -87,6 +91,8 @@ def request_resync(
         position=str(max(newest, reached(newest.epoch, lsn))),
         notified=notified,
         rejoins=rejoins,
+        offsets={} if read is None else read.offsets,
+        topic_id="" if read is None else read.topic_id,
     )
     control.write(request_name(table, RESYNC), request.to_json())
     return request.id
@@ -195,4 +201,6 @@ def resync_result(outcome: Mapping[str, Any]) -> Answer:
         did = f"read {outcome['rows']} rows, removed {outcome['ghosts']} that the source lacks"
         if older := outcome["older_values"]:
             did += f"; {older} rows changed meanwhile without all their values: resync again"
+    if released := outcome.get("released"):
+        did += f"; {released} refused events, which it has settled, left the quarantine"
     return {"did": did, "rows": outcome["rows"], "ghosts": outcome["ghosts"]}
