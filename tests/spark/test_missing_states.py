@@ -57,6 +57,25 @@ def test_a_dropped_state_is_rebuilt_as_the_stream_had_created_it(spark: SparkSes
     assert engine.state() == {1: ("d", None), 3: ("c", None)}
 
 
+@pytest.mark.slow
+def test_a_stream_that_knew_the_dropped_state_goes_on_with_the_new_one(spark: SparkSession) -> None:
+    """Its first commit is refused, as it is for another table; the table is held for a pause."""
+    engine = Engine(spark)
+    e, stream = engine.event, engine.stream()
+    engine.run(e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"), apply_now=False)
+    stream.read_changelog()
+    assert stream.apply()
+    drop(engine, engine.table.name)
+    rebuild_table(job_of(engine), engine.table)
+    engine.run(e("u", 20, 20, v="c"), apply_now=False)
+    stream.read_changelog()
+    with pytest.raises(Exception) as failed:
+        stream.apply()
+    assert hold_reason(engine.table.name, failed.value) is not None
+    assert stream.apply()
+    assert engine.state() == {1: ("c", None), 2: ("b", None)}
+
+
 def test_no_state_is_created_without_a_changelog(spark: SparkSession) -> None:
     engine = Engine(spark)
     for name in engine.table.stored:
