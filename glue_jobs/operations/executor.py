@@ -260,12 +260,12 @@ def _release_refused(request: ResyncRequest, mine: TableProgress, stream: TableS
     """Drop refused events from before the request, whose rows have been read since; count them.
 
     All stay if the topic is another one by now: its offsets may be those of newer events. They
-    also stay if a row has a large value from before the request, as it changed meanwhile: an event
-    that was refused may have a newer one.
+    also stay if a row has a large value from before the request, as it changed meanwhile, and if
+    deleted rows keep their values: a refused event may have a newer one.
     """
     if not request.offsets or request.topic_id != mine.topic_id:
         return 0
-    if count_older_values(stream, request.position):
+    if stream.table.deletes == "soft" or count_older_values(stream, request.position):
         return 0
     released = release_refused(stream, request.offsets)
     mine.quarantined = max(0, mine.quarantined - released)

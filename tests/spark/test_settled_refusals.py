@@ -11,9 +11,12 @@ from pyspark.sql import SparkSession
 
 from cdclake.control_objects import RESYNC, ResyncRequest, ScanEnd, outcome_name, request_name
 from cdclake.debezium.position import just_after
+from cdclake.iceberg.collapse import replay_age
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.operations import replay
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.operations.replay import release_refused
+from cdclake.plan import Column
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 from tests.spark.test_repairs import NUMBERS
 from tests.spark.test_withheld import RULES
@@ -25,7 +28,7 @@ class Resync:
     """A table with a resync that was requested when the stream had read two events."""
 
     def __init__(self, spark: SparkSession, **table: Any) -> None:
-        self.engine = Engine(spark, plan_of(columns=NUMBERS, **table))
+        self.engine = Engine(spark, plan_of(**{"columns": NUMBERS, **table}))
         self.store, self.progress = MemoryStore(), Progress(epoch=1)
         self.place = self.progress.table(self.engine.table.name)
         e = self.engine.event
@@ -47,8 +50,18 @@ class Resync:
         operations.run(self.engine.plan, nothing, {}, self.progress, lambda _: stream)
         return dict(self.store.stored[outcome_name(name, RESYNC)].content)
 
+    def row(self) -> dict[str, Any]:
+        """The row as the connector reads it."""
+        return self.engine.event("r", 30, 30, v="2.00", big="now", incremental=True)
+
     def kept(self) -> list[int]:
         return [row["offset"] for row in self.engine.quarantined()]
+
+
+@pytest.fixture(autouse=True)
+def young(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The events here are of 2023."""
+    monkeypatch.setattr(replay, "replay_age", lambda *_: None)
 
 
 @pytest.fixture
@@ -57,22 +70,19 @@ def resync(spark: SparkSession) -> Resync:
 
 
 def test_an_event_from_before_the_request_goes(resync: Resync) -> None:
-    e, engine = resync.engine.event, resync.engine
-    engine.run(e("r", 30, 30, v="2.00", big="now", incremental=True))
+    engine = resync.engine
+    engine.run(resync.row())
     assert (resync.answer()["released"], resync.kept(), resync.place.quarantined) == (1, [], 0)
     assert {key: big for key, (_, big) in engine.state().items()} == {1: "now"}
 
 
-@pytest.mark.parametrize(("identity", "kept"), [("default", [1, 3]), ("full", [3])])
+@pytest.mark.parametrize(("columns", "kept"), [(NUMBERS, [1, 3]), (NUMBERS[:2], [3])])
 def test_an_event_that_was_refused_since_stays(
-    spark: SparkSession, identity: Any, kept: list[int]
+    spark: SparkSession, columns: tuple[Column, ...], kept: list[int]
 ) -> None:
-    """A replay of it may need a large value that only the earlier one has."""
-    resync = Resync(spark, replica_identity=identity)
-    e = resync.engine.event
-    resync.engine.run(
-        e("r", 30, 30, v="2.00", big="now", incremental=True), e("u", 40, 40, v="NaN", big="last")
-    )
+    """Its replay may need a large value, if the table has any, that only the earlier one has."""
+    resync = Resync(spark, columns=columns)
+    resync.engine.run(resync.row(), resync.engine.event("u", 40, 40, v="NaN", big="last"))
     assert (resync.answer()["released"], resync.kept()) == (2 - len(kept), kept)
 
 
@@ -83,9 +93,23 @@ def test_all_stay_if_the_resync_may_not_have_settled_them(
     resync: Resync, request_of: dict[str, Any]
 ) -> None:
     """It notes no offsets, or those of another topic, or is incomplete."""
-    resync.engine.run(resync.engine.event("r", 30, 30, v="2.00", big="now", incremental=True))
+    resync.engine.run(resync.row())
     assert not resync.answer(**request_of).get("released")
     assert (resync.kept(), resync.place.quarantined) == ([1], 1)
+
+
+def test_all_stay_if_deleted_rows_keep_their_values(spark: SparkSession) -> None:
+    """The resync reads no deleted row, and the event may have its last values."""
+    resync = Resync(spark, deletes="soft")
+    resync.engine.run(resync.row())
+    assert (resync.answer()["released"], resync.kept()) == (0, [1])
+
+
+def test_an_event_that_is_too_old_goes(resync: Resync, monkeypatch: pytest.MonkeyPatch) -> None:
+    resync.engine.declare(replace(resync.engine.plan, not_representable="null"))
+    monkeypatch.setattr(replay, "replay_age", replay_age)
+    resync.engine.run(resync.row())
+    assert (resync.answer()["released"], resync.kept()) == (1, [])
 
 
 def test_all_stay_if_a_row_kept_a_large_value_from_before(resync: Resync) -> None:
@@ -96,8 +120,8 @@ def test_all_stay_if_a_row_kept_a_large_value_from_before(resync: Resync) -> Non
 
 def test_an_event_that_a_replay_accepts_stays(resync: Resync) -> None:
     """The changelog lacks it, and the replay that `status` names helps."""
-    e, engine = resync.engine.event, resync.engine
-    engine.run((b'{"id": 7}', b"{rubbish"), e("r", 30, 30, v="2.00", big="now", incremental=True))
+    engine = resync.engine
+    engine.run((b'{"id": 7}', b"{rubbish"), resync.row())
     engine.declare(replace(engine.plan, not_representable="null"))
     assert resync.answer(offsets={0: 3})["released"] == 1
     assert resync.kept() == [1]
