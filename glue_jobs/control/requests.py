@@ -80,19 +80,19 @@ def request_resync(
             between may be gone from the source without one. The rows of commits up to it, and of
             the first one above it, are visible (`settled_lsn`).
         rejoins: True if the table has missed changes.
-        read: The table's progress, as it was before `lsn` was read. The resync settles refused
-            events that the stream had read by then. None: it settles none.
+        read: The table's progress from before `lsn`: the resync settles refused events up to it.
     """
     newest = epoch_start(epoch)
     if known is not None:
         newest = max(newest, just_after(known))
+    settled = TableProgress() if read is None else read
     request = ResyncRequest(
         id=uuid.uuid4().hex,
         position=str(max(newest, reached(newest.epoch, lsn))),
         notified=notified,
         rejoins=rejoins,
-        offsets={} if read is None else read.offsets,
-        topic_id="" if read is None else read.topic_id,
+        offsets=settled.offsets,
+        topic_id=settled.topic_id,
     )
     control.write(request_name(table, RESYNC), request.to_json())
     return request.id
