@@ -29,6 +29,8 @@ from cdclake.jobs.control.table_progress import TableProgress
 
 Answer = dict[str, Any]
 
+_NOTHING_READ = TableProgress()
+
 
 def pause_of(control: ObjectStore) -> NotRunning | None:
     """Return the error of a command that needs a deployed stream, if it is paused."""
@@ -63,12 +65,11 @@ def request_resync(
     notified: int,
     lsn: int,
     rejoins: bool = False,
-    read: TableProgress | None = None,
+    read: TableProgress = _NOTHING_READ,
 ) -> str:
     """Request the deletion of stale rows after the next snapshot of the table; return the id.
 
-    Write the request before the signal, and send the signal under this id: `pending_resync` relies
-    on both.
+    Write it before the signal, and send the signal under this id: `pending_resync` relies on both.
 
     Args:
         control: The control objects.
@@ -85,14 +86,13 @@ def request_resync(
     newest = epoch_start(epoch)
     if known is not None:
         newest = max(newest, just_after(known))
-    settled = TableProgress() if read is None else read
     request = ResyncRequest(
         id=uuid.uuid4().hex,
         position=str(max(newest, reached(newest.epoch, lsn))),
         notified=notified,
         rejoins=rejoins,
-        offsets=settled.offsets,
-        topic_id=settled.topic_id,
+        offsets=read.offsets,
+        topic_id=read.topic_id,
     )
     control.write(request_name(table, RESYNC), request.to_json())
     return request.id
