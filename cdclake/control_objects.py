@@ -176,6 +176,10 @@ class ResyncRequest:
     notified: int  # offset of the connector's next notification, when the request was written
     rejoins: bool = False  # the table has missed changes
     ended: ScanEnd | None = None  # set by the stream when the connector has read the table
+    # Next offsets of the table by partition, as the stream had read them before the request; none
+    # in requests of earlier versions. Their events are older than all that the snapshot reads.
+    offsets: Mapping[int, int] = field(default_factory=dict)
+    topic_id: str = ""  # of these offsets
 
     def with_end(self, ended: ScanEnd) -> ResyncRequest:
         """Return the request with the end of the connector's snapshot."""
@@ -189,6 +193,9 @@ class ResyncRequest:
             "notified": self.notified,
             "rejoins": self.rejoins,
         }
+        if self.offsets:
+            offsets = {str(partition): end for partition, end in self.offsets.items()}
+            content |= {"offsets": offsets, "topic_id": self.topic_id}
         return content | ({} if self.ended is None else {"ended": self.ended.to_json()})
 
     @staticmethod
@@ -201,6 +208,8 @@ class ResyncRequest:
             notified=content["notified"],
             rejoins=bool(content.get("rejoins")),
             ended=None if ended is None else ScanEnd.from_json(ended),
+            offsets={int(p): end for p, end in content.get("offsets", {}).items()},
+            topic_id=content.get("topic_id", ""),
         )
 
 

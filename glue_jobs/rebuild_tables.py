@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
+from cdclake.iceberg.schemas import key_text
 from cdclake.jobs.apply.declared_columns import check_declaration
-from cdclake.jobs.apply.rebuilt_state import rebuild_state
+from cdclake.jobs.apply.rebuilt_state import create_missing_state, rebuild_state
 from cdclake.jobs.operations.delivered_changes import rebuild_delivered
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
 from cdclake.jobs.table_jobs.table_reports import chosen_tables
@@ -17,8 +18,13 @@ from cdclake.plan import Table
 
 
 def rebuild_table(job: TableJob, table: Table) -> int:
-    """Rebuild the table's state from its changelog in one commit; return the number of rows."""
-    with job.holding_state(table):
+    """Rebuild the table's state from its changelog in one commit; return the number of rows.
+
+    A state that is gone is created first.
+    """
+    with job.leases.hold(table.name):
+        create_missing_state(job.lake, table, job.plan)
+        job.lake.check_key(table.name, key_text(table))
         if table.delivery == "firehose":
             return rebuild_delivered(job, table)
         lake = job.lake

@@ -72,7 +72,8 @@ JOBS_DESCRIBED = {
         {"--tables": "customers,orders", "--run": "by-hand-2"},
     ),
     naming.REBUILD_JOB: Described(
-        "Rebuilds each state from its changelog, in one commit per table.",
+        "Rebuilds each state from its changelog, in one commit per table; creates one that is"
+        " gone.",
         "Started manually only.",
         {"--tables": "orders", "--run": "by-hand-3"},
     ),
@@ -201,8 +202,8 @@ CloudWatch under `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `...
 `cdclake job NAME --target aws --file FILE --environment NAME [--table T]` starts a run, waits for
 its end and prints the report, as it does locally; `stream_changes` is started and left running.
 `cdclake verify --target aws` runs `verify_tables` and prints the same output as locally;
-`cdclake replay`, `cdclake resume` and `cdclake resync` with `--target aws` run the job `operate`,
-`cdclake forget --target aws` runs `forget_rows`.
+`cdclake replay` and `cdclake resync` with `--target aws` run the job `operate`, `cdclake resume`
+writes the requests that it would write, and `cdclake forget --target aws` runs `forget_rows`.
 """
 
 

@@ -55,6 +55,7 @@ from cdclake.stacks.verify_grants import verify_grants
 
 # Glue ends a streaming job after at most seven days; the keeper starts the next run.
 _STREAM_TIMEOUT_MINUTES = 7 * 24 * 60 - 60
+_CREATING = (naming.REBUILD_JOB, naming.REFRESH_JOB)  # a state that is gone, derived tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,9 +132,10 @@ class ProcessingStack(PipelineStack):
             return [*self._lake.grant_commit_tables(creates=True), *source]
         if job == naming.PUBLISH_JOB:
             return self._lake.grant_publish_copies()
+        commits = self._lake.grant_commit_tables(creates=job in _CREATING)
         if job in OF_DELIVERED and self.deployment.plan.deliveries:
-            return [*self._lake.grant_commit_tables(creates=False), *self._source.grant_read_salt()]
-        return self._lake.grant_commit_tables(creates=job == naming.REFRESH_JOB)
+            return [*commits, *self._source.grant_read_salt()]
+        return commits
 
     def _brokers(self) -> str:
         """Return the brokers' addresses, looked up again when the cluster grows.

@@ -15,7 +15,6 @@ from cdclake.cli.target import (
     TargetOption,
     check_local,
     deployed_file,
-    deployed_job,
 )
 
 
@@ -40,13 +39,10 @@ def resume(
 
 
 def _resume_deployed(file: Path | None, environment: str | None) -> dict[str, Any]:
-    from cdclake import naming
     from cdclake.deployed.deployed_lake import DeployedLake
     from cdclake.deployed.stream_pause import resume_stream
 
-    was_paused = resume_stream(DeployedLake(deployed_file(file), environment))
-    answer = deployed_job(file, environment, naming.OPERATE_JOB).operate("resume", [])
-    return {**answer, "was_paused": was_paused}
+    return resume_stream(DeployedLake(deployed_file(file), environment))
 
 
 def _resume_here() -> dict[str, Any]:

@@ -11,5 +11,5 @@ redrive: Firehose could not deliver records.
 
 resync: events are lost, or `verify` finds differences that stay; the table is read again.
 
-job rebuild_tables: a state is wrong, and its changelog is right.
+job rebuild_tables: a state is wrong or gone, and its changelog is right.
 """

@@ -1,4 +1,4 @@
-"""Pause and resume of a deployed stream, by a control object that the stream keeper obeys."""
+"""Pause and resume of a deployed stream, by control objects that keeper and stream obey."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from cdclake import naming
 from cdclake.control_objects import PAUSE
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
+from cdclake.jobs.operations.table_operations import resume_stopped
 
 _DID = {
     "stream": "paused",
@@ -30,10 +31,17 @@ def pause_stream(lake: DeployedLake) -> dict[str, Any]:
     return {"ok": True, "tables": [{"table": t.name, "did": _DID[t.delivery]} for t in tables]}
 
 
-def resume_stream(lake: DeployedLake) -> bool:
-    """Let the keeper start the stream again within five minutes; return whether it was paused."""
+def resume_stream(lake: DeployedLake) -> dict[str, Any]:
+    """Let stopped tables rejoin, and the keeper start a paused stream within five minutes.
+
+    Writes the requests itself: the job `operate` may be busy with a resync for hours. Returns the
+    answer of the command, with what was done by table.
+    """
+    tables = lake.deployment.plan.all_tables
     with explained(lake.name, "resume"):
-        if lake.control.read(PAUSE) is None:
-            return False
-        lake.control.delete(PAUSE)
-    return True
+        was_paused = lake.control.read(PAUSE) is not None
+        answers = resume_stopped(lake.control, tables, was_paused=was_paused)
+        if was_paused:
+            lake.control.delete(PAUSE)
+    lines = [{"table": name, "error": None, **answer} for name, answer in answers.items()]
+    return {"ok": True, "tables": lines, "was_paused": was_paused}

@@ -24,17 +24,24 @@ def check_declaration(lake: LakeTables, table: Table) -> None:
     may need other columns, but are not applied. Columns of a narrower type than declared are
     accepted, since their values fit.
     """
-    logged = {column.name: column.column_type.log for column in table.columns}
-    kept = {column.name: column.column_type.state for column in table.columns}
-    for name, declared in ((table.changes, logged), (table.name, kept)):
-        differing = sorted(_differing(declared, dict(lake.read(name).dtypes)))
-        if differing:
-            raise TableError(
-                table.name,
-                f"{name} does not have the columns of this job's plan: {', '.join(differing)}",
-                "start the job again, as its plan may be out of date; if it fails again,"
-                f" {column_added_by(table.name, table.delivery)}",
-            )
+    check_changelog(lake, table)
+    _check(lake, table, table.name, {c.name: c.column_type.state for c in table.columns})
+
+
+def check_changelog(lake: LakeTables, table: Table) -> None:
+    """Raise TableError if the changelog has columns or values that the plan cannot hold."""
+    _check(lake, table, table.changes, {c.name: c.column_type.log for c in table.columns})
+
+
+def _check(lake: LakeTables, table: Table, name: str, declared: Mapping[str, str]) -> None:
+    differing = sorted(_differing(declared, dict(lake.read(name).dtypes)))
+    if differing:
+        raise TableError(
+            table.name,
+            f"{name} does not have the columns of this job's plan: {', '.join(differing)}",
+            "start the job again, as its plan may be out of date; if it fails again,"
+            f" {column_added_by(table.name, table.delivery)}",
+        )
 
 
 def _differing(declared: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[str]:

@@ -11,19 +11,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import floor_of_log
 from cdclake.iceberg.merge import above_truncates, rebuilt_rows
+from cdclake.iceberg.schemas import state_schema
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.change_stats import facts_of_rows
 from cdclake.jobs.apply.changelog_commits import committed_sequence, reached
+from cdclake.jobs.apply.declared_columns import check_changelog
 from cdclake.jobs.apply.key_changes import with_origins
 from cdclake.jobs.apply.state_task import carried_columns
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.views import viewed
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 
 Check = Callable[[DataFrame], None]  # of the changelog's rows that are about to be applied
 
@@ -42,6 +45,27 @@ def ingested_through(lake: LakeTables, table: Table) -> int:
     """Read the changelog's newest time of ingestion from its newest stamp."""
     stamp = lake.stamped(table.changes).stamp
     return ChangesStamp.from_json(stamp).ingested_through if stamp else 0
+
+
+def create_missing_state(lake: LakeTables, table: Table, plan: Plan) -> None:
+    """Create the state, empty and without a stamp, if the catalog does not have it.
+
+    Raises an error if the changelog does not exist either, if it has other columns than the plan,
+    or if it has rows and no stamp: the empty state would pass for one that was rebuilt.
+    """
+    if lake.exists(table.name):
+        return
+    stamped = lake.stamped(table.changes)
+    has_stamps = table.delivery != "firehose"
+    if has_stamps and stamped.snapshot_id is not None and stamped.stamp is None:
+        raise TableError(
+            table.name,
+            f"its state is gone, and no snapshot of {table.changes} has a stamp",
+            "another tool has written to the changelog or expired its snapshots: restore a snapshot"
+            " with a stamp",
+        )
+    check_changelog(lake, table)
+    lake.create_missing(state_schema(table, plan))
 
 
 def rebuild_state(

@@ -25,8 +25,11 @@ from cdclake.erasures import Erasures
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.table_progress import TableProgress
 
 Answer = dict[str, Any]
+
+_NOTHING_READ = TableProgress()
 
 
 def pause_of(control: ObjectStore) -> NotRunning | None:
@@ -62,11 +65,11 @@ def request_resync(
     notified: int,
     lsn: int,
     rejoins: bool = False,
+    read: TableProgress = _NOTHING_READ,
 ) -> str:
     """Request the deletion of stale rows after the next snapshot of the table; return the id.
 
-    Write the request before the signal, and send the signal under this id: `pending_resync` relies
-    on both.
+    Write it before the signal, and send the signal under this id: `pending_resync` relies on both.
 
     Args:
         control: The control objects.
@@ -78,6 +81,7 @@ def request_resync(
             between may be gone from the source without one. The rows of commits up to it, and of
             the first one above it, are visible (`settled_lsn`).
         rejoins: True if the table has missed changes.
+        read: The table's progress from before `lsn`: the resync settles refused events up to it.
     """
     newest = epoch_start(epoch)
     if known is not None:
@@ -87,6 +91,8 @@ def request_resync(
         position=str(max(newest, reached(newest.epoch, lsn))),
         notified=notified,
         rejoins=rejoins,
+        offsets=read.offsets,
+        topic_id=read.topic_id,
     )
     control.write(request_name(table, RESYNC), request.to_json())
     return request.id
@@ -195,4 +201,6 @@ def resync_result(outcome: Mapping[str, Any]) -> Answer:
         did = f"read {outcome['rows']} rows, removed {outcome['ghosts']} that the source lacks"
         if older := outcome["older_values"]:
             did += f"; {older} rows changed meanwhile without all their values: resync again"
+    if released := outcome.get("released"):
+        did += f"; {released} refused events, which it has settled, left the quarantine"
     return {"did": did, "rows": outcome["rows"], "ghosts": outcome["ghosts"]}

@@ -56,7 +56,7 @@ class LakeTables:
 
         Raises TableError if it cannot be evolved, or is a derived table or one of other rows.
         """
-        self.spark.sql(create_table(self.database, schema))
+        self.create_missing(schema)
         stored = self.load(schema.name).properties()
         _check_properties(schema.name, stored, schema.properties.get(KEY_PROPERTY, ""))
         fields = self.read(schema.name).schema.fields
@@ -73,6 +73,10 @@ class LakeTables:
             ) from error
         for statement in statements:
             self.spark.sql(statement)
+
+    def create_missing(self, schema: TableSchema) -> None:
+        """Create the table; leave an existing one as it is."""
+        self.spark.sql(create_table(self.database, schema))
 
     def check_key(self, state: str, declared: str) -> None:
         """Raise TableError for a state with another key than `declared`: its rows would be doubled.

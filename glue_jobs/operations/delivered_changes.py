@@ -56,7 +56,9 @@ def rebuild_delivered(job: TableJob, table: Table) -> int:
     if the salt has changed.
     """
     erased = _erased_keys(job, table)
-    return _without_erased(job, table, erased, partial(rebuild_state, job.lake, table))
+    # A state that was gone no longer has the floor in its stamp.
+    floor = delivered_floor(job.lake, job.control, job.plan, table)
+    return _without_erased(job, table, erased, partial(rebuild_state, job.lake, table, floor=floor))
 
 
 class _Work(Protocol):

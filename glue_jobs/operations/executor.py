@@ -39,7 +39,7 @@ from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of, passing_cause
 from cdclake.jobs.operations.erasure import erase_rows
 from cdclake.jobs.operations.oversized_rows import release_markers, unread_markers
-from cdclake.jobs.operations.replay import replay_quarantine
+from cdclake.jobs.operations.replay import release_refused, replay_quarantine
 from cdclake.jobs.operations.stale_rows import (
     count_older_values,
     count_read_rows,
@@ -229,7 +229,8 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
             return None  # the table has not read that snapshot yet
         mine.missed_below = mine.warning = mine.incomplete = None
         _release_markers(mine, stream, str(epoch_start(progress.epoch)))
-        return {"rows": 0, "ghosts": 0, "epoch": progress.epoch}
+        released = _release_refused(request, mine, stream)
+        return {"rows": 0, "ghosts": 0, "epoch": progress.epoch, "released": released}
     if ended is None:
         return None
     if ended.status not in _READ:
@@ -243,7 +244,9 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
         return {"error": _not_appended(ended.rows, found, stream.table.name)}
     ghosts = delete_stale_rows(stream, request.position)
     _release_markers(mine, stream, None)
-    return {"rows": ended.rows, "ghosts": ghosts, "older_values": _note_missed(mine, stream)}
+    released = _release_refused(request, mine, stream)
+    done = {"rows": ended.rows, "ghosts": ghosts, "released": released}
+    return {**done, "older_values": _note_missed(mine, stream)}
 
 
 def _release_markers(mine: TableProgress, stream: TableStream, below: str | None) -> None:
@@ -251,6 +254,22 @@ def _release_markers(mine: TableProgress, stream: TableStream, below: str | None
     if mine.oversized is not None:
         mine.quarantined = max(0, mine.quarantined - release_markers(stream, below))
         mine.oversized = None
+
+
+def _release_refused(request: ResyncRequest, mine: TableProgress, stream: TableStream) -> int:
+    """Drop refused events from before the request, whose rows have been read since; count them.
+
+    All stay if the topic is another one by now: its offsets may be those of newer events. They
+    also stay if a row has a large value from before the request, as it changed meanwhile, and if
+    deleted rows keep their values: a refused event may have a newer one.
+    """
+    if not request.offsets or request.topic_id != mine.topic_id:
+        return 0
+    if stream.table.deletes == "soft" or count_older_values(stream, request.position):
+        return 0
+    released = release_refused(stream, request.offsets)
+    mine.quarantined = max(0, mine.quarantined - released)
+    return released
 
 
 def _not_appended(read: int, found: int, table: str) -> str:

@@ -21,30 +21,45 @@ from cdclake.jobs.operations.table_operations import (
     streamed_tables,
 )
 from cdclake.jobs.runtime.metrics import Metrics
-from cdclake.jobs.table_jobs.table_reports import failed_tables
+from cdclake.jobs.table_jobs.table_reports import chosen_tables, failed_tables
 from cdclake.plan import Table
 
 log = logging.getLogger("cdclake.operate")
 
 
-def operate(operations: TableOperations, verb: str, tables: Sequence[Table]) -> dict[str, Any]:
-    """Run the verb for one table after the other; the failure of one is in its line only."""
-    verbs: dict[str, Callable[[Table], Answer]] = {
-        REPLAY: lambda table: operations.replay([table])[table.name],
-        RESUME: lambda table: operations.resume([table])[table.name],
-        RESYNC: operations.resync,
+def operate(
+    operations: TableOperations, verb: str, tables: Sequence[Table], *, named: bool = True
+) -> dict[str, Any]:
+    """Run the verb for the tables; the failure of one is in its line only.
+
+    A replay leaves stopped tables alone unless the tables are `named`.
+    """
+    verbs: dict[str, Callable[[], Mapping[str, Answer | CdcError]]] = {
+        REPLAY: lambda: operations.replay_each(tables, skip_stopped=not named),
+        RESUME: lambda: operations.resume(tables),
+        RESYNC: lambda: {table.name: _resynced(operations, table) for table in tables},
     }
     if verb not in verbs:
         raise InputError(f"unknown verb {verb!r}", f"choose one of {', '.join(verbs)}")
-    lines = [_line(table, verbs[verb]) for table in tables]
+    try:
+        done = verbs[verb]()
+    except CdcError as error:
+        done = dict.fromkeys((table.name for table in tables), error)
+    lines = [_line(table.name, done[table.name]) for table in tables]
     return {"ok": all(line["error"] is None for line in lines), "tables": lines}
 
 
-def _line(table: Table, run_verb: Callable[[Table], Answer]) -> dict[str, Any]:
+def _resynced(operations: TableOperations, table: Table) -> Answer | CdcError:
     try:
-        return {"table": table.name, "error": None, **run_verb(table)}
+        return operations.resync(table)
     except CdcError as error:
-        return {"table": table.name, "error": str(error), **nothing_done(error)}
+        return error
+
+
+def _line(table: str, done: Answer | CdcError) -> dict[str, Any]:
+    if isinstance(done, CdcError):
+        return {"table": table, "error": str(done), **nothing_done(done)}
+    return {"table": table, "error": None, **done}
 
 
 def run(arguments: Mapping[str, str]) -> int:
@@ -59,12 +74,14 @@ def run(arguments: Mapping[str, str]) -> int:
             "add --tables a,b, or --expired true for all tables whose events Kafka has lost",
         )
     tables = streamed_tables(plan, named)
+    if verb == RESUME:
+        tables = list(chosen_tables(plan, arguments.get("tables")))
     with ExitStack() as resources:
         backend = DeployedBackend(plan, arguments, resources)
         operations = TableOperations(backend)
         if only_expired:
             tables = operations.incomplete(tables)
-        report = operate(operations, verb, tables)
+        report = operate(operations, verb, tables, named=bool(named))
     run_id = arguments.get("run", naming.OPERATE_JOB)
     backend.control.write(naming.report_name(run_id), report)
     for line in report["tables"]:

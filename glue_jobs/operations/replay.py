@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -114,20 +115,55 @@ def _release(stream: TableStream, decoded: DataFrame) -> int:
     An accepted record stays as long as a refused one has its place, in a topic of the same name.
     """
     before = _withheld(stream)
-    place, is_accepted = [naming.PARTITION, naming.OFFSET], F.col(REFUSAL).isNull()
-    refused = decoded.where(~is_accepted).select(*place)
-    accepted = decoded.where(is_accepted).select(*place).join(refused, place, "left_anti")
+    _delete(stream, _places(decoded, F.col(REFUSAL).isNull()))
+    return before - _withheld(stream)
+
+
+def release_refused(stream: TableStream, before: Mapping[int, int]) -> int:
+    """Delete refused events below these offsets, by partition, from quarantine; count them.
+
+    Call it when every row of the table has been read since. Events that a rule withholds stay, as
+    they are there on purpose, and so do those that a replay would accept: the changelog lacks
+    them. All stay if a later event is refused, or withheld, whose unsent large value one of them
+    may have. Idempotent.
+    """
+    table, plan = stream.table, stream.plan
+    is_older = " OR ".join(
+        f"{naming.PARTITION} = {partition} AND {naming.OFFSET} < {end}"
+        for partition, end in before.items()
+    )
+    held = _quarantine(stream).count()
+    if not held or not is_older:
+        return 0
+    is_refused = f"{REFUSAL} IS NOT NULL AND NOT {is_withheld(REFUSAL)}"
+    lacks_value = f"({is_refused} OR {naming.UNAVAILABLE} IS NOT NULL) AND NOT ({is_older})"
+    with decoded_again(_held(stream), table, plan, _too_old(table, plan.history_days)) as decoded:
+        rows = decoded.rows
+        if table.toastable and not rows.where(lacks_value).isEmpty():
+            return 0
+        settled = F.expr(f"({is_older}) AND {is_refused}")
+        _delete(stream, _places(rows, settled), f"NOT {is_withheld('q.reason')}")
+    return held - _quarantine(stream).count()
+
+
+def _places(decoded: DataFrame, is_chosen: Expression) -> DataFrame:
+    """Return the places that only records of the condition have."""
+    place = [naming.PARTITION, naming.OFFSET]
+    others = decoded.where(~is_chosen).select(*place)
+    return decoded.where(is_chosen).select(*place).distinct().join(others, place, "left_anti")
+
+
+def _delete(stream: TableStream, places: DataFrame, only: str = "true") -> None:
+    """Delete the table's records at these places, those of the condition `only`."""
     statement = (
-        f"MERGE INTO {stream.lake.qualified(naming.QUARANTINE)} AS q USING {{accepted}} AS s "
+        f"MERGE INTO {stream.lake.qualified(naming.QUARANTINE)} AS q USING {{places}} AS s "
         f"ON q.topic = {SPARK.text(stream.table.topic)} AND q.`table` = "
         f"{SPARK.text(stream.table.name)} AND q.partition = s.{naming.PARTITION} "
-        f"AND q.offset = s.{naming.OFFSET} WHEN MATCHED THEN DELETE"
+        f"AND q.offset = s.{naming.OFFSET} AND {only} WHEN MATCHED THEN DELETE"
     )
     retry_on_conflict(  # with maintenance, or with what a poll or Firehose commits
-        naming.QUARANTINE,
-        lambda: stream.lake.spark.sql(statement, accepted=accepted.distinct()),
+        naming.QUARANTINE, lambda: stream.lake.spark.sql(statement, places=places)
     )
-    return before - _withheld(stream)
 
 
 def _withheld(stream: TableStream) -> int:

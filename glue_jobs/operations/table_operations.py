@@ -19,6 +19,7 @@ from cdclake.fail_points import reach
 from cdclake.jobs.control import requests
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.requests import Answer
+from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.operations.backend import Backend
 from cdclake.plan import Plan, Table
@@ -43,13 +44,7 @@ class TableOperations:
         errors = self._errors_of_stopped(tables)
         if errors and not skip_stopped:
             raise next(iter(errors.values()))
-        with self.backend.exclusive():
-            ids = {
-                table.name: request_replay(self.backend.control, table.name)
-                for table in tables
-                if table.name not in errors
-            }
-        self.backend.wake_stream()
+        ids = self._request_replays(tables, errors)
         outcomes = self._await_outcomes(REPLAY, ids)
         return {
             table.name: nothing_done(errors[table.name])
@@ -57,6 +52,29 @@ class TableOperations:
             else requests.replay_result(outcomes[table.name])
             for table in tables
         }
+
+    def replay_each(
+        self, tables: Sequence[Table], *, skip_stopped: bool
+    ) -> dict[str, Answer | CdcError]:
+        """Replay as `replay` does, but return an error as the answer of its table.
+
+        All requests are written before the first wait, so that one batch can answer them.
+        """
+        self.backend.check_running()
+        errors = self._errors_of_stopped(tables)
+        ids = self._request_replays(tables, errors)
+        done: dict[str, Answer | CdcError] = {
+            name: nothing_done(error) if skip_stopped else error for name, error in errors.items()
+        }
+        deadline = time.monotonic() + self.backend.timeouts_s[REPLAY]
+        for name, request in ids.items():
+            try:
+                outcomes = self._await_outcomes(REPLAY, {name: request}, deadline=deadline)
+            except CdcError as error:
+                done[name] = error
+            else:
+                done[name] = requests.replay_result(outcomes[name])
+        return done
 
     def resync(self, table: Table, *, wait: bool = True) -> Answer:
         """Read the table again, delete the rows that the source lacks, and return the answer.
@@ -110,14 +128,7 @@ class TableOperations:
     def resume(self, tables: Sequence[Table]) -> dict[str, Answer]:
         """Start the stream if it is paused, and let stopped tables read their gap and rejoin."""
         self.backend.check_resumable()
-        progress = Progress.load(self.backend.control)
-        flowing = "resumed" if self.backend.is_paused() else "flows"
-        answers: dict[str, Answer] = {}
-        for table in tables:
-            is_stopped = not progress.table(table.name).is_streaming
-            if is_stopped:
-                request_resume(self.backend.control, table.name)
-            answers[table.name] = {"did": "asked to rejoin" if is_stopped else flowing}
+        answers = resume_stopped(self.backend.control, tables, was_paused=self.backend.is_paused())
         self.backend.start_stream()
         return answers
 
@@ -158,6 +169,16 @@ class TableOperations:
                     "wait until the snapshot is complete, then run this again",
                 )
 
+    def _request_replays(
+        self, tables: Iterable[Table], stopped: Mapping[str, TableError]
+    ) -> dict[str, str]:
+        """Request the replays of the tables that are not stopped; return the ids by table."""
+        control = self.backend.control
+        with self.backend.exclusive():
+            ids = {t.name: request_replay(control, t.name) for t in tables if t.name not in stopped}
+        self.backend.wake_stream()
+        return ids
+
     def _request_resync(self, table: Table) -> str:
         """Note the source's position before the signal: all that the snapshot reads is after it.
 
@@ -165,6 +186,7 @@ class TableOperations:
         above the position, and a change from then on is reported.
         """
         self.refuse_if_being_read([table])
+        read = self._progress(table)
         known = self.backend.newest_position(table)
         source = self.backend.read_relations()
         request = requests.request_resync(
@@ -174,6 +196,7 @@ class TableOperations:
             known=known,
             notified=self.backend.next_notification(),
             lsn=self.backend.settled_lsn(),
+            read=read,
         )
         reach("between_request_and_signal")
         self.backend.signal_snapshot(table, request, source)
@@ -201,26 +224,35 @@ class TableOperations:
                 time.sleep(self.backend.poll_interval_s)
 
     def _await_outcomes(
-        self, verb: str, ids: Mapping[str, str], read: Callable[[], Advance | None] | None = None
+        self,
+        verb: str,
+        ids: Mapping[str, str],
+        read: Callable[[], Advance | None] | None = None,
+        deadline: float | None = None,
     ) -> dict[str, Answer]:
         """Wait for the outcomes of all requests, by table; `read` returns their progress.
 
-        Raise ComponentFailed if a component or a request failed, or after the timeout. Pending
-        requests remain, and the stream carries them out.
+        Raise ComponentFailed if a component or a request failed, or after the deadline, by default
+        that of the timeout. Pending requests remain, and the stream carries them out.
         """
+        if deadline is None:
+            deadline = time.monotonic() + self.backend.timeouts_s[verb]
         names = sorted(ids)
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         with step(f"{verb} {names[0] if names else ''}{others}") as shown:
             done: dict[str, Answer] = {}
             counted = read or (lambda: Advance(done=len(done), total=len(ids), unit="tables"))
-            self._collect(verb, ids, done, Sampler(shown, counted, _SHOWN_EVERY_S))
+            self._collect(verb, ids, done, Sampler(shown, counted, _SHOWN_EVERY_S), deadline)
             return done
 
     def _collect(
-        self, verb: str, ids: Mapping[str, str], done: dict[str, Answer], sampler: Sampler
+        self,
+        verb: str,
+        ids: Mapping[str, str],
+        done: dict[str, Answer],
+        sampler: Sampler,
+        deadline: float,
     ) -> None:
-        timeout_s = self.backend.timeouts_s[verb]
-        deadline = time.monotonic() + timeout_s
         while True:
             for table in ids.keys() - done.keys():
                 outcome = requests.read_outcome(self.backend.control, table, verb, ids[table])
@@ -233,7 +265,7 @@ class TableOperations:
             self._check_streaming(missing)
             sampler.sample()
             if time.monotonic() > deadline:
-                raise _timed_out(verb, missing, timeout_s)
+                raise _timed_out(verb, missing, self.backend.timeouts_s[verb])
             time.sleep(self.backend.poll_interval_s)
 
     def _check_streaming(self, tables: Iterable[str]) -> None:
@@ -261,6 +293,21 @@ def streamed_tables(plan: Plan, names: Sequence[str] = ()) -> list[Table]:
     if names:
         return [plan.streamed(name) for name in names]
     return [table for table in plan.tables if table.delivery == "stream"]
+
+
+def resume_stopped(
+    control: ObjectStore, tables: Iterable[Table], *, was_paused: bool
+) -> dict[str, Answer]:
+    """Let stopped tables read their gap and rejoin; return what was done, by table."""
+    progress = Progress.load(control)
+    answers: dict[str, Answer] = {}
+    for table in tables:
+        did = "resumed" if was_paused else "flows"
+        if not progress.table(table.name).is_streaming:
+            request_resume(control, table.name)
+            did = "asked to rejoin"
+        answers[table.name] = {"did": did}
+    return answers
 
 
 def nothing_done(error: CdcError) -> Answer:

@@ -235,7 +235,7 @@ def test_a_resync_is_swept_when_all_that_was_read_is_in_the_log(
     engine.run(e("r", 20, 30, id=1, v="read", incremental=True))
     progress.table(name).offsets = {0: 3}
     asked(engine, store, progress)
-    swept = {"rows": 1, "ghosts": 1, "older_values": 0}
+    swept = {"rows": 1, "ghosts": 1, "released": 0, "older_values": 0}
     assert store.stored[outcome].content == {"id": "i", **swept}
     assert request not in store.stored
     assert engine.state() == {1: ("read", None)}

@@ -155,7 +155,7 @@ MAY: dict[str, list[Call]] = {
     "StreamChanges": [*EVERY_JOB, *TABLES, *STREAM],
     "ApplyChanges": [*EVERY_JOB, *TABLES, *HOLDS, *NOTES, REPORTS],
     "MaintainTables": [*EVERY_JOB, *TABLES, *HOLDS, REPORTS],
-    "RebuildTables": [*EVERY_JOB, *TABLES, *HOLDS, *NOTES, REPORTS],
+    "RebuildTables": [*EVERY_JOB, *TABLES, *HOLDS, *NOTES, REPORTS, ("glue:CreateTable", TABLE)],
     "VerifyTables": [
         *EVERY_JOB,
         *LOOKING,

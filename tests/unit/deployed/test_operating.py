@@ -182,7 +182,7 @@ def test_a_deployment_that_is_not_there_is_said_to_be_missing(run):
     assert (code, json.loads(out)["error"]["code"]) == (3, "not_running")
 
 
-def test_pause_and_resume_leave_word_for_the_keeper(run, deployed, monkeypatch):
+def test_pause_and_resume_leave_word_for_the_keeper(run, deployed):
     code, out = run("pause")
     assert (code, json.loads(out)) == (
         0,
@@ -192,12 +192,27 @@ def test_pause_and_resume_leave_word_for_the_keeper(run, deployed, monkeypatch):
     order = json.loads(s3.get_object(Bucket="state", Key="control/stream.json")["Body"].read())
     assert order == {"deployment": None}
     assert s3.head_object(Bucket="state", Key=f"control/{PAUSE}")
-    monkeypatch.setattr(
-        "cdclake.deployed.aws_jobs.DeployedJob.operate",
-        lambda *_, **__: {"ok": True, "tables": []},
-    )
-    assert json.loads(run("resume")[1])["was_paused"] is True
+    resumed = {"ok": True, "tables": [{"table": "orders", "error": None, "did": "resumed"}]}
+    assert json.loads(run("resume")[1]) == {**resumed, "was_paused": True}
     assert json.loads(run("resume")[1])["was_paused"] is False
+
+
+@pytest.mark.parametrize("mode", ["on", "off"])
+def test_resume_writes_the_requests_of_all_stopped_tables(run, deployed, tmp_path, mode):
+    """No job does, which another run of it would keep away; one table is Firehose's."""
+    environment = f"environments: {{dev: {{aws: {{stream: '{mode}'}}}}}}\n"
+    (tmp_path / "p.yaml").write_text(f"{VALID}{DELIVERED}{POLLED}{environment}")
+    progress = Progress()
+    for name in ("orders", "clicks"):
+        progress.table(name).life = Stopped(reason="why")
+    put(PROGRESS, progress.to_stored())
+    code, out = run("resume")
+    done = {each["table"]: each["did"] for each in json.loads(out)["tables"]}
+    asked = {"orders": "asked to rejoin", "clicks": "asked to rejoin", "rates": "flows"}
+    assert (code, done) == (0, asked)
+    stored = boto3.client("s3").list_objects_v2(Bucket="state", Prefix="control/resume/")
+    names = [each["Key"] for each in stored["Contents"]]
+    assert names == ["control/resume/clicks.json", "control/resume/orders.json"]
 
 
 def test_logs_of_all_components_are_merged_by_time(run, deployed):

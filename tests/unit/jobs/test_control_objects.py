@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -27,10 +27,12 @@ RESYNC = ResyncRequest(id="i", position="p", notified=4, rejoins=True)
 ENDED = RESYNC.with_end(ScanEnd(status="SUCCEEDED", rows=9, offsets={0: 7}))
 POLLED = PollProgress(read_at=1, epoch=2, lsn=3, definition="d", run_plan="s3://b/plan.json")
 RESYNC_JSON = {"id": "i", "position": "p", "notified": 4, "rejoins": True}
+READ = replace(RESYNC, offsets={0: 7}, topic_id="t")
 ENDED_JSON = {"status": "SUCCEEDED", "rows": 9, "offsets": {"0": 7}}
 STORED: list[tuple[Any, dict[str, Any]]] = [
     (ReplayRequest("i"), {"id": "i"}),
     (RESYNC, RESYNC_JSON),
+    (READ, {**RESYNC_JSON, "offsets": {"0": 7}, "topic_id": "t"}),
     (ENDED, {**RESYNC_JSON, "ended": ENDED_JSON}),
     (ResumeRequest(), {}),
     (ResumeRequest(skip_gap=True), {"gap": "given up"}),

@@ -257,6 +257,25 @@ def test_a_resync_is_above_events_that_the_changelog_lacks(control, known):
     assert asked["position"] < str(Position(1, 61, SNAPSHOT_PHASE, 61, 0))
 
 
+def test_a_resync_notes_what_the_stream_had_read_before_its_position(control, monkeypatch):
+    """Events that it reads meanwhile may be of transactions that the snapshot does not see."""
+    progress = Progress()
+    place = progress.table(TABLE.name)
+    place.offsets, place.topic_id = {0: 7}, "t"
+    progress.save(control)
+    backend = MemoryBackend(control)
+
+    def settled_lsn() -> int:
+        place.offsets = {0: 9}
+        progress.save(control)
+        return 0
+
+    monkeypatch.setattr(backend, "settled_lsn", settled_lsn)
+    TableOperations(backend).resync(TABLE, wait=False)
+    [asked] = backend.signalled
+    assert (asked["offsets"], asked["topic_id"]) == ({"0": 7}, "t")
+
+
 def test_a_resync_records_the_relations_from_before_its_position(control):
     """A change of the table after that is still reported."""
     backend = MemoryBackend(control)

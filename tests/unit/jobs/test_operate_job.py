@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cdclake import naming
-from cdclake.control_objects import PAUSE, REPLAY, REQUESTS, RESYNC
+from cdclake.control_objects import PAUSE, REPLAY, REQUESTS, RESYNC, resume_name
 from cdclake.errors import InputError
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
@@ -49,6 +49,19 @@ def test_run_writes_the_report_and_opens_nothing_for_resume(control: Any) -> Non
     assert operate_job.run({**ARGUMENTS, "verb": "resume", "run": "r"}) == 0
     line = {"table": TABLE.name, "error": None, "did": "asked to rejoin"}
     assert control.read(naming.report_name("r")).content == {"ok": True, "tables": [line]}
+
+
+def test_resume_includes_a_stopped_table_of_firehose(
+    control: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is stopped if the stream could not create it."""
+    delivered = plan_of(delivery="firehose")
+    monkeypatch.setattr(Watcher, "read", lambda _: delivered)
+    name, progress = delivered.tables[0].name, Progress()
+    progress.table(name).stop("why")
+    progress.save(control)
+    assert operate_job.run({**ARGUMENTS, "verb": "resume", "run": "r"}) == 0
+    assert control.read(resume_name(name)).content == {}
 
 
 def test_run_reports_a_stopped_table_as_an_error(control: Any) -> None:
