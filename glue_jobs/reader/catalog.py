@@ -88,6 +88,7 @@ class CatalogTable:
     tagged: Mapping[int, int]  # milliseconds -> snapshot that a tag keeps, before the history
     tags: Mapping[str, int] = field(default_factory=dict)  # every tag -> its snapshot
     collapsed_before: date | None = None  # of a changelog: events of earlier days are collapsed
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     def stamped(self, at: TableSnapshot | None) -> TableSnapshot | None:
         """Return the newest snapshot with a stamp, at or before `at`."""
@@ -205,6 +206,7 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Catalo
         },
         tags=tags,
         collapsed_before=_day(metadata.get("properties", {}).get(naming.COLLAPSED_BEFORE)),
+        properties=metadata.get("properties", {}),
     )
 
 

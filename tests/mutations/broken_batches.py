@@ -95,6 +95,6 @@ BATCHES = (
     ),
     Mutation(
         "forget snapshots without a tag for their hour", _SNAPSHOT_TESTS,
-        ((_SNAPSHOTS, "if snapshot not in known and not tagged.containsKey(tag):", "if False:"),),
+        ((_SNAPSHOTS, "if not table.refs().containsKey(tag):", "if False:"),),
     ),
 )  # fmt: skip
