@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from constructs import Construct
@@ -11,7 +12,11 @@ from cdclake.plan import Table
 from cdclake.stacks.awaited_tables import await_tables
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant, on_tables
-from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
+from cdclake.stacks.constructs.table_optimizers import (
+    SNAPSHOT_DAYS,
+    OptimizerRole,
+    TableOptimizers,
+)
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
 
@@ -52,6 +57,9 @@ class OptimizersStack(PipelineStack):
             lake_formation=deployment.lake_formation,
             ground=ground,
         )
+        # Glue removes the files of old snapshots with them, also those that a reader has planned.
+        readers_days = max(SNAPSHOT_DAYS, math.ceil(deployment.plan.stream_readers_hours / 24))
+        changelogs = {table.changes for table in tables}
         for name in names:
             optimizers = TableOptimizers(
                 self,
@@ -60,6 +68,7 @@ class OptimizersStack(PipelineStack):
                 table=name,
                 location=lake.location(name),
                 role=role,
+                snapshot_days=readers_days if name in changelogs else SNAPSHOT_DAYS,
             )
             optimizers.node.add_dependency(there)
 
