@@ -268,6 +268,12 @@ MUTATIONS = (
         (("glue_jobs/reader/tail.py", "min(first, default=applied.ingested)", "applied.ingested"),),
     ),
     Mutation(
+        "a row that collapses before it is applied is left out",
+        ("tests/spark/test_collapsed_firehose.py", "-k", "not_applied"),
+        (("cdclake/iceberg/collapse.py", "or through is None or sequence < int(through):",
+          "or through is None:"),),
+    ),
+    Mutation(
         "a changed key that Firehose brought is not completed anew",
         (*FIREHOSE, "-k", "committed_after_it"),
         ((_PREPARED, "return None if waiting.isEmpty() else waiting", "return None"),),

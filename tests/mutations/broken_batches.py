@@ -97,4 +97,8 @@ BATCHES = (
         "forget snapshots without a tag for their hour", _SNAPSHOT_TESTS,
         ((_SNAPSHOTS, "if not table.refs().containsKey(tag):", "if False:"),),
     ),
+    Mutation(
+        "a quiet table's tag ages from the commit", (*_SNAPSHOT_TESTS, "-k", "last_hour"),
+        ((_SNAPSHOTS, "age = until + KEEP_HOURLY_FOR - committed", "age = KEEP_HOURLY_FOR"),),
+    ),
 )  # fmt: skip
