@@ -105,6 +105,7 @@ def test_a_row_that_was_not_applied_when_it_collapsed_is_applied(log: FirehoseLo
     assert unread(log) is None
 
 
+@pytest.mark.slow  # by default a row that is not applied
 def test_a_row_that_comes_while_days_collapse_is_applied(
     log: FirehoseLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

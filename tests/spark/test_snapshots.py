@@ -140,6 +140,7 @@ def test_a_quiet_tables_tag_is_as_old_as_its_last_hour(spark: SparkSession) -> N
     name = engine.table.name
     commit(engine, 10)
     quiet = engine.lake.stamped(name).snapshot_id
+    assert quiet is not None
     for _ in range(3):
         next_hour()
     ended = datetime.now(UTC)

@@ -15,7 +15,7 @@ from cdclake import naming
 from cdclake.config.deployment import load_deployment
 from cdclake.debezium.topics import OFFSETS_SETTINGS, TOPIC_SETTINGS
 from tests.synth.api_calls import CALLS, mismatches
-from tests.synth.deployments import OPTIMIZED, PIPELINE, PROJECT, VARIANTS
+from tests.synth.deployments import OPTIMIZED, PIPELINE, PROJECT, VARIANTS, Synthesized
 from tests.synth.exports import imports
 
 OPTIMIZER, SCHEDULE = "AWS::Glue::TableOptimizer", "AWS::Scheduler::Schedule"
@@ -172,7 +172,7 @@ def test_what_glue_maintains_is_optimized_and_nothing_else(variants):
 
 
 def test_glue_keeps_changelog_snapshots_for_stream_readers(variants, deploy):
-    def days(deployed):
+    def days(deployed: Synthesized) -> dict[str, int]:
         return {
             each["Properties"]["TableName"]: each["Properties"]["TableOptimizerConfiguration"][
                 "RetentionConfiguration"
