@@ -39,12 +39,12 @@ class OptimizersStack(PipelineStack):
         ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}")
-        names = [name for table in tables for name in (table.changes, table.name)]
+        days = _snapshot_days(tables, deployment.plan.stream_readers_hours)
         there = await_tables(
             self,
             "Tables",
             deployment,
-            wanted={"Database": lake.database, "Tables": names},
+            wanted={"Database": lake.database, "Tables": [*days]},
             looks_up=_looks_up(lake.database),
             ground=ground,
             polled=[table for table in tables if table.delivery == "poll"],
@@ -57,10 +57,7 @@ class OptimizersStack(PipelineStack):
             lake_formation=deployment.lake_formation,
             ground=ground,
         )
-        # Glue removes the files of old snapshots with them, also those that a reader has planned.
-        readers_days = max(SNAPSHOT_DAYS, math.ceil(deployment.plan.stream_readers_hours / 24))
-        changelogs = {table.changes for table in tables}
-        for name in names:
+        for name, snapshot_days in days.items():
             optimizers = TableOptimizers(
                 self,
                 name,
@@ -68,9 +65,18 @@ class OptimizersStack(PipelineStack):
                 table=name,
                 location=lake.location(name),
                 role=role,
-                snapshot_days=readers_days if name in changelogs else SNAPSHOT_DAYS,
+                snapshot_days=snapshot_days,
             )
             optimizers.node.add_dependency(there)
+
+
+def _snapshot_days(tables: Sequence[Table], readers_hours: int) -> dict[str, int]:
+    """Return the days for which Glue keeps snapshots and their files, by Iceberg table."""
+    changelog_days = max(SNAPSHOT_DAYS, math.ceil(readers_hours / 24))
+    days = {}
+    for table in tables:
+        days |= {table.changes: changelog_days, table.name: SNAPSHOT_DAYS}
+    return days
 
 
 def _looks_up(database: str) -> Grant:

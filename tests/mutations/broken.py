@@ -255,7 +255,7 @@ MUTATIONS = (
     ),
     Mutation(
         "bound a log of Firehose's by the moment of ingestion", (*FIREHOSE, "-k", "earlier_rows"),
-        (("glue_jobs/apply/firehose_changelog.py", "SPARK.instant(commits.after)",
+        (("glue_jobs/apply/firehose_changelog.py", "SPARK.instant(after)",
           "SPARK.instant(applied.ingested)"),),
     ),
     Mutation(
