@@ -73,7 +73,7 @@ class OptimizersStack(PipelineStack):
 def _snapshot_days(tables: Sequence[Table], readers_hours: int) -> dict[str, int]:
     """Return the days for which Glue keeps snapshots and their files, by Iceberg table."""
     changelog_days = max(SNAPSHOT_DAYS, math.ceil(readers_hours / 24))
-    days = {}
+    days: dict[str, int] = {}
     for table in tables:
         days |= {table.changes: changelog_days, table.name: SNAPSHOT_DAYS}
     return days
