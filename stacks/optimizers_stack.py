@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from constructs import Construct
@@ -11,7 +12,11 @@ from cdclake.plan import Table
 from cdclake.stacks.awaited_tables import await_tables
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant, on_tables
-from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
+from cdclake.stacks.constructs.table_optimizers import (
+    SNAPSHOT_DAYS,
+    OptimizerRole,
+    TableOptimizers,
+)
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
 
@@ -34,12 +39,12 @@ class OptimizersStack(PipelineStack):
         ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}")
-        names = [name for table in tables for name in (table.changes, table.name)]
+        days = _snapshot_days(tables, deployment.plan.stream_readers_hours)
         there = await_tables(
             self,
             "Tables",
             deployment,
-            wanted={"Database": lake.database, "Tables": names},
+            wanted={"Database": lake.database, "Tables": [*days]},
             looks_up=_looks_up(lake.database),
             ground=ground,
             polled=[table for table in tables if table.delivery == "poll"],
@@ -52,7 +57,7 @@ class OptimizersStack(PipelineStack):
             lake_formation=deployment.lake_formation,
             ground=ground,
         )
-        for name in names:
+        for name, snapshot_days in days.items():
             optimizers = TableOptimizers(
                 self,
                 name,
@@ -60,8 +65,18 @@ class OptimizersStack(PipelineStack):
                 table=name,
                 location=lake.location(name),
                 role=role,
+                snapshot_days=snapshot_days,
             )
             optimizers.node.add_dependency(there)
+
+
+def _snapshot_days(tables: Sequence[Table], readers_hours: int) -> dict[str, int]:
+    """Return the days for which Glue keeps snapshots and their files, by Iceberg table."""
+    changelog_days = max(SNAPSHOT_DAYS, math.ceil(readers_hours / 24))
+    days: dict[str, int] = {}
+    for table in tables:
+        days |= {table.changes: changelog_days, table.name: SNAPSHOT_DAYS}
+    return days
 
 
 def _looks_up(database: str) -> Grant:

@@ -6,8 +6,8 @@ positions, and the newest event, completed with the values of older ones, is tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
@@ -40,6 +40,43 @@ def replay_age(table: Table, history_days: int) -> timedelta | None:
     if table.deletes != "soft":
         return YOUNG
     return collapse_age(history_days) - timedelta(days=1) if table.toastable else None
+
+
+def midnight(day: str) -> int:
+    """Return the start of a day in UTC, in microseconds since 1970.
+
+    >>> midnight("1970-01-02")
+    86400000000
+    """
+    return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()) * 1_000_000
+
+
+def complete_before(properties: Mapping[str, str], sequence: int) -> int | None:
+    """Return a time such that a reader of all commits up to `sequence` has all earlier rows.
+
+    In microseconds since 1970; None if no such time is known. `properties` are those of a changelog
+    that Firehose writes. A collapse gives all rows that it keeps a new sequence number, so without
+    this time every reader would read them again. It is the last collapsed day's end: all rows
+    ingested before were committed up to `COLLAPSED_SEQUENCE`, which the reader must have reached.
+
+    - A collapse notes that number after it has begun to read, as the greatest of the days' files.
+      Files that are rewritten never get a smaller one, so no row of theirs came by a later commit.
+    - Its commit fails if another writer has added rows to these days since it began to read.
+      `COLLAPSE_COMPLETE` is set afterwards; a collapse that has failed has raised the number alone.
+    - No row comes later: the days are older than `TOMBSTONE_HORIZON`, a delivery takes hours at
+      worst, and a redriven row gets the time of its redrive (`cdclake/redrive/routed_rows.py`).
+
+    >>> noted = {naming.COLLAPSE_COMPLETE: "1970-01-02", naming.COLLAPSED_SEQUENCE: "7"}
+    >>> complete_before(noted, 6), complete_before(noted, 7)
+    (None, 86400000000)
+    >>> complete_before({naming.COLLAPSE_COMPLETE: "1970-01-02"}, 7)  # when the stream wrote it
+    """
+    day, through = (
+        properties.get(name) for name in (naming.COLLAPSE_COMPLETE, naming.COLLAPSED_SEQUENCE)
+    )
+    if day is None or through is None or sequence < int(through):
+        return None
+    return midnight(day)
 
 
 def held_flag(dropped: Sequence[str], column: str) -> str:

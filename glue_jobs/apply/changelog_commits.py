@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.firehose.arrival import NEXT_OFFSET, in_topic_since
+from cdclake.iceberg.collapse import complete_before, midnight
 from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.plan import Table
@@ -28,36 +29,41 @@ class Commits:
     """Commits to a changelog after a sequence number."""
 
     sequence: int  # of the newest commit
-    after: int  # microseconds since 1970; all rows committed since were ingested after it
+    after: int | None  # microseconds since 1970, before the ingestion of all new rows; None: none
 
 
 def committed_sequence(lake: LakeTables, table: Table) -> int:
     """Return the sequence number of the changelog's newest commit; 0 before the first."""
-    snapshot = lake.load(table.changes).currentSnapshot()
-    return 0 if snapshot is None else int(snapshot.sequenceNumber())
+    return _newest_sequence(lake.load(table.changes))
 
 
-def commits_since(lake: LakeTables, table: Table, sequence: int) -> Commits | None:
-    """Return the commits to the changelog after `sequence`; None if none added a row.
+def commits_since(lake: LakeTables, table: Table, sequence: int) -> Commits:
+    """Return the commits to the changelog after `sequence`, which the caller has applied.
 
-    Uses the files' column bounds and reads no file; one without bounds may hold any time.
+    Uses the files' column bounds and reads no file; one without bounds may hold any time. Leaves
+    out files that a collapse has rewritten and that have no new row.
     """
-    newest = committed_sequence(lake, table)
+    log = lake.load(table.changes)
+    newest = _newest_sequence(log)
     if newest <= sequence:
-        return None
-    ingested = f"readable_metrics.{naming.INGESTED_AT}.lower_bound"
-    entries = lake.spark.read.table(f"{lake.qualified(table.changes)}.entries")
+        return Commits(sequence, None)
+    ingested = f"readable_metrics.{naming.INGESTED_AT}"
+    has_new = f"status < 2 AND sequence_number > {sequence}"
+    known = complete_before(log.properties(), sequence)
+    if known is not None:
+        has_new += f" AND coalesce(unix_micros({ingested}.upper_bound) >= {known}, true)"
     row = (
-        entries.where(f"status < 2 AND sequence_number > {sequence}")
+        lake.spark.read.table(f"{lake.qualified(table.changes)}.entries")
+        .where(has_new)
         .agg(
             F.count(F.lit(1)).alias("files"),
-            F.expr(f"count_if({ingested} IS NULL)").alias("unbounded"),
-            F.expr(f"unix_micros(min({ingested}))").alias("first"),
+            F.expr(f"count_if({ingested}.lower_bound IS NULL)").alias("unbounded"),
+            F.expr(f"unix_micros(min({ingested}.lower_bound))").alias("first"),
         )
         .collect()[0]
     )
     if row["files"] == 0:
-        return None
+        return Commits(newest, None)
     return Commits(newest, BEFORE_ALL if row["unbounded"] else row["first"] - 1)
 
 
@@ -71,10 +77,7 @@ def may_lack_deletes(lake: LakeTables, table: Table, through: int) -> bool:
     if table.delivery == "firehose":
         return through < int(properties.get(naming.COLLAPSED_SEQUENCE) or 0)
     before = properties.get(naming.COLLAPSED_BEFORE)
-    if before is None:
-        return False
-    midnight = datetime.fromisoformat(before).replace(tzinfo=UTC)
-    return through < midnight.timestamp() * 1_000_000
+    return before is not None and through < midnight(before)
 
 
 def reached(rows: DataFrame, sequence: int, floor: str) -> AppliedThrough:
@@ -99,3 +102,8 @@ def read_through(lake: LakeTables, tables: Sequence[Table], since: int) -> dict[
         for partition, end in ends:
             found[partition] = max(end, found.get(partition, 0))
     return found
+
+
+def _newest_sequence(log: Any) -> int:
+    snapshot = log.currentSnapshot()
+    return 0 if snapshot is None else int(snapshot.sequenceNumber())

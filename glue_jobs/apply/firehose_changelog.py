@@ -16,12 +16,7 @@ from cdclake.firehose.arrival import DELIVERY_S
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.change_stats import facts_of_rows
-from cdclake.jobs.apply.changelog_commits import (
-    Commits,
-    commits_since,
-    reached,
-    read_through,
-)
+from cdclake.jobs.apply.changelog_commits import commits_since, reached, read_through
 from cdclake.jobs.apply.prepared_changes import merge_pending
 from cdclake.jobs.apply.rebuilt_state import Check, accept_all, applied_through
 from cdclake.jobs.apply.state_update import StateUpdate
@@ -72,12 +67,14 @@ def swept_below(
 def _apply_log(lake: LakeTables, table: Table, floor: str, check: Check) -> int:
     applied = applied_through(lake, table)
     commits = commits_since(lake, table, applied.sequence)
-    if commits is None:
-        if not applied.sequence or floor <= applied.floor:
-            return 0
-        commits = Commits(applied.sequence, applied.ingested)
+    if commits.after is None and (floor <= applied.floor or not applied.sequence):
+        if 0 < applied.sequence < commits.sequence:
+            # `verify` reads the changelog's snapshot of the stamp, which expires.
+            StateUpdate(lake, table).commit_stamp(replace(applied, sequence=commits.sequence))
+        return 0
+    after = applied.ingested if commits.after is None else commits.after
     log = lake.read(table.changes)
-    is_late = f"{naming.INGESTED_AT} > {SPARK.instant(commits.after)}"
+    is_late = f"{naming.INGESTED_AT} > {SPARK.instant(after)}"
     with persisted(log.where(is_late)) as pending:
         check(pending)
         facts = facts_of_rows(pending)

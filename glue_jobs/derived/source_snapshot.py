@@ -73,8 +73,7 @@ class SourceSnapshot:
             return None
         if self.table.delivery != "firehose":
             return since.through
-        commits = commits_since(self.lake, self.table, since.through)
-        return None if commits is None else commits.after
+        return commits_since(self.lake, self.table, since.through).after
 
 
 def definition_of(plan: Plan, table: DerivedTable, sources: Sequence[SourceSnapshot]) -> str:
@@ -102,9 +101,9 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
         through = ChangesStamp.from_json(log.stamp).ingested_through if log.stamp else 0
         has_tail = applied.ingested < through
     else:
-        tail = commits_since(lake, table, applied.sequence)
-        has_tail = tail is not None
-        applied = applied if tail is None else replace(applied, ingested=tail.after)
+        after = commits_since(lake, table, applied.sequence).after
+        has_tail = after is not None
+        applied = applied if after is None else replace(applied, ingested=after)
     stored, changes = _STATE.format(table.name), _CHANGES.format(table.name)
     rows = lake.read(table.name, state.snapshot_id)
     events = lake.read(table.changes, log.snapshot_id)

@@ -47,32 +47,47 @@ def remove_old_snapshots(
     table = lake.load(name)
     transaction = table.newTransaction()
     tags = transaction.manageSnapshots()
-    for tag, snapshot in _untagged(lake, table, max(oldest, now - KEEP_HOURLY_FOR), last):
-        tags.createTag(tag, snapshot).setMaxRefAgeMs(tag, KEEP_HOURLY_FOR // _MILLISECOND)
+    first = max(oldest, now - KEEP_HOURLY_FOR)
+    for snapshot, until in _hourly(lake, table, first, last, now):
+        committed = time_of(table.snapshot(snapshot).timestampMillis())
+        tag = snapshot_tags.tag_of(_hour_end(committed))
+        if not table.refs().containsKey(tag):
+            # Iceberg counts the age from the snapshot's commit: of a quiet table that is long ago.
+            age = until + KEEP_HOURLY_FOR - committed
+            tags.createTag(tag, snapshot).setMaxRefAgeMs(tag, age // _MILLISECOND)
     tags.commit()
     expiry = transaction.expireSnapshots().expireOlderThan(_millis(last) + 1)
     expiry.cleanExpiredFiles(False).commit()
     transaction.commitTransaction()
 
 
-def _untagged(
-    lake: LakeTables, table: Any, first: datetime, last: datetime
-) -> Iterator[tuple[str, int]]:
-    """Yield tag and id of each snapshot that was current when an hour ended, if it has no tag.
+def _hourly(
+    lake: LakeTables, table: Any, first: datetime, last: datetime, now: datetime
+) -> Iterator[tuple[int, datetime]]:
+    """Yield the id of each snapshot that was current when an hour ended, but for the current one.
 
-    Covers the hours from the one of `first` through `last`. Skips hours without commits and the
-    current snapshot.
+    With each a time when it was no longer current: the end of such an hour, or `now`. Covers the
+    hours from the one of `first` through `last`.
     """
     java = java_with(lake.spark, "org.apache.iceberg.util.SnapshotUtil")
-    tagged, known = table.refs(), {table.currentSnapshot().snapshotId()}
-    end = snapshot_tags.hour_of(first - _MILLISECOND) + snapshot_tags.EVERY
+    known = {table.currentSnapshot().snapshotId()}
+    held: int | None = None
+    end = _hour_end(first)
     while end <= last:
         snapshot = java.SnapshotUtil.snapshotIdAsOfTime(table, _millis(end))
-        tag = snapshot_tags.tag_of(end)
-        if snapshot not in known and not tagged.containsKey(tag):
-            yield tag, snapshot
-        known.add(snapshot)
+        if held is not None and snapshot != held:
+            yield held, end
+            held = None
+        if snapshot not in known:
+            known.add(snapshot)
+            held = snapshot
         end += snapshot_tags.EVERY
+    if held is not None:
+        yield held, now
+
+
+def _hour_end(moment: datetime) -> datetime:
+    return snapshot_tags.hour_of(moment - _MILLISECOND) + snapshot_tags.EVERY
 
 
 def time_of(millis: int) -> datetime:

@@ -93,8 +93,8 @@ class StateSnapshot:
             after = stamp.through
             log = log.where(at <= F.expr(SPARK.instant(self.applied.ingested)))
         else:
-            commits = commits_since(self.lake, table, stamp.through)
-            after = self.applied.ingested if commits is None else commits.after
+            found = commits_since(self.lake, table, stamp.through).after
+            after = self.applied.ingested if found is None else found
         since = log.where(at > F.expr(SPARK.instant(after)))
         changes = with_completed_creations(since, log) if self.applied.lacked(table) else since
         changes.createOrReplaceTempView(table.changes)

@@ -87,7 +87,13 @@ class CatalogTable:
     history: tuple[tuple[int, int], ...]  # (milliseconds, snapshot that became current then)
     tagged: Mapping[int, int]  # milliseconds -> snapshot that a tag keeps, before the history
     tags: Mapping[str, int] = field(default_factory=dict)  # every tag -> its snapshot
-    collapsed_before: date | None = None  # of a changelog: events of earlier days are collapsed
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def collapsed_before(self) -> date | None:
+        """Day before which events of a changelog may be collapsed."""
+        day = self.properties.get(naming.COLLAPSED_BEFORE)
+        return None if day is None else date.fromisoformat(day)
 
     def stamped(self, at: TableSnapshot | None) -> TableSnapshot | None:
         """Return the newest snapshot with a stamp, at or before `at`."""
@@ -204,12 +210,8 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Catalo
             if (moment := moment_of(tag)) is not None
         },
         tags=tags,
-        collapsed_before=_day(metadata.get("properties", {}).get(naming.COLLAPSED_BEFORE)),
+        properties=metadata.get("properties", {}),
     )
-
-
-def _day(text: str | None) -> date | None:
-    return None if text is None else date.fromisoformat(text)
 
 
 def _time(milliseconds: int) -> datetime:

@@ -14,6 +14,7 @@ from urllib.parse import urlparse
 import duckdb
 
 from cdclake import naming
+from cdclake.iceberg.collapse import complete_before
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.tail_facts import TailFacts, tail_facts
 from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
@@ -30,7 +31,9 @@ class LogFile:
 
     path: str
     sequence: int  # of the commit that added its rows, or of a later one
-    first: int | None  # least `cdc_ingested_at` in microseconds since 1970, if bounds exist
+    # Least and greatest `cdc_ingested_at` in microseconds since 1970, if bounds exist.
+    first: int | None
+    last: int | None
 
 
 def read_tail(
@@ -50,7 +53,12 @@ def with_tail(
     """Return `applied` with the time after which all unapplied rows were ingested."""
     if snapshot is None or snapshot.sequence <= applied.sequence:
         return applied
-    files = list(files_since(session, log, snapshot, applied.sequence))
+    known = complete_before(log.properties, applied.sequence)
+    files = (
+        file
+        for file in files_since(session, log, snapshot, applied.sequence)
+        if known is None or file.last is None or file.last >= known
+    )
     first = [BEFORE_ALL if file.first is None else file.first - 1 for file in files]
     return replace(applied, ingested=min(first, default=applied.ingested))
 
@@ -68,15 +76,14 @@ def files_since(
         return
     [ingested_at] = [c["id"] for c in log.columns if c["name"] == naming.INGESTED_AT]
     entries = session.execute(
-        "SELECT filename, sequence_number, data_file.file_path, data_file.lower_bounds"
+        "SELECT filename, sequence_number, data_file.file_path, data_file.lower_bounds,"
+        " data_file.upper_bounds"
         f" FROM {_read([path for path, _ in listed], names=True)} WHERE status <> {_DELETED}"
     ).fetchall()
-    for manifest, number, path, bounds in entries:
+    for manifest, number, path, *bounds in entries:
         own = inherited[_key(manifest)] if number is None else number
         if own > sequence:
-            least = _bounds(bounds).get(ingested_at)
-            first = None if least is None else int.from_bytes(least, "little", signed=True)
-            yield LogFile(path, own, first)
+            yield LogFile(path, own, *(_micros(_bounds(each).get(ingested_at)) for each in bounds))
 
 
 def added_files(session: duckdb.DuckDBPyConnection, log: CatalogTable) -> dict[str, int]:
@@ -106,6 +113,10 @@ def _read(locations: Sequence[str], names: bool = False) -> str:
 def _key(location: str) -> str:
     """Return a location without its scheme, which differs between readers and writers."""
     return urlparse(location)._replace(scheme="").geturl()
+
+
+def _micros(bound: bytes | None) -> int | None:
+    return None if bound is None else int.from_bytes(bound, "little", signed=True)
 
 
 def _bounds(bounds: object) -> dict[int, bytes]:

@@ -14,7 +14,7 @@ from cdclake.stacks.constructs.service_role import ServiceRole
 
 # The snapshot with the stamp of the last append must be retained: only compactions follow it, and
 # never as many as this.
-_SNAPSHOTS, _SNAPSHOT_DAYS = 100, 5
+_SNAPSHOTS, SNAPSHOT_DAYS = 100, 5
 _ORPHAN_DAYS = 3  # longer than any commit takes
 _Optimizer = aws_glue.CfnTableOptimizer
 _LOGS = ("iceberg-compaction", "iceberg-retention", "iceberg-orphan-file-deletion")
@@ -85,10 +85,11 @@ class TableOptimizers(Construct):
         table: str,
         location: str,
         role: ServiceRole,
+        snapshot_days: int = SNAPSHOT_DAYS,
     ) -> None:
         super().__init__(scope, construct_id)
         role.users.append(self)  # Glue may validate the role at once
-        for kind, what in _configurations(location).items():
+        for kind, what in _configurations(location, snapshot_days).items():
             _Optimizer(
                 self,
                 kind.title().replace("_", ""),
@@ -102,14 +103,14 @@ class TableOptimizers(Construct):
             )
 
 
-def _configurations(location: str) -> dict[str, dict[str, Any]]:
+def _configurations(location: str, snapshot_days: int) -> dict[str, dict[str, Any]]:
     """Return the specific configuration of each optimizer."""
     compaction = _Optimizer.CompactionConfigurationProperty(
         iceberg_configuration=_Optimizer.IcebergCompactionConfigurationProperty(strategy="binpack")
     )
     retention = _Optimizer.RetentionConfigurationProperty(
         iceberg_configuration=_Optimizer.IcebergRetentionConfigurationProperty(
-            snapshot_retention_period_in_days=_SNAPSHOT_DAYS,
+            snapshot_retention_period_in_days=snapshot_days,
             number_of_snapshots_to_retain=_SNAPSHOTS,
             clean_expired_files=True,
         )

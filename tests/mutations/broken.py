@@ -255,7 +255,7 @@ MUTATIONS = (
     ),
     Mutation(
         "bound a log of Firehose's by the moment of ingestion", (*FIREHOSE, "-k", "earlier_rows"),
-        (("glue_jobs/apply/firehose_changelog.py", "SPARK.instant(commits.after)",
+        (("glue_jobs/apply/firehose_changelog.py", "SPARK.instant(after)",
           "SPARK.instant(applied.ingested)"),),
     ),
     Mutation(
@@ -266,6 +266,12 @@ MUTATIONS = (
         "the tail of Firehose's log begins where the state's last rows were ingested",
         ("tests/unit/firehose/test_tables.py",),
         (("glue_jobs/reader/tail.py", "min(first, default=applied.ingested)", "applied.ingested"),),
+    ),
+    Mutation(
+        "a row that collapses before it is applied is left out",
+        ("tests/spark/test_collapsed_firehose.py", "-k", "not_applied"),
+        (("cdclake/iceberg/collapse.py", "or through is None or sequence < int(through):",
+          "or through is None:"),),
     ),
     Mutation(
         "a changed key that Firehose brought is not completed anew",

@@ -95,6 +95,10 @@ BATCHES = (
     ),
     Mutation(
         "forget snapshots without a tag for their hour", _SNAPSHOT_TESTS,
-        ((_SNAPSHOTS, "if snapshot not in known and not tagged.containsKey(tag):", "if False:"),),
+        ((_SNAPSHOTS, "if not table.refs().containsKey(tag):", "if False:"),),
+    ),
+    Mutation(
+        "a quiet table's tag ages from the commit", (*_SNAPSHOT_TESTS, "-k", "last_hour"),
+        ((_SNAPSHOTS, "age = until + KEEP_HOURLY_FOR - committed", "age = KEEP_HOURLY_FOR"),),
     ),
 )  # fmt: skip

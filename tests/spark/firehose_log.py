@@ -90,9 +90,9 @@ class FirehoseLog:
         """The rows of `<t>_current`, as a reader makes the view."""
         lake = self.engine.lake
         applied = applied_through(lake, self.table)
-        commits = commits_since(lake, self.table, applied.sequence)
-        if commits is not None:
-            applied = replace(applied, ingested=commits.after)
+        after = commits_since(lake, self.table, applied.sequence).after
+        if after is not None:
+            applied = replace(applied, ingested=after)
         select = current_view(
             self.table,
             state=lake.qualified(self.table.name),

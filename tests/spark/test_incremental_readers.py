@@ -19,6 +19,7 @@ from cdclake.jobs.reader.duck import extension_file
 from tests.spark.events import Engine, plan_of
 from tests.spark.firehose_log import FirehoseLog
 from tests.spark.test_changelog_readers import append, expire_all_but_newest
+from tests.spark.test_collapse import NOW, OLD, collapse, set_clock
 
 pytestmark = pytest.mark.spark
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "stream-a-changelog.md"
@@ -28,6 +29,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "stream-a-changelog.md"
 def shown() -> dict[str, Callable[..., Any]]:
     """The functions that the page defines."""
     code = re.findall(r"```python\n(def .*?)```", PAGE.read_text(), re.S)
+    assert len(code) == 3
     names: dict[str, Callable[..., Any]] = {}
     exec("\n".join(code), names)
     return names
@@ -80,8 +82,43 @@ def test_pyiceberg_fails_at_thinned_snapshots_and_goes_on_by_time_of_ingestion(e
     assert lsns(shown["changes_after"](table_of(engine), through)) == [20, 30]
 
 
+def queries() -> list[str]:
+    """The page's statements of SQL: rows after a time, and the day before which some collapsed."""
+    return re.findall(r"```sql\n(SELECT .*?)\n```", PAGE.read_text(), re.S)
+
+
+def test_a_reader_behind_a_collapse_is_refused(engine, shown, monkeypatch):
+    """It would lack a delete that has collapsed together with its key, without an error."""
+    e = engine.event
+    set_clock(monkeypatch, OLD)
+    engine.run(e("c", 10, 10, id=5, v="a"), e("c", 11, 11, v="b"))
+    old, _ = shown["changes_since"](table_of(engine), None)
+    set_clock(monkeypatch, OLD + timedelta(days=1))
+    engine.run(e("d", 20, 20, id=5))
+    set_clock(monkeypatch, NOW)
+    engine.run(e("u", 30, 30, v="c"))
+    recent, _ = shown["changes_since"](table_of(engine), None)
+    behind, current = (max(rows.column("cdc_ingested_at").to_pylist()) for rows in (old, recent))
+    table = f"lake.cdc.{engine.table.changes}"
+    assert lsns(shown["changes_after"](table_of(engine), behind)) == [20, 30]
+    shown["check_not_collapsed"](engine.spark, table, behind)
+    collapse(engine)
+    assert lsns(shown["changes_since"](table_of(engine), None)[0]) == [11, 30]
+    with pytest.raises(ValueError, match="read one snapshot whole"):
+        shown["changes_after"](table_of(engine), behind)
+    with pytest.raises(ValueError, match="read one snapshot whole"):
+        shown["check_not_collapsed"](engine.spark, table, behind)
+    shown["check_not_collapsed"](engine.spark, table, current)
+    engine.run(e("u", 40, 40, v="d"), apply_now=False)
+    assert lsns(shown["changes_after"](table_of(engine), current)) == [40]
+    _, noted = queries()
+    location = metadata_of(engine).removeprefix("file:")
+    [(day,)] = duckdb.sql(noted.replace("METADATA_LOCATION", location)).fetchall()
+    assert behind.date().isoformat() < day < current.date().isoformat()
+
+
 def test_duckdb_reads_each_row_once_by_time_of_ingestion(engine, monkeypatch):
-    [query] = re.findall(r"```sql\n(SELECT .*?)\n```", PAGE.read_text(), re.S)
+    query, _ = queries()
     append(engine, 10, 20)
     through = duckdb_rows(engine, "SELECT max(cdc_ingested_at)::VARCHAR FROM orders_changes")[0][0]
     append(engine, 30)

@@ -134,6 +134,52 @@ def test_tags_go_when_they_are_old(spark: SparkSession, monkeypatch: pytest.Monk
     assert not set(first) & set(left)
 
 
+def test_a_quiet_tables_tag_is_as_old_as_its_last_hour(spark: SparkSession) -> None:
+    """Iceberg counts from the snapshot's commit, which may be older than a tag may be."""
+    engine = Engine(spark)
+    name = engine.table.name
+    commit(engine, 10)
+    quiet = engine.lake.stamped(name).snapshot_id
+    assert quiet is not None
+    for _ in range(3):
+        next_hour()
+    ended = datetime.now(UTC)
+    commit(engine, 20)
+    remove_old_snapshots(engine.lake, name, datetime.now(UTC))
+    table = engine.lake.load(name)
+    [(tag, reference)] = [
+        (str(one.getKey()), one.getValue())
+        for one in each(table.refs().entrySet())
+        if one.getValue().snapshotId() == quiet
+    ]
+    moment = moment_of(tag)
+    assert moment is not None and moment <= ended - 2 * snapshot_tags.EVERY
+    expires = moments(table)[quiet] + timedelta(milliseconds=reference.maxRefAgeMs())
+    hour = hour_of(ended)  # at its end the next commit was current, or is still being made
+    assert expires >= hour + snapshot_expiration.KEEP_HOURLY_FOR
+    assert expires <= datetime.now(UTC) + snapshot_expiration.KEEP_HOURLY_FOR
+
+
+@pytest.mark.slow  # by default the ages of the tags
+def test_a_quiet_table_has_a_way_back_after_its_next_commit(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_expiration, "KEEP_HOURLY_FOR", timedelta(seconds=20))
+    engine = Engine(spark)
+    name = engine.table.name
+    commit(engine, 10)
+    quiet = engine.lake.stamped(name).snapshot_id
+    time.sleep(24)
+    commit(engine, 20)
+    remove_old_snapshots(engine.lake, name, datetime.now(UTC))
+    assert quiet in tags(engine.lake.load(name)).values()
+    assert [row["v"] for row in engine.lake.read(name, quiet).collect()] == ["10"]
+    time.sleep(24)
+    commit(engine, 30)
+    remove_old_snapshots(engine.lake, name, datetime.now(UTC))
+    assert quiet not in moments(engine.lake.load(name))
+
+
 def test_a_table_without_commits_has_nothing_to_forget(spark: SparkSession) -> None:
     engine = Engine(spark)
     before = metadata_of(engine.lake.load(engine.table.name))

@@ -15,7 +15,7 @@ from cdclake import naming
 from cdclake.config.deployment import load_deployment
 from cdclake.debezium.topics import OFFSETS_SETTINGS, TOPIC_SETTINGS
 from tests.synth.api_calls import CALLS, mismatches
-from tests.synth.deployments import PROJECT, VARIANTS
+from tests.synth.deployments import OPTIMIZED, PIPELINE, PROJECT, VARIANTS, Synthesized
 from tests.synth.exports import imports
 
 OPTIMIZER, SCHEDULE = "AWS::Glue::TableOptimizer", "AWS::Scheduler::Schedule"
@@ -169,6 +169,21 @@ def test_what_glue_maintains_is_optimized_and_nothing_else(variants):
     # A log's newest stamp is in the snapshot of its last append; only compactions come after it.
     assert json.loads(retention)["IcebergConfiguration"]["NumberOfSnapshotsToRetain"] >= 100
     assert variants["created"].resources(OPTIMIZER) == []
+
+
+def test_glue_keeps_changelog_snapshots_for_stream_readers(variants, deploy):
+    def days(deployed: Synthesized) -> dict[str, int]:
+        return {
+            each["Properties"]["TableName"]: each["Properties"]["TableOptimizerConfiguration"][
+                "RetentionConfiguration"
+            ]["IcebergConfiguration"]["SnapshotRetentionPeriodInDays"]
+            for each in deployed.resources(OPTIMIZER)
+            if each["Properties"]["Type"] == "retention"
+        }
+
+    assert days(variants["existing"]) == {"visits": 5, "visits_changes": 5}
+    longer = deploy(f"{PIPELINE}{OPTIMIZED}lake: {{stream_readers_hours: 150}}\n")
+    assert days(longer) == {"visits": 5, "visits_changes": 7}
 
 
 def test_the_optimizers_come_when_somebody_makes_their_tables(variants):

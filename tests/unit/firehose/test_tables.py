@@ -3,6 +3,8 @@
 import base64
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
@@ -133,6 +135,13 @@ def test_appended_rows_are_there_and_tell_when_they_were_ingested(
     added = added_files(session, log)
     assert {*added} == {file.path for file in files}
     assert sorted(added.values()) == sorted(s.committed_ms for s in log.snapshots.values())
+    # The second commit's rows have collapsed: who has read it does not read its files again.
+    day = datetime.fromtimestamp(INGESTED_AT / 1_000_000, UTC).date()
+    noted = {naming.COLLAPSE_COMPLETE: f"{day}", naming.COLLAPSED_SEQUENCE: "1"}
+    log = replace(log, properties=noted)
+    assert [begins(sequence) for sequence in range(3)] == [
+        INGESTED_AT - 30 * HOUR - 1, INGESTED_AT + HOUR - 1, INGESTED_AT + HOUR - 1,
+    ]  # fmt: skip
 
 
 def test_the_quarantine_takes_rows_as_the_redrive_makes_them(
