@@ -7,10 +7,10 @@ import org.apache.kafka.connect.source.SourceRecord;
 /**
  * Offsets that send all records of an LSN again if Kafka does not have all of them.
  *
- * <p>Debezium gives each record the offset after its change. Of a changed key (delete, tombstone,
- * create) it is three times the same, so a stop between them resumes after all three. Of a page that
- * COPY wrote, a stop after the first row resumes after the page. So the records of one LSN get the
- * offset of the record before them.
+ * <p>Debezium gives each record the offset after its change. The delete, the tombstone and the
+ * create of a changed key have the same one, so a stop between them resumes after all three. A stop
+ * after the first row of a page that COPY wrote resumes after the page. So the records of one LSN
+ * get the offset of the record before them (decision 75).
  */
 final class LsnGroupOffsets {
     private Map<String, ?> before;

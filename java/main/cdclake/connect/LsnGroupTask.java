@@ -12,25 +12,27 @@ import org.apache.kafka.connect.source.SourceRecord;
 
 /** Debezium's task, whose records have the offsets of {@link LsnGroupOffsets}. */
 public final class LsnGroupTask extends PostgresConnectorTask {
+    private Map<String, String> partition;
     private LsnGroupOffsets offsets;
 
-    /** Starts the task, also again after an error; the thread is that of {@link #doPoll}. */
+    /** Starts the task; the thread of {@link #doPoll} starts it again after an error. */
     @Override
     public ChangeEventSourceCoordinator<PostgresPartition, PostgresOffsetContext> start(
             Configuration config) {
-        ChangeEventSourceCoordinator<PostgresPartition, PostgresOffsetContext> coordinator =
-                super.start(config);
         String server = config.getString(CommonConnectorConfig.TOPIC_PREFIX);
-        Map<String, String> partition = new PostgresPartition(server, "").getSourcePartition();
-        // Not before Debezium reads it: offsets never go back behind its start.
-        offsets = new LsnGroupOffsets(context.offsetStorageReader().offset(partition));
-        return coordinator;
+        partition = new PostgresPartition(server, "").getSourcePartition();
+        offsets = null;
+        return super.start(config);
     }
 
     @Override
     public List<SourceRecord> doPoll() throws InterruptedException {
         List<SourceRecord> records = super.doPoll();
-        records.replaceAll(offsets::withOffset);
+        if (offsets == null && !records.isEmpty()) {
+            // Debezium has read it before, so the offsets do not go back behind its start.
+            offsets = new LsnGroupOffsets(context.offsetStorageReader().offset(partition));
+        }
+        records.replaceAll(record -> offsets.withOffset(record));
         return records;
     }
 }

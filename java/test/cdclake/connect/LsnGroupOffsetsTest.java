@@ -75,9 +75,9 @@ class LsnGroupOffsetsTest {
 
     @Test
     void rowsOfASnapshotKeepTheirOffsets() {
-        Map<String, Object> row = Map.of("lsn", 5L, "snapshot", "INITIAL", "snapshot_completed", false);
-        Map<String, Object> last = Map.of("lsn", 5L, "snapshot", "INITIAL", "snapshot_completed", true);
-        Map<String, Object> heartbeat = Map.of("lsn", 5L);
+        Map<String, ?> row = Map.of("lsn", 5L, "snapshot", "INITIAL", "snapshot_completed", false);
+        Map<String, ?> last = Map.of("lsn", 5L, "snapshot", "INITIAL", "snapshot_completed", true);
+        Map<String, ?> heartbeat = Map.of("lsn", 5L);
         // The first change may have the LSN of the snapshot.
         Map<String, ?> key = streamed("UPDATE", 5, 1);
         assertEquals(
@@ -98,14 +98,10 @@ class LsnGroupOffsetsTest {
     }
 
     private static Map<String, ?> chunk(long lsn, String key, String snapshot) {
-        Map<String, ?> offset =
-                Map.of("lsn", lsn, "messageType", "INSERT", "incremental_snapshot_primary_key", key);
-        if (snapshot == null) {
-            return offset;
-        }
-        Map<String, Object> row = new HashMap<>(offset);
-        row.put("snapshot", snapshot);
-        return row;
+        Map<String, Object> offset = new HashMap<>(streamed("INSERT", lsn, 1));
+        offset.put("incremental_snapshot_primary_key", key);
+        offset.put("snapshot", snapshot);
+        return offset;
     }
 
     @Test

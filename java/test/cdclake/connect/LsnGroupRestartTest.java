@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 /**
  * Tests restarts after every record with Debezium's own search for the position in the WAL.
  *
- * <p>{@link #read} is its streaming: `PostgresStreamingChangeEventSource.processReplicationMessages`.
+ * <p>{@link #read} is its {@code PostgresStreamingChangeEventSource.processReplicationMessages}.
  */
 class LsnGroupRestartTest {
     private static final String HEARTBEAT = "heartbeat";
