@@ -4,10 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import org.apache.kafka.connect.data.Schema;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.junit.jupiter.api.Test;
@@ -26,20 +26,20 @@ class LsnGroupOffsetsTest {
     }
 
     /** Returns the offsets that records with these offsets get. */
-    @SafeVarargs
-    private static List<Map<String, ?>> stored(
-            Map<String, ?> start, Map<String, ?>... offsets) {
+    private static List<Map<String, ?>> stored(Map<String, ?> start, List<Map<String, ?>> offsets) {
         LsnGroupOffsets groups = new LsnGroupOffsets(start);
-        return Stream.of(offsets)
-                .<Map<String, ?>>map(each -> groups.withOffset(record(each)).sourceOffset())
-                .toList();
+        List<Map<String, ?>> stored = new ArrayList<>();
+        offsets.forEach(each -> stored.add(groups.withOffset(record(each)).sourceOffset()));
+        return stored;
     }
 
     @Test
     void changedKeysAreStoredAsAWhole() {
         Map<String, ?> key = streamed("UPDATE", 10, 1);
         Map<String, ?> next = streamed("INSERT", 20, 1);
-        assertEquals(List.of(STORED, STORED, STORED, key), stored(STORED, key, key, key, next));
+        assertEquals(
+                List.of(STORED, STORED, STORED, key),
+                stored(STORED, List.of(key, key, key, next)));
     }
 
     @Test
@@ -51,7 +51,7 @@ class LsnGroupOffsetsTest {
         // A heartbeat after the second row has the offset of that row.
         assertEquals(
                 List.of(STORED, STORED, STORED, STORED, third),
-                stored(STORED, first, second, second, third, next));
+                stored(STORED, List.of(first, second, second, third, next)));
     }
 
     @Test
@@ -62,15 +62,15 @@ class LsnGroupOffsetsTest {
         Map<String, ?> next = streamed("INSERT", 20, 1);
         assertEquals(
                 List.of(STORED, commit, commit, commit, commit),
-                stored(STORED, row, commit, commit, next, next));
+                stored(STORED, List.of(row, commit, commit, next, next)));
     }
 
     @Test
     void heartbeatsOfAnIdleSourceStoreNothingNew() {
-        assertEquals(List.of(STORED, STORED), stored(STORED, STORED, STORED));
+        assertEquals(List.of(STORED, STORED), stored(STORED, List.of(STORED, STORED)));
         Map<String, ?> begun = Map.of("lsn", 7L, "messageType", "BEGIN");
         Map<String, ?> row = streamed("INSERT", 7, 1);
-        assertEquals(List.of(STORED, STORED), stored(STORED, begun, row));
+        assertEquals(List.of(STORED, STORED), stored(STORED, List.of(begun, row)));
     }
 
     @Test
@@ -80,9 +80,10 @@ class LsnGroupOffsetsTest {
         Map<String, ?> heartbeat = Map.of("lsn", 5L);
         // The first change may have the LSN of the snapshot.
         Map<String, ?> key = streamed("UPDATE", 5, 1);
+        Map<String, ?> next = streamed("INSERT", 8, 1);
         assertEquals(
                 List.of(row, row, last, heartbeat, heartbeat, heartbeat, key),
-                stored(null, row, row, last, heartbeat, key, key, streamed("INSERT", 8, 1)));
+                stored(null, List.of(row, row, last, heartbeat, key, key, next)));
     }
 
     @Test
@@ -92,9 +93,10 @@ class LsnGroupOffsetsTest {
         Map<String, ?> second = chunk(20, "2", "INCREMENTAL");
         Map<String, ?> closed = chunk(20, "2", null);
         Map<String, ?> ended = streamed("INSERT", 30, 1);
+        Map<String, ?> next = streamed("INSERT", 40, 1);
         assertEquals(
                 List.of(STORED, opened, opened, opened, closed, ended),
-                stored(STORED, opened, first, second, closed, ended, streamed("INSERT", 40, 1)));
+                stored(STORED, List.of(opened, first, second, closed, ended, next)));
     }
 
     private static Map<String, ?> chunk(long lsn, String key, String snapshot) {
