@@ -94,7 +94,8 @@ def connector_config(
 
 def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
     return {
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        # Debezium's connector (java/); with its own offsets a stop can lose rows (decision 75).
+        "connector.class": "cdclake.connect.LsnGroupConnector",
         # The password is read when the connector starts; no provider restarts it meanwhile.
         "config.action.reload": "none",
         "tasks.max": "1",

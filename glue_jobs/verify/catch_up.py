@@ -24,7 +24,7 @@ Offsets = Mapping[str, Mapping[int, int]]  # by partition
 
 _POLL_INTERVAL_S = 0.2
 _MAX_NAMED = 2
-_MARKER_INTERVAL_S = 1.0
+_MARKER_INTERVAL_S = 0.5
 _OBSTACLE_INTERVAL_S = 2.0
 _MAX_OBSTACLE_S = 10.0  # the keeper restarts a dead component sooner
 _MAX_FAILURES = 2  # of a table whose next try is waited for: half a minute, less than a job's start
@@ -185,7 +185,7 @@ class CatchUp:
                     component="connect",
                 )
             if now - written > _MARKER_INTERVAL_S:
-                # The slot confirms an event only when a later one arrives.
+                # The slot confirms an event only when the second one after it arrives.
                 write_marker(self.dsn)
                 written = now
             meanwhile()

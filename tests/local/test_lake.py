@@ -75,7 +75,7 @@ def test_the_printed_connector_is_the_running_one_and_valid(lake: RunningLake) -
     }
     here = {k: running[k] for k in local if k in running}
     config = {k: v for k, v in config.items() if k not in local} | here
-    of_plugin = "/connector-plugins/PostgresConnector/config/validate"
+    of_plugin = "/connector-plugins/LsnGroupConnector/config/validate"
     answer = ask_connect(lake, of_plugin, put=config)
     assert answer["error_count"] == 0, answer
     del config["topic.prefix"]

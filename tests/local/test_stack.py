@@ -103,7 +103,7 @@ def assert_all_is_there(at: Endpoints) -> None:
     request = urllib.request.Request(url, headers=at.connect.headers)
     with DIRECT.open(request, timeout=5) as response:
         plugins = [plugin["class"] for plugin in json.load(response)]
-    assert "io.debezium.connector.postgresql.PostgresConnector" in plugins
+    assert "cdclake.connect.LsnGroupConnector" in plugins
 
 
 def parts(home: Home) -> dict[str, dict[str, Any]]:

@@ -260,7 +260,7 @@ def test_the_connector_is_created_as_deployed_and_deleted(doctor, msk):
     assert asked["workerConfiguration"]["revision"] == 3
     assert asked["kafkaCluster"]["apacheKafkaCluster"]["vpc"]["subnets"] == ["subnet-1", "subnet-2"]
     settings = asked["connectorConfiguration"]
-    assert settings["connector.class"].endswith("PostgresConnector")
+    assert settings["connector.class"] == "cdclake.connect.LsnGroupConnector"
     assert settings["database.hostname"] == "127.0.0.1"
     assert settings["database.password"].startswith("${secretsmanager:")
     assert not msk.exists
