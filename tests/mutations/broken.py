@@ -165,7 +165,7 @@ MUTATIONS = (
     Mutation(
         "a replay deletes a refused record with an accepted one",
         ("tests/spark/test_repairs.py", "-k", "accepted_ones_place"),
-        (("glue_jobs/operations/replay.py", '.join(refused, place, "left_anti")', ""),),
+        (("glue_jobs/operations/replay.py", '.join(others, place, "left_anti")', ""),),
     ),
     Mutation(
         "a crash forgets that an event was too large",
