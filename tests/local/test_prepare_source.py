@@ -356,7 +356,7 @@ def test_a_login_that_is_not_there_is_an_answer_too(deployed, monkeypatch):
     monkeypatch.setenv("LOGIN_SECRET", "nobody")
     told = deployed.ask("Create")
     assert told["Status"] == "FAILED"
-    assert told["Reason"].startswith("ResourceNotFoundException; log ")
+    assert "(ResourceNotFoundException) when calling the GetSecretValue" in told["Reason"]
 
 
 PROJECT = Path(__file__).resolve().parents[2]
