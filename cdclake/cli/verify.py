@@ -243,8 +243,8 @@ def _verify_in_athena(
     from cdclake.deployed.athena_engine import check_views, compare_athena, with_answers
     from cdclake.deployed.deployed_lake import DeployedLake
 
-    check_views(DeployedLake(deployed_file(file), environment), table)
-    report = _verify_on_aws([] if table is None else [table], arguments, file, environment)
     lake = DeployedLake(deployed_file(file), environment)
+    check_views(lake, table)
+    report = _verify_on_aws([] if table is None else [table], arguments, file, environment)
     compared = [each["table"] for each in report["tables"]]
     return with_answers(report, compare_athena(lake, compared, sample))
