@@ -91,7 +91,7 @@ def test_no_state_is_created_without_a_changelog(spark: SparkSession) -> None:
 
 
 def test_no_state_is_created_from_a_changelog_without_a_stamp(spark: SparkSession) -> None:
-    """How far its rows are complete is unknown, so none would be applied."""
+    """Without a stamp, a rebuild cannot know the rows that it may apply."""
     written, engine = Engine(spark), Engine(spark)
     written.run(written.event("c", 10, 10, v="a"))
     copied = engine.lake.read(written.table.changes)

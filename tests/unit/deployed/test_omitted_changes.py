@@ -138,7 +138,7 @@ def test_one_that_was_set_right_by_hand_is_remembered(source: Source) -> None:
 
 @pytest.mark.parametrize("delivery", ["stream", "firehose"])
 def test_a_new_epoch_ends_it_since_it_reads_all_tables(source: Source, delivery: str) -> None:
-    """Of a server that replaces the source every relation is another one."""
+    """Another server has another relation for each table."""
     table = declared(delivery=delivery)
     source.deploy(plan(table), "Create", epochs=("1",))
     assert source.check() == 0
