@@ -67,7 +67,6 @@ def _aws(folder: Path, *, is_far: bool) -> Iterator[Storage]:
     folder.mkdir(parents=True)
     port = free_port()
     address = f"http://127.0.0.1:{port}"
-    login = Login("local", "local")
     keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
@@ -80,13 +79,18 @@ def _aws(folder: Path, *, is_far: bool) -> Iterator[Storage]:
     try:
         _wait_for(f"{address}{HEALTH}")
         _DIRECT.open(Request(f"{address}/{BUCKET}", method="PUT"), timeout=10).close()
-        broker, connect = Broker("", login), ConnectApi("", login)
-        endpoints = Endpoints(None, broker, connect, address, address, "", login)
-        environment = {**aws_environment(endpoints), ENDPOINT: address}
+        environment = {**aws_environment(endpoints_at(address)), ENDPOINT: address}
         yield Storage(f"s3://{BUCKET}/warehouse", environment)
     finally:
         server.terminate()
         server.wait()
+
+
+def endpoints_at(address: str) -> Endpoints:
+    """Return the endpoints of a lake that has an S3 and a Glue there, and nothing else."""
+    login = Login("local", "local")
+    broker, connect = Broker("", login), ConnectApi("", login)
+    return Endpoints(None, broker, connect, address, address, "", login)
 
 
 def free_port() -> int:

@@ -31,6 +31,10 @@ def trino_of(
     home: Home, endpoints: Endpoints, folder: Path, access: Access = "read-only"
 ) -> Iterator[Trino]:
     """Start a server that reads the lake, with its files in an empty private folder; yield it."""
-    catalog = _CATALOG.format(at=endpoints, region=REGION)
-    with running_trino(folder, home, catalog, access) as server:
+    with running_trino(folder, home, catalog_properties(endpoints), access) as server:
         yield server
+
+
+def catalog_properties(endpoints: Endpoints) -> str:
+    """Return the properties of a catalog of the lake's tables."""
+    return _CATALOG.format(at=endpoints, region=REGION)
