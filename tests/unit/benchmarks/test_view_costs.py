@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 from benchmarks.run import PARTS, RESULTS
-from benchmarks.view_costs import READERS, SHAPES
+from benchmarks.view_costs import READERS
+from benchmarks.view_queries import SHAPES
 
 COSTS = json.loads(Path(RESULTS.with_name("views.json")).read_text())["measures"]["views"]
 RUNS = {(run["reader"], run["tail"], run["shape"]): run for run in COSTS["runs"]}
