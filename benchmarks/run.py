@@ -4,7 +4,7 @@ Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but 
 measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
 is there; `buffering` and `views` have a file each. Measures may be hours apart, and on another
 machine of the kind, so each says which commit was measured, when, and by what processor. Those in
-`STEPPED` and `SCALE_MEASURES` have steps, which are kept: with `--minutes` no further step begins
+`STEPPED`, `SCALE_MEASURES` and `PARTS` have steps, which are kept: with `--minutes` no further step begins
 after that time, and the same command goes on, also after an interrupt.
 """
 
@@ -70,8 +70,8 @@ COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
     "N8": measure_hundreds,
 }
 # Measures without a target, each kept in a file of its name.
-PARTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
-    "buffering": measure_buffering,
+PARTS: dict[str, Callable[[Size, Path, Steps], dict[str, Any]]] = {
+    "buffering": lambda size, work, _: measure_buffering(size, work),
     "views": measure_views,
 }
 NAMES = (*sorted((*MEASURES, *STEPPED)), *COSTS, *SCALE_MEASURES, *PARTS)
@@ -123,7 +123,7 @@ def _taken(measure: str, size: Size, work: Path, steps: Steps) -> tuple[dict[str
     if measure in SCALE_MEASURES:
         return {"measured": _circumstances(), **SCALE_MEASURES[measure](size, work, steps)}, True
     if measure in PARTS:
-        part = PARTS[measure](size, work)
+        part = PARTS[measure](size, work, steps)
         is_right = all(run["wrong"] is None for run in part["runs"])
         return {"measured": _circumstances(), **part}, is_right
     measured = _circumstances()  # before it begins: a commit may be made meanwhile

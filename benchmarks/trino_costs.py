@@ -67,7 +67,10 @@ def take(
                     state = trino.costs(f"({live})", rows)
                 runs += runs_of("trino", tail, trino.costs(current, rows), state)
             chosen = ", ".join(COLUMNS)
-            trino.ask(f'CREATE TABLE "{DATABASE}"."{_LIVE}" AS SELECT {chosen} FROM {current}')
+            location = f"WITH (location = '{warehouse}/{_LIVE}')"  # the database has none
+            trino.ask(
+                f'CREATE TABLE "{DATABASE}"."{_LIVE}" {location} AS SELECT {chosen} FROM {current}'
+            )
         ours.lake.read(_LIVE).write.parquet(live_rows["trino"])
         return runs
     finally:
@@ -89,7 +92,7 @@ class _Trino:
     def costs(self, relation: str, rows: int) -> dict[str, Mapping[str, float]]:
         """Return the figures of each shape."""
         return {
-            shape: averaged(self._process, partial(self.ask, query(relation)))
+            shape: averaged(self._process, partial(self.ask, query(relation)), warm_ups=3, reads=3)
             for shape, query in queries(rows, of_each_column("checksum({})")).items()
         }
 

@@ -31,6 +31,7 @@ from benchmarks.orders import ORDERS
 from benchmarks.ours import Ours
 from benchmarks.session import open_session
 from benchmarks.sizes import Size
+from benchmarks.steps import Steps
 from benchmarks.storage import counted, in_folder
 from benchmarks.view_queries import (
     APPLIED,
@@ -50,7 +51,7 @@ _IN_FOLDER = ("spark", "duckdb")
 READERS = (*_IN_FOLDER, "trino")
 
 
-def measure_views(size: Size, work: Path) -> dict[str, Any]:
+def measure_views(size: Size, work: Path, steps: Steps) -> dict[str, Any]:
     """Return bytes and CPU seconds of each query, of `_current` and of the state."""
     load = psutil.getloadavg()[0]
     data = DataSet(
@@ -60,9 +61,11 @@ def measure_views(size: Size, work: Path) -> dict[str, Any]:
         batches=APPLIED + max(TAILS.values()),
         keys="uniform",
     ).make()
+    parts = {"benchmarks.view_costs": _IN_FOLDER, "benchmarks.trino_costs": ("trino",)}
     runs = [
-        *_measured(data, work, "benchmarks.view_costs", _IN_FOLDER),
-        *_measured(data, work, "benchmarks.trino_costs", ("trino",)),
+        run
+        for module, readers in parts.items()
+        for run in steps.take(module, partial(_measured, data, work, module, readers))
     ]
     return {
         "rows": size.viewed,

@@ -16,8 +16,6 @@ SHAPES = ("count", "point", "range", "full scan")
 APPLIED = 10  # batches before the tail
 TAILS = {"empty": 0, "small": 1, "large": 50}  # batches
 _RANGE = 1000  # one of so many keys
-# Java's compilers are busy for some seconds with the first queries of a session.
-_WARM_UPS, _READS = 10, 5
 Query = Callable[[str], str]  # from a relation
 
 
@@ -72,22 +70,26 @@ def runs_of(
         }
 
 
-def averaged(process: psutil.Process, ask: Callable[[], int | None]) -> Mapping[str, float]:
+def averaged(
+    process: psutil.Process, ask: Callable[[], int | None], *, warm_ups: int = 10, reads: int = 5
+) -> Mapping[str, float]:
     """Return what one query takes on average, once caches and compilers are warm.
+
+    Java's compilers are busy for some seconds with the first queries of a session.
 
     `ask` sends the query; the bytes are the number that it returns, or, if it returns None, those
     that the process has read from files, cached by the system or not.
     """
-    for _ in range(_WARM_UPS):
+    for _ in range(warm_ups):
         ask()
     cpu, read = _spent(process)
-    counted = [ask() for _ in range(_READS)]
+    counted = [ask() for _ in range(reads)]
     cpu_after, read_after = _spent(process)
     known = [number for number in counted if number is not None]
     total = sum(known) if known else read_after - read
     return {
-        "cpu_seconds": round((cpu_after - cpu) / _READS, 3),
-        "bytes": round(total / _READS),
+        "cpu_seconds": round((cpu_after - cpu) / reads, 3),
+        "bytes": round(total / reads),
     }
 
 
