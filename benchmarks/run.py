@@ -4,8 +4,8 @@ Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but 
 measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
 is there; `buffering` and `views` have a file each. Measures may be hours apart, and on another
 machine of the kind, so each says which commit was measured, when, and by what processor. Those in
-`STEPPED`, `SCALE_MEASURES` and `PARTS` have steps, which are kept: with `--minutes` no further step begins
-after that time, and the same command goes on, also after an interrupt.
+`STEPPED`, `SCALE_MEASURES` and `PARTS` have steps, which are kept: with `--minutes` no further step
+begins after that time, and the same command goes on, also after an interrupt.
 """
 
 from __future__ import annotations
