@@ -224,9 +224,9 @@ What a query of `<t>_current` reads and computes, as a multiple of the same quer
 of `<t>`: {rows:,} rows, whose keys the predicates are on, and a tail of {small:,} or {large:,}
 events that are not applied yet, or of none ([all figures](../benchmarks/results/views.json), commit
 `{commit}`). All of a query is counted, with its look at metadata and at the tail. Before it, the
-machine with {cores} cores had a load of {load}. Trino's bytes are those of data and delete files, as
-Athena counts what it bills, without metadata; its CPU seconds are those of a small server whose code
-Java has just compiled, so compare them with each other and not with Athena's time.
+machine with {cores} cores had a load of {load}. Trino's bytes are those of data and delete files,
+as Athena counts what it bills, without metadata; its CPU seconds are those of a small server whose
+code Java has just compiled, so compare them with each other and not with Athena's time.
 
 | reader | query | `<t>`: MB, CPU s | no tail: MB, CPU | small tail: MB, CPU | large tail: MB, CPU |
 |---|---|---|---|---|---|
@@ -234,10 +234,10 @@ Java has just compiled, so compare them with each other and not with Athena's ti
 _AFTER_COSTS = """
 A count of `<t>` reads one column of booleans; with a tail, a count of `<t>_current` must compare
 keys and positions. Trino and Athena read keys and positions also without a tail: their view cannot
-ask first if there is one. Where `<t>` is fresh enough, count there. A tail with a changed key whose large
-value was not sent costs more than this: its old key is looked up in the changelog. Most of what
-Spark adds to short queries is fixed: it looks at the tail with a job, creates the views and plans
-the joins. Without a tail its plan is that of the state.
+ask first if there is one. Where `<t>` is fresh enough, count there. A tail with a changed key whose
+large value was not sent costs more than this: its old key is looked up in the changelog. Most of
+what Spark adds to short queries is fixed: it looks at the tail with a job, creates the views and
+plans the joins. Without a tail its plan is that of the state.
 """
 
 
