@@ -1,10 +1,10 @@
 """The demo over databases that others made: loaded, streamed, changed and compared."""
 
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.given_folders import given_folder, needs_files
 from tests.local.running import lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -13,16 +13,24 @@ pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(600)]
 @pytest.mark.parametrize(
     ("database", "table", "events"),
     [
-        ("pagila", "film_actor", {"inserts": 0, "updates": 0, "deletes": 5}),
-        ("moma", "artworks", {"inserts": 1, "updates": 5, "deletes": 1}),
+        pytest.param(
+            "pagila",
+            "film_actor",
+            {"inserts": 0, "updates": 0, "deletes": 5},
+            marks=needs_files("pagila"),
+        ),
+        pytest.param(
+            "moma",
+            "artworks",
+            {"inserts": 1, "updates": 5, "deletes": 1},
+            marks=needs_files("moma"),
+        ),
     ],
 )
 def test_a_given_database_is_streamed_and_changed(
     tmp_path: Path, database: str, table: str, events: dict[str, int]
 ) -> None:
-    folder = os.environ.get(f"CDCLAKE_{database.upper()}")
-    if folder is None:
-        pytest.skip(f"CDCLAKE_{database.upper()} does not name the folder of its files")
+    folder = str(given_folder(database))
     with lake_in(tmp_path) as lake:
         answer = lake.run("demo", "--database", database, "--data", folder)
     assert answer["ok"]

@@ -9,11 +9,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
 import re
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -21,17 +19,17 @@ import pytest
 
 from cdclake.local.lake.lake import LocalLake, aws_environment, open_lake
 from cdclake.local.process.home import Home
-from tests.local.running import PROJECT, RunningLake, lake_in
+from tests.given_folders import given_folder, needs_files
+from tests.local.running import RunningLake, lake_in
 from tests.spark.hudi_jvm import hudi_jvm, needs_hudi, rust_rows, spark_rows
 
 __all__ = ["hudi_jvm"]
-MOMA = Path(os.environ.get("CDCLAKE_MOMA", PROJECT.parent / "shared" / "data" / "moma"))
 pytestmark = [
     pytest.mark.local,
     pytest.mark.slow,
     pytest.mark.timeout(1200),
     needs_hudi,
-    pytest.mark.skipif(not MOMA.is_dir(), reason="CDCLAKE_MOMA does not name MoMA's folder"),
+    needs_files("moma"),
 ]
 PIPELINE = """\
 version: 1
@@ -63,7 +61,7 @@ UPDATES = (  # of one artist; the third and the fifth move the row to another pa
 
 
 def rows_of(name: str, columns: list[str]) -> Iterator[list[str | None]]:
-    with gzip.open(MOMA / f"{name}.csv.gz", "rt") as file:
+    with gzip.open(given_folder("moma") / f"{name}.csv.gz", "rt") as file:
         for row in csv.DictReader(file):
             yield [row[column] or None for column in columns]
 

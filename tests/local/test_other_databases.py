@@ -1,6 +1,5 @@
 """Databases that nobody here made: Pagila, odd names, other servers, other columns."""
 
-import os
 import random
 import re
 from contextlib import suppress
@@ -13,12 +12,11 @@ from psycopg.conninfo import make_conninfo
 from cdclake.config.resolve import load_plan
 from cdclake.local.process.home import Home
 from cdclake.postgres.quoting import identifier
+from tests.given_folders import given_folder, needs_files
 from tests.local.running import PROJECT, SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
 from tests.local.source_database import load_dump
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
-
-PAGILA = Path(os.environ.get("CDCLAKE_PAGILA", "-"))
 
 ODD_TABLES = """
 create schema "Odd-Schema";
@@ -47,11 +45,11 @@ def lake(tmp_path):
         yield running
 
 
-@pytest.mark.skipif(not PAGILA.is_dir(), reason="CDCLAKE_PAGILA does not name Pagila's folder")
+@needs_files("pagila")
 def test_pagila(lake: RunningLake, tmp_path: Path) -> None:
     with lake.connect() as connection:
         for part in ("schema", "data"):
-            load_dump(make_conninfo(**lake.dsn), PAGILA / f"pagila-{part}.sql")
+            load_dump(make_conninfo(**lake.dsn), given_folder("pagila") / f"pagila-{part}.sql")
         answer = lake.run("up", "pipelines/pagila.yaml")
         assert len(answer["tables"]) >= 8
         _change_pagila(connection, random.Random(7), changes=5000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -22,6 +21,7 @@ from cdclake import naming
 from cdclake.config.resolve import load_plan
 from cdclake.plan import Plan
 from tests.certificates import certified
+from tests.given_folders import given_folder, needs_files
 from tests.load_function import load
 from tests.local.source_database import run
 
@@ -359,11 +359,7 @@ def test_a_login_that_is_not_there_is_an_answer_too(deployed, monkeypatch):
     assert "(ResourceNotFoundException) when calling the GetSecretValue" in told["Reason"]
 
 
-PROJECT = Path(__file__).resolve().parents[2]
-PAGILA = Path(os.environ.get("CDCLAKE_PAGILA", PROJECT.parent / "shared" / "data" / "pagila"))
-
-
-@pytest.mark.skipif(not PAGILA.is_dir(), reason="Pagila's files are not here")
+@needs_files("pagila")
 def test_pagila_is_loaded_by_the_function(deployed):
     s3 = boto3.client("s3")
     # As RDS's administrator may.
@@ -372,7 +368,7 @@ def test_pagila_is_loaded_by_the_function(deployed):
     told = {}
     for name in ("pagila-schema.sql", "pagila-data.sql"):
         key = f"{naming.SOURCE_SQL_PREFIX}/{name}"
-        s3.put_object(Bucket="state", Key=key, Body=(PAGILA / name).read_bytes())
+        s3.put_object(Bucket="state", Key=key, Body=(given_folder("pagila") / name).read_bytes())
         event = {"key": name, "name": name, "keep_owners": False}
         told[name] = deployed.module.run_sql(event, CONTEXT)
     assert "error" not in {**told["pagila-schema.sql"], **told["pagila-data.sql"]}, told

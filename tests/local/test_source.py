@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from cdclake.jobs.runtime.source import (
 from cdclake.local.lake.introspect import survey
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.postgres.quoting import identifier, qualified
+from tests.given_folders import given_folder, needs_files
 from tests.local.source_database import (
     OWNER,
     PASSWORD,
@@ -298,9 +298,9 @@ def test_a_wrong_password_is_not_repeated(database: str) -> None:
     assert "hunter2" not in str(refused.value)
 
 
-@pytest.mark.skipif("CDCLAKE_PAGILA" not in os.environ, reason="CDCLAKE_PAGILA names no folder")
+@needs_files("pagila")
 def test_pagila(database: str, tmp_path: Path) -> None:
-    folder = Path(os.environ["CDCLAKE_PAGILA"])
+    folder = given_folder("pagila")
     for part in ("schema", "data"):
         load_dump(database, folder / f"pagila-{part}.sql")
     _, proposals = survey(database, None)

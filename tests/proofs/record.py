@@ -10,8 +10,10 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 FOLDER = PROJECT / "docs" / "proofs"
-# What the proofs are about; a change of any of these files makes earlier results stale.
-ENGINE = ("glue_jobs/**/*.py", "cdclake/**/*.py", "stacks/**/*.py", "java/**/*.java", "pom.xml")
+# What the proofs are about; a change of any of these files makes earlier results stale. `cdclake/`
+# has links to the other folders, which are not followed.
+_FOLDERS = ("cdclake", "glue_jobs", "stacks", "lambda", "java")
+_LOCKED = ("pom.xml", "jars.lock", "requirements.lock", "package-lock.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +21,7 @@ class Result:
     """Result of one unit: counts of tests, mutations or faults, and what it ran on."""
 
     date: str
-    commit: str  # of the checkout; `+` follows if files had changed
+    commit: str  # of the checkout; `+` follows in older results if files had changed
     engine: str  # digest of the engine's files
     seconds: float
     tests: int  # of the unit when it ran; `passed` counts every case of a test function
@@ -28,20 +30,31 @@ class Result:
     skipped: int
 
     @property
+    def has_failed(self) -> bool:
+        """True if something failed or nothing passed."""
+        return self.failed > 0 or self.passed == 0
+
+    @property
     def succeeded(self) -> bool:
-        """True if something passed and nothing failed."""
-        return self.passed > 0 and self.failed == 0
+        """True if something passed, nothing failed and nothing was skipped."""
+        return not self.has_failed and self.skipped == 0
+
+    @property
+    def is_reproducible(self) -> bool:
+        """True if its commit has the files that ran."""
+        return not self.commit.endswith("+")
 
     def proves(self, tests: int) -> bool:
-        """Check whether it succeeded, with at least as many tests as the unit has now."""
-        return self.succeeded and tests <= self.tests
+        """Check whether it succeeded on a commit, with at least the tests that there are now."""
+        return self.succeeded and self.is_reproducible and tests <= self.tests
 
 
 def engine_digest(project: Path = PROJECT) -> str:
     """Compute the digest of the engine's files."""
     digest = hashlib.sha256()
-    for pattern in ENGINE:
-        for file in sorted(project.glob(pattern)):
+    files = [file for folder in _FOLDERS for file in sorted((project / folder).rglob("*"))]
+    for file in (*files, *(project / name for name in _LOCKED)):
+        if file.is_file() and not file.is_symlink() and file.suffix != ".pyc":
             digest.update(f"{file.relative_to(project)}\0".encode() + file.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -3,8 +3,9 @@
     python -m tests.proofs.run PART [--minutes 30] [--again] [--only NAME,NAME]
 
 Units that have succeeded on the present engine, with the tests that they have now, are not run
-again. After the given minutes no further unit is started; the same command goes on. Without PART it
-lists the parts.
+again. A skipped test fails its unit. After the given minutes no further unit is started; the same
+command goes on. Nothing is recorded while files differ from the commit, except the records
+themselves. Without PART it lists the parts.
 """
 
 from __future__ import annotations
@@ -63,18 +64,24 @@ def run_part(part: Part, minutes: float, *, again: bool = False, only: Sequence[
     results = {name: result for name, result in results.items() if name in known}
     chosen = [u for u in part.units if not only or any(text in u.name for text in only)]
     open_units = [u for u in chosen if again or not _is_proved(u, results, engine)]
+    commit = _git("rev-parse", "--short=10", "HEAD")
+    if open_units and _report_changes(commit):
+        return False
     for number, unit in enumerate(open_units):
         if time.monotonic() > deadline:
             say(f"{len(open_units) - number} units are left: run the same command again")
             return False
-        results[unit.name] = run_unit(unit, engine)
+        result = run_unit(unit, engine, commit)
+        if _report_changes(commit):
+            return False
+        results[unit.name] = result
         write_results(part.name, results)
     failed = [u.name for u in chosen if not results[u.name].succeeded]
     say(f"{part.name}: {len(chosen)} units, failed: {', '.join(failed) or 'none'}")
     return not failed
 
 
-def run_unit(unit: Unit, engine: str) -> Result:
+def run_unit(unit: Unit, engine: str, commit: str) -> Result:
     """Run a unit and count what passed."""
     started = time.monotonic()
     with TemporaryDirectory() as folder:
@@ -93,21 +100,22 @@ def run_unit(unit: Unit, engine: str) -> Result:
         counts = _junit_counts(report) if report.exists() else _printed_counts(done.stdout)
     passed, failed, skipped = counts
     failed = failed or int(done.returncode != 0)
-    seconds = time.monotonic() - started
-    verdict = "passed" if passed and not failed else "FAILED"
-    say(f"{verdict} {seconds:5.0f} s  {unit.name}: {passed} passed, {failed} failed")
-    if failed or not passed:
-        say(done.stdout[-6000:] + done.stderr[-2000:])
-    return Result(
+    result = Result(
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        commit=_commit(),
+        commit=commit,
         engine=engine,
-        seconds=round(seconds, 1),
+        seconds=round(time.monotonic() - started, 1),
         tests=unit.tests,
         passed=passed,
         failed=failed,
         skipped=skipped,
     )
+    verdict = "passed" if result.succeeded else "FAILED"
+    counted = f"{passed} passed, {failed} failed, {skipped} skipped"
+    say(f"{verdict} {result.seconds:5.0f} s  {unit.name}: {counted}")
+    if not result.succeeded:
+        say(done.stdout[-6000:] + done.stderr[-2000:])
+    return result
 
 
 def _is_proved(unit: Unit, results: Mapping[str, Result], engine: str) -> bool:
@@ -131,10 +139,24 @@ def _printed_counts(output: str) -> tuple[int, int, int]:
     return total - failed, failed, 0
 
 
-def _commit() -> str:
-    short = _git("rev-parse", "--short=10", "HEAD")
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ":!docs/proofs")
-    return f"{short}+" if changed else short
+def _report_changes(commit: str) -> bool:
+    """Print the files that differ from the commit; return True if there are any."""
+    changed = changed_files(commit)
+    if changed:
+        say(
+            f"not recorded: files differ from commit {commit}: {', '.join(changed[:5])}"
+            f"{', ...' if len(changed) > 5 else ''}\n"
+            "Commit or remove the changes, or run in another worktree (`git worktree add`)."
+        )
+    return bool(changed)
+
+
+def changed_files(commit: str) -> list[str]:
+    """Return the files that differ from the commit or are in none, without the records."""
+    files = ("--", ".", ":!docs/proofs")
+    changed = _git("diff", "--name-only", commit, *files)
+    added = _git("ls-files", "--others", "--exclude-standard", *files)
+    return [*changed.splitlines(), *added.splitlines()]
 
 
 def _git(*words: str) -> str:

@@ -1,6 +1,8 @@
 """The house: what setup refuses, and that the locked files agree with each other."""
 
+import os
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +54,20 @@ def test_packages_that_cannot_be_fetched_leave_no_stamp(tmp_path, monkeypatch):
         with pytest.raises(InputError, match=r"no matching distribution; check the network"):
             wheels.fetch()
     assert not (tmp_path / "wheels").exists()
+
+
+@pytest.mark.parametrize("target", ["setup", "hudi-jars", "trino-jars"])
+def test_ci_fails_without_what_the_tests_need(tmp_path, monkeypatch, target):
+    asked = tmp_path / "asked"
+    make = tmp_path / "make"
+    make.write_text(
+        f'#!/bin/sh\necho "$@" >> {asked}\ncase " $* " in *" {target} "*) exit 2;; esac\n'
+    )
+    make.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    done = subprocess.run([PROJECT / ".ci" / "run"], check=False)
+    assert done.returncode == 2
+    assert "test" not in asked.read_text().split()
 
 
 def pins(name: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """Databases that the demo loads: their files, and the statements that change them."""
 
 import hashlib
-import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from cdclake.config.resolve import load_plan
 from cdclake.errors import InputError
 from cdclake.local.demo.given_database import GIVEN, GivenDatabase, numbered
 from cdclake.local.demo.pinned_files import PinnedFiles
+from tests.given_folders import given_folder, needs_files
 
 PAGILA = GIVEN["pagila"]
 CONTENT = {name: f"-- {name}\n".encode() for name in PAGILA.files}
@@ -114,14 +114,12 @@ def test_a_database_without_a_pinned_source_needs_a_folder() -> None:
     assert "CDCLAKE_MOMA" in refused.value.remedy
 
 
+@needs_files("pagila")
 def test_the_pinned_hashes_are_those_of_the_given_files() -> None:
-    folder = os.environ.get("CDCLAKE_PAGILA")
-    if folder is None:
-        pytest.skip("CDCLAKE_PAGILA does not name the folder of its files")
     assert PAGILA.pinned is not None
     assert "/eb65be5bc01833c4a4b716e611b82d0f680e359a" in PAGILA.pinned.address
     assert dict(PAGILA.pinned.hashes) == {
-        name: hashlib.sha256((Path(folder) / name).read_bytes()).hexdigest()
+        name: hashlib.sha256((given_folder("pagila") / name).read_bytes()).hexdigest()
         for name in PAGILA.files
     }
 
