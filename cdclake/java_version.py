@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 
 OLDEST_JAVA, TESTED_JAVA, NEWEST_JAVA = 17, 17, 22
-INSTALL_JAVA = "install JDK 17: apt-get install openjdk-17-jdk-headless"
+INSTALL_JAVA = (
+    "install JDK 17 (apt-get install openjdk-17-jdk-headless), and set JAVA_HOME to it if others"
+    " are installed"
+)
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')  # Java 8 and earlier report 1.8
+
+
+def java_program() -> str | None:
+    """Return the `java` of JAVA_HOME if that is set, otherwise of the PATH; None if it has none."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
 
 
 def java_version(program: str) -> int | None:

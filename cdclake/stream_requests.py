@@ -57,6 +57,8 @@ def request_resume(
 ) -> None:
     """Request that a stopped table reads its gap and rejoins.
 
+    A pending request, which a resync may wait for, keeps its permission to skip the gap.
+
     Args:
         control: The control objects.
         table: Lake name of the table.
@@ -67,4 +69,11 @@ def request_resume(
     request = ResumeRequest(
         skip_gap=skip_gap, columns_changed=columns_changed, has_snapshot=has_snapshot
     )
+    if (stored := control.read(resume_name(table))) is not None:
+        pending = ResumeRequest.from_json(stored.content)
+        request = ResumeRequest(
+            skip_gap=request.skip_gap or pending.skip_gap,
+            columns_changed=request.columns_changed and pending.columns_changed,
+            has_snapshot=request.has_snapshot or pending.has_snapshot,
+        )
     control.write(resume_name(table), request.to_json())

@@ -36,7 +36,7 @@ from cdclake.jar_lock import (
     render_jar_lock,
     unlocked_jars,
 )
-from cdclake.java_version import INSTALL_JAVA, java_problem, java_version
+from cdclake.java_version import INSTALL_JAVA, java_problem, java_program, java_version
 
 ROOT = Path(__file__).resolve().parents[1]
 POM = ROOT / "pom.xml"
@@ -120,7 +120,8 @@ def is_current() -> bool:
 
 def missing_tools() -> Iterator[str]:
     """Yield a line per missing or outdated tool, before Maven fails late and at length."""
-    java = java_version("java") if shutil.which("java") else None
+    program = java_program()
+    java = java_version(program) if program else None
     if java is None:
         yield f"java was not found or cannot be run; {INSTALL_JAVA}"
     elif problem := java_problem(java):

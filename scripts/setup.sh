@@ -33,7 +33,7 @@ check_machine() {
     find_python
     if [ -z "$python" ]; then
         missing+=("Python 3.11 was not found${PYTHON:+ as $PYTHON}; install it: apt-get install python3.11 python3.11-venv, or set PYTHON")
-        command -v java >/dev/null || missing+=("java was not found; install JDK 17: apt-get install openjdk-17-jdk-headless")
+        command -v "${JAVA_HOME:+$JAVA_HOME/bin/}java" >/dev/null || missing+=("java was not found; install JDK 17: apt-get install openjdk-17-jdk-headless")
         command -v mvn >/dev/null || missing+=("mvn was not found; install Maven: apt-get install maven")
     else
         "$python" -c 'import ensurepip, venv' 2>/dev/null ||

@@ -43,5 +43,8 @@ def resume_stream(lake: DeployedLake) -> dict[str, Any]:
         answers = resume_stopped(lake.control, tables, was_paused=was_paused)
         if was_paused:
             lake.control.delete(PAUSE)
+    for table in tables:
+        if table.delivery != "stream" and answers[table.name]["did"] == "resumed":
+            answers[table.name] = {"did": _DID[table.delivery]}
     lines = [{"table": name, "error": None, **answer} for name, answer in answers.items()]
     return {"ok": True, "tables": lines, "was_paused": was_paused}

@@ -151,15 +151,17 @@ class TableProgress:
         return isinstance(life, Resuming) or (isinstance(life, Held) and life.retry_at <= now)
 
     def ask_to_resume(self, request: ResumeRequest) -> None:
-        """Let a stopped table read its gap in the next batch; ignore the request otherwise."""
+        """Let a stopped table read its gap in the next batch; ignore the request otherwise.
+
+        A gap that an earlier request lets it skip stays one, since a resync waits for the table.
+        """
         is_for_others = request.columns_changed and not self.columns
         if isinstance(self.life, Streaming) or is_for_others:
             return
         if not isinstance(self.life, Resuming):  # else a batch may have counted some since
             self.quarantined = 0
-        self.life = Resuming(
-            reason=self.life.reason, columns=self.columns, skips_gap=request.skip_gap
-        )
+        skips_gap = request.skip_gap or self.skips_gap
+        self.life = Resuming(reason=self.life.reason, columns=self.columns, skips_gap=skips_gap)
         self.failures = 0
         if request.skip_gap and not request.has_snapshot:
             self.incomplete = _INCOMPLETE

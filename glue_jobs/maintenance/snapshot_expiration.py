@@ -48,9 +48,9 @@ def remove_old_snapshots(
     transaction = table.newTransaction()
     tags = transaction.manageSnapshots()
     first = max(oldest, now - KEEP_HOURLY_FOR)
-    for snapshot, until in _hourly(lake, table, first, last, now):
+    for snapshot, moment, until in _hourly(lake, table, first, last, now):
         committed = time_of(table.snapshot(snapshot).timestampMillis())
-        tag = snapshot_tags.tag_of(_hour_end(committed))
+        tag = snapshot_tags.tag_of(moment)
         if not table.refs().containsKey(tag):
             # Iceberg counts the age from the snapshot's commit: of a quiet table that is long ago.
             age = until + KEEP_HOURLY_FOR - committed
@@ -63,27 +63,32 @@ def remove_old_snapshots(
 
 def _hourly(
     lake: LakeTables, table: Any, first: datetime, last: datetime, now: datetime
-) -> Iterator[tuple[int, datetime]]:
+) -> Iterator[tuple[int, datetime, datetime]]:
     """Yield the id of each snapshot that was current when an hour ended, but for the current one.
 
-    With each a time when it was no longer current: the end of such an hour, or `now`. Covers the
-    hours from the one of `first` through `last`.
+    With each the first hour end that it was current at, and a time when it no longer was: the end
+    of such an hour, or `now`. Covers the hours from the one of `first` through `last`. A table that
+    was rolled back yields a snapshot again, with the first hour end after that.
     """
     java = java_with(lake.spark, "org.apache.iceberg.util.SnapshotUtil")
-    known = {table.currentSnapshot().snapshotId()}
-    held: int | None = None
+    current = table.currentSnapshot().snapshotId()
+    seen: set[int] = set()
+    held: tuple[int, datetime] | None = None
     end = _hour_end(first)
     while end <= last:
         snapshot = java.SnapshotUtil.snapshotIdAsOfTime(table, _millis(end))
-        if held is not None and snapshot != held:
-            yield held, end
-            held = None
-        if snapshot not in known:
-            known.add(snapshot)
-            held = snapshot
+        if held is None or snapshot != held[0]:
+            if held is not None:
+                yield *held, end
+            # Before `first` a quiet table was current for hours that have no tag yet.
+            earliest = _hour_end(time_of(table.snapshot(snapshot).timestampMillis()))
+            at_earliest = java.SnapshotUtil.nullableSnapshotIdAsOfTime(table, _millis(earliest))
+            is_rolled_back = snapshot in seen or snapshot != at_earliest
+            held = (snapshot, end if is_rolled_back else earliest)
+            seen.add(snapshot)
         end += snapshot_tags.EVERY
-    if held is not None:
-        yield held, now
+    if held is not None and held[0] != current:
+        yield *held, now
 
 
 def _hour_end(moment: datetime) -> datetime:

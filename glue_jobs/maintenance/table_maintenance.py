@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -81,27 +81,41 @@ def maintain_table(job: TableJob, table: Table) -> int:
     now, history = datetime.now(UTC), collapse_age(job.plan.history_days)
     readers = timedelta(hours=job.plan.stream_readers_hours)
     lateness = timedelta(seconds=lateness_seconds(job.plan, table))
-    for name in (table.changes, table.name):
+
+    def maintain_one(name: str) -> None:
         with job.leases.hold(name):
             run_actions(MaintainedTable(job.lake, table, name, now, history, readers, lateness))
+
+    _run_all({name: partial(maintain_one, name) for name in (table.changes, table.name)})
     return 0
 
 
 def run_actions(upkeep: MaintainedTable) -> None:
     """Run every action on one Iceberg table, whose lease the caller holds.
 
-    None needs another one's result: if one fails, the others run, and its error is raised in the
-    end. Without S3, Glue or the JVM none can run.
+    None needs another one's result: see `_run_all`.
+    """
+
+    def run_one(action: Callable[[MaintainedTable], None]) -> None:
+        retry_on_conflict(upkeep.name, partial(action, upkeep))
+        reach("inside_maintenance")
+
+    _run_all({f"{upkeep.name}: {name}": partial(run_one, act) for name, act in ACTIONS.items()})
+
+
+def _run_all(steps: Mapping[str, Callable[[], None]]) -> None:
+    """Run every step though one fails, and raise the first error in the end.
+
+    Without S3, Glue or the JVM none can run: that error is raised at once.
     """
     failures: list[Exception] = []
-    for name, action in ACTIONS.items():
+    for name, step in steps.items():
         try:
-            retry_on_conflict(upkeep.name, partial(action, upkeep))
+            step()
         except Exception as error:
             if cause_of(error, *_NOT_OF_THE_TABLE) is not None:
                 raise
-            log.error("%s: the action %s failed", upkeep.name, name, exc_info=error)
+            log.error("%s failed", name, exc_info=error)
             failures.append(error)
-        reach("inside_maintenance")
     if failures:
         raise failures[0]

@@ -161,10 +161,11 @@ class DeployedBackend:
         return is_signalled(self._dsn, request)
 
     def check_resumable(self) -> None:
-        """Accept every state: the stream keeper starts the stream."""
+        """Raise NotRunning if the stream is paused: only `cdclake resume` ends a pause."""
+        self.check_running()
 
     def is_paused(self) -> bool:
-        """Return False: `cdclake resume` ends a pause before it starts this job."""
+        """Return False: a paused stream is not resumable by this job."""
         return False
 
     def start_stream(self) -> None:

@@ -73,9 +73,11 @@ def run(arguments: Mapping[str, str]) -> int:
             "--tables is required for resync",
             "add --tables a,b, or --expired true for all tables whose events Kafka has lost",
         )
-    tables = streamed_tables(plan, named)
-    if verb == RESUME:
-        tables = list(chosen_tables(plan, arguments.get("tables")))
+    tables = (
+        list(chosen_tables(plan, arguments.get("tables")))
+        if verb == RESUME  # a table of Firehose can be stopped, too
+        else streamed_tables(plan, named)
+    )
     with ExitStack() as resources:
         backend = DeployedBackend(plan, arguments, resources)
         operations = TableOperations(backend)

@@ -58,7 +58,8 @@ class TableOperations:
     ) -> dict[str, Answer | CdcError]:
         """Replay as `replay` does, but return an error as the answer of its table.
 
-        All requests are written before the first wait, so that one batch can answer them.
+        All requests are written before the first wait, so that one batch can answer them. It does
+        so one after the other: the timeout begins again with each answer.
         """
         self.backend.check_running()
         errors = self._errors_of_stopped(tables)
@@ -74,6 +75,7 @@ class TableOperations:
                 done[name] = error
             else:
                 done[name] = requests.replay_result(outcomes[name])
+                deadline = time.monotonic() + self.backend.timeouts_s[REPLAY]
         return done
 
     def resync(self, table: Table, *, wait: bool = True) -> Answer:

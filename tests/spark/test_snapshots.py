@@ -160,6 +160,26 @@ def test_a_quiet_tables_tag_is_as_old_as_its_last_hour(spark: SparkSession) -> N
     assert expires <= datetime.now(UTC) + snapshot_expiration.KEEP_HOURLY_FOR
 
 
+@pytest.mark.slow
+def test_hours_before_and_after_a_rollback_keep_their_snapshots(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    name = engine.table.name
+    next_hour()
+    engine.run(engine.event("u", 10, 10, v="10"))
+    first = engine.lake.load(name).currentSnapshot().snapshotId()
+    engine.lake.load(name).newFastAppend().commit()
+    abandoned = engine.lake.load(name).currentSnapshot().snapshotId()
+    next_hour()
+    time.sleep(0.1)
+    engine.lake.load(name).manageSnapshots().rollbackTo(first).commit()
+    for _ in range(3):
+        next_hour()
+    engine.run(engine.event("u", 20, 20, v="20"))
+    remove_old_snapshots(engine.lake, name, datetime.now(UTC))
+    kept = tags(engine.lake.load(name))
+    assert [kept[moment] for moment in sorted(kept)][-2:] == [abandoned, first]
+
+
 @pytest.mark.slow  # by default the ages of the tags
 def test_a_quiet_table_has_a_way_back_after_its_next_commit(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch

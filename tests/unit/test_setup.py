@@ -38,10 +38,23 @@ def test_every_missing_tool_is_named_at_once(tmp_path, monkeypatch, java, maven,
         if says is not None:
             put_tool(tmp_path, name, says)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     problems = list(fetch_jars.missing_tools())
     assert len(problems) == len(refused)
     assert all(text in line for text, line in zip(refused, problems, strict=True))
     assert all("install" in line for line in problems)
+
+
+@pytest.mark.parametrize(("home", "refused"), [(17, []), (25, ["Java 25"])])
+def test_setup_judges_the_java_that_the_lake_uses(tmp_path, monkeypatch, home, refused):
+    folder = tmp_path / "jdk/bin"
+    folder.mkdir(parents=True)
+    put_tool(folder, "java", f'openjdk version "{home}.0.1"')
+    put_tool(tmp_path, "java", f'openjdk version "{42 - home}.0.1"')
+    put_tool(tmp_path, "mvn", "Apache Maven 3.9.9")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(folder.parent))
+    assert [line[: len("Java 25")] for line in fetch_jars.missing_tools()] == refused
 
 
 def test_packages_that_cannot_be_fetched_leave_no_stamp(tmp_path, monkeypatch):

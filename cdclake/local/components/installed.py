@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 from functools import cache
 from pathlib import Path
 
 from cdclake.errors import InputError
 from cdclake.jar_cache import POSTGRES_DIST, ensure_fetched
-from cdclake.java_version import java_problem, java_version
+from cdclake.java_version import java_problem, java_program, java_version
 from cdclake.local.components import class_archive, jaas
 from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home, write_atomically
@@ -89,9 +88,9 @@ def _find_java() -> str:
 
     Raise InputError if there is none, or if the components do not run on it.
     """
-    home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    found = java_program()
     if found is None:
+        home = os.environ.get("JAVA_HOME")
         where = f"JAVA_HOME ({home})" if home else "the PATH"
         raise InputError(
             f"`java` was not found in {where}", "apt-get install openjdk-17-jdk-headless"

@@ -54,6 +54,27 @@ def test_an_action_that_fails_keeps_none_from_running(monkeypatch: pytest.Monkey
     assert ran == ["pack"]
 
 
+def test_a_changelog_that_fails_keeps_no_state_from_its_maintenance(monkeypatch):
+    tried: list[str] = []
+
+    def fail_once(upkeep: MaintainedTable) -> None:
+        tried.append(upkeep.name)
+        if len(tried) == 1:
+            raise TableError("t", "too large", "more workers")
+
+    monkeypatch.setattr(table_maintenance, "run_actions", fail_once)
+    plan = plan_of(maintenance="own")
+    of_table: Any = SimpleNamespace(
+        named=False,
+        lake=SimpleNamespace(check_key=lambda *_: None),
+        leases=SimpleNamespace(hold=lambda _: nullcontext()),
+        plan=plan,
+    )
+    with pytest.raises(TableError, match="too large"):
+        maintain_table(of_table, plan.tables[0])
+    assert tried == [plan.tables[0].changes, plan.tables[0].name]
+
+
 def names(plan: Any, given: str | None) -> list[str]:
     return [each.name for each in chosen_maintained(plan, given)]
 

@@ -60,7 +60,8 @@ def test_resume_includes_a_stopped_table_of_firehose(
     name, progress = delivered.tables[0].name, Progress()
     progress.table(name).stop("why")
     progress.save(control)
-    assert operate_job.run({**ARGUMENTS, "verb": "resume", "run": "r"}) == 0
+    arguments = {**ARGUMENTS, "verb": "resume", "tables": name, "run": "r"}
+    assert operate_job.run(arguments) == 0
     assert control.read(resume_name(name)).content == {}
 
 

@@ -52,3 +52,25 @@ def test_replays_of_all_tables_have_one_deadline(control):
     [late, replayed] = report["tables"]
     assert "replay of a is still pending" in late["error"]
     assert (replayed["replayed"], replayed["error"]) == (2, None)
+
+
+def test_each_answer_gives_the_next_table_the_whole_timeout(control, monkeypatch):
+    """One batch carries the requests out one after the other."""
+    names = ["a", "b", "c"]
+    clock, waiting = [0.0], list(names)
+
+    def answer_one(seconds: float) -> None:
+        del seconds
+        clock[0] += 20
+        name = waiting.pop(0)
+        asked = control.read(request_name(name, REPLAY)).content
+        control.write(outcome_name(name, REPLAY), {**asked, **REPLAYED})
+
+    where = "cdclake.jobs.operations.table_operations.time"
+    monkeypatch.setattr(f"{where}.sleep", answer_one)
+    monkeypatch.setattr(f"{where}.monotonic", lambda: clock[0])
+    backend = MemoryBackend(control, timeouts_s={REPLAY: 30.0})
+    report = operate(
+        TableOperations(backend), REPLAY, [replace(TABLE, name=name) for name in names]
+    )
+    assert [line["error"] for line in report["tables"]] == [None, None, None]

@@ -1,13 +1,16 @@
 """A table's place in the stream: how it stops, flows again, and what it remembers of columns."""
 
 import json
+from typing import Any
 
-from cdclake.control_objects import RefusedTotals, ResumeRequest
+from cdclake.control_objects import RefusedTotals, ResumeRequest, resume_name
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Stopped
 from cdclake.jobs.control.table_progress import NewlyRefused, TableProgress
 from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.stream.topic_check import accept_topic
+from cdclake.stream_requests import request_resume
+from tests.spark.events import MemoryStore
 
 
 def test_a_stopped_table_keeps_its_place_until_it_flows() -> None:
@@ -21,6 +24,20 @@ def test_a_stopped_table_keeps_its_place_until_it_flows() -> None:
     place.ask_to_resume(ResumeRequest())
     place.flow()
     assert place == TableProgress(offsets={0: 7})
+
+
+def test_a_resume_leaves_a_resync_its_skipped_gap() -> None:
+    control: Any = MemoryStore()
+    request_resume(control, "t", skip_gap=True)
+    request_resume(control, "t")
+    request_resume(control, "t", columns_changed=True)
+    taken = ResumeRequest.from_json(control.read(resume_name("t")).content)
+    assert taken == ResumeRequest(skip_gap=True)
+    place = TableProgress()
+    place.stop("why")
+    place.ask_to_resume(taken)
+    place.ask_to_resume(ResumeRequest())
+    assert place.skips_gap
 
 
 def test_mended_columns_wake_a_table_that_they_had_stopped() -> None:
