@@ -112,7 +112,7 @@ def test_an_added_test_is_not_proved_by_an_earlier_run(monkeypatch: pytest.Monke
     monkeypatch.setattr(run, "read_results", lambda _: dict(kept))
     monkeypatch.setattr(run, "write_results", lambda _, results: kept.update(results))
     same = Part("p", "", (GOOD,))
-    assert _row(same, kept) == "1 | 1 | 0 | 2026-11-25 | 2026-11-25, `c` | complete"
+    assert _row(same, kept) == "1 | 1 | 2026-11-25, `c` | 2026-11-25, `c` | -"
     grown = Part("p", "", (replace(GOOD, tests=2),))
     assert _row(grown, kept) == "1 | 0 | 0 | 2026-11-25 | - | 1 with new tests"
     monkeypatch.setattr(run, "say", ran.append)
@@ -179,19 +179,18 @@ def test_run_unit_fails_a_unit_with_a_skipped_test(
     assert "no Pagila" in said[1]
 
 
-def test_the_page_divides_results_by_engine() -> None:
+def test_the_page_has_the_range_of_commits_and_the_rest() -> None:
     part = Part("p", "", (GOOD, BAD, SILENT, Unit("other", ())))
+    assert _row(part, {}) == "4 | 0 | - | - | 4 not run"
     new = _result(passed=1, failed=0)
-    old = replace(new, engine="earlier", date="2026-11-20", commit="old")
-    older = replace(old, date="2026-11-19", commit="older")
-    results = {"good": new, "bad": older, "silent": old}
-    assert _row(part, results) == "4 | 1 | 2 | 2026-11-25 | 2026-11-19, `older` | 1 not run"
+    old = replace(new, date="2026-11-20", commit="old")
+    results = {"good": new, "bad": replace(old, date="2026-11-19", commit="older"), "silent": old}
+    ends = "2026-11-19, `older` | 2026-11-25, `c`"
+    assert _row(part, results) == f"4 | 3 | {ends} | 1 not run"
     results["other"] = replace(old, commit="changed+")
-    assert _row(part, results).endswith(
-        "1 | 2 | 2026-11-25 | 2026-11-19, `older` | 1 on uncommitted files"
-    )
+    assert _row(part, results) == f"4 | 3 | {ends} | 1 on uncommitted files"
     results["other"] = old
-    assert _row(part, results).endswith("| due again")
+    assert _row(part, results) == f"4 | 4 | {ends} | -"
 
 
 def test_only_a_commit_without_changes_is_recorded(
@@ -235,7 +234,7 @@ def _commit() -> None:
 
 
 def _row(part: Part, results: dict[str, Result]) -> str:
-    return render_part(part, results, engine_digest()).removesuffix(" |\n").split("|", 3)[3].strip()
+    return render_part(part, results).removesuffix(" |\n").split("|", 3)[3].strip()
 
 
 def _result(*, passed: int, failed: int) -> Result:
