@@ -125,7 +125,7 @@ def test_the_jobs_read_another_server_before_the_new_epoch(section):
 
 def test_a_stopped_table_is_resumed_before_its_events_are_replayed():
     steps = PAGES["stopped-table"].split("## What to do")[1]
-    assert "to its step 5" in steps and "Replay the events afterwards" in steps
+    assert "to its step 5" in steps and "resync the table afterwards" in steps
     [replay] = re.findall(r"\n6[.] (.*?)```", PAGES["quarantine"], re.S)
     assert replay.index("[resume]") < replay.index("replay")
 
