@@ -22,7 +22,7 @@ def differences(
     """How the rows in the Parquet files of `found` differ from what they have to be; None if not.
 
     `found` has the declared columns, in any order of rows; a row too often is a difference. Without
-    `base` the table began empty. Only changes count of which `where` is true.
+    `base` the table began empty. `where` is the condition of the changes that count.
     """
     changes = ", ".join(f"'{file}'" for file in batches)
     with duckdb.connect(config={"threads": 2, "memory_limit": "4GB"}) as duck:

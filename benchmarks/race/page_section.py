@@ -27,10 +27,10 @@ def race_tables(measure: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ..
         f"{of_rounds} Freshness and requests are those of the common rate. A `*` marks the "
         "greatest rate that was tried with this contender, which may hold more. Half the rate held "
         "is not the same for all; a higher one favours its contender, since more changes then "
-        "share the fixed cost of a commit. The last three columns are of tables at rest: the stream "
-        "has ended two triggers after the last change, time for our states to apply the whole "
-        "changelog, so that our reads join no tail. Our freshness is that of `_current` with its "
-        "tail.\n"
+        "share the fixed cost of a commit. The last three columns are of tables at rest: the "
+        "stream has ended two triggers after the last change, time for our states to apply the "
+        "whole changelog, so that our reads join no tail. Our freshness is that of `_current` with "
+        "its tail.\n"
     )
     yield words, _HEADS, rows
     given: Rows = [(name, racer.given, racer.cannot or "-") for name, racer in RACERS.items()]
