@@ -144,6 +144,7 @@ docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.reference_pages
 	@$(BIN)/python -m scripts.stacks_diagram
 	@$(BIN)/python -m scripts.cost_page
+	@$(BIN)/python -m benchmarks.page
 	@$(BIN)/python -m scripts.llms_page
 	@$(BIN)/python -m tests.proofs.page
 	@$(BIN)/python -m tests.recorded_requests.page

@@ -16,21 +16,24 @@ _ROW = (
 )
 
 
-def differences(base: Path, batches: Sequence[Path], found: Path) -> str | None:
+def differences(
+    base: Path | None, batches: Sequence[Path], found: Path, where: str = "true"
+) -> str | None:
     """How the rows in the Parquet files of `found` differ from what they have to be; None if not.
 
-    `found` has the declared columns, in any order of rows; a row too often is a difference.
+    `found` has the declared columns, in any order of rows; a row too often is a difference. Without
+    `base` the table began empty. `where` is the condition of the changes that count.
     """
     changes = ", ".join(f"'{file}'" for file in batches)
     with duckdb.connect(config={"threads": 2, "memory_limit": "4GB"}) as duck:
         duck.execute(
-            f"CREATE TABLE newest AS SELECT * FROM read_parquet([{changes}]) QUALIFY "
+            f"CREATE TABLE newest AS SELECT * FROM read_parquet([{changes}]) WHERE {where} QUALIFY "
             "row_number() OVER (PARTITION BY id ORDER BY cdc_lsn DESC, cdc_offset DESC) = 1"
         )
-        expected = (
-            f"SELECT {_ROW} FROM {rows_of_base(base)} ANTI JOIN newest USING (id)"
-            f" UNION ALL SELECT {_ROW} FROM newest WHERE cdc_op <> 'd'"
-        )
+        expected = f"SELECT {_ROW} FROM newest WHERE cdc_op <> 'd'"
+        if base is not None:
+            kept = f"SELECT {_ROW} FROM {rows_of_base(base)} ANTI JOIN newest USING (id)"
+            expected = f"{kept} UNION ALL {expected}"
         return _compared(duck, expected, f"SELECT {_ROW} FROM '{found}/*.parquet'")
 
 

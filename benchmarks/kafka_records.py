@@ -12,6 +12,8 @@ from benchmarks.orders import COLUMNS, KEY, ORDERS
 from cdclake import naming
 
 REFUSED_EVERY = 1000
+# SQL condition, which Spark and DuckDB evaluate over the changes.
+IS_REFUSED = f"{naming.OFFSET} % {REFUSED_EVERY} = 0 AND price IS NOT NULL"
 _TOO_LARGE = "12345678901.00"  # for numeric(12,2)
 
 
@@ -26,8 +28,7 @@ def records_of(
     """
     price = F.col("price")
     if refuse:
-        is_refused = (F.col(naming.OFFSET) % REFUSED_EVERY == 0) & price.isNotNull()
-        price = F.when(is_refused, F.lit(_TOO_LARGE)).otherwise(price)
+        price = F.when(F.expr(IS_REFUSED), F.lit(_TOO_LARGE)).otherwise(price)
     values = [price.alias(c) if c == "price" else F.col(c) for c in COLUMNS]
     further = [F.expr(value).alias(column) for column, value in (added or {}).items()]
     row = F.struct(*values, *further)

@@ -16,17 +16,23 @@ from benchmarks.changelog import fitted
 from benchmarks.charts import bar_chart
 from benchmarks.contenders import CONTENDERS, OURS
 from benchmarks.page_text import (
+    APPLYING,
+    BARE_CACHED,
+    COMPARED,
     COST_TITLES,
+    COUNTED,
+    EMPTY,
     FITTED,
     FITTED_COSTS,
     INTRODUCTION,
     KINDS,
     PER_TEN_MILLION,
     PROFILED,
+    STREAM_COSTS,
     TITLES,
     WORDS,
 )
-from benchmarks.race.page_section import race_bars, race_tables
+from benchmarks.race.page_section import race_bars, race_tables, race_title
 from benchmarks.scale.run_tables import run_tables
 from benchmarks.session import PROJECT
 
@@ -54,10 +60,10 @@ def main() -> int:
 
 def chart(name: str, measure: Mapping[str, Any]) -> str:
     """The measure's chart as SVG."""
-    bars = {OURS: measure["ours"], **measure["peers"]}
+    bars, title = {OURS: measure["ours"], **measure["peers"]}, TITLES[name]
     if name in RACES:
-        bars = race_bars(measure)
-    return bar_chart(f"{name}: {TITLES[name]}", bars, unit="s", ours=OURS)
+        bars, title = race_bars(measure), race_title(measure)
+    return bar_chart(f"{name}: {title}", bars, unit="s", ours=OURS)
 
 
 def page(results: Mapping[str, Any], profile: Mapping[str, Any] | None = None) -> str:
@@ -69,8 +75,13 @@ def page(results: Mapping[str, Any], profile: Mapping[str, Any] | None = None) -
     for name, measure in measures.items():
         parts += [f"## {name}: {TITLES[name]}\n", f"![{name}](charts/{name}.svg)\n"]
         parts += [_circumstances(measure["measured"])]
-        parts += [f"{WORDS[name]}\n", _verdict(measure), _runs(measure)]
-        parts += [*_who_spent(measure), *_growth(name, measure), *_race(name, measure)]
+        parts += [f"{WORDS[name]}\n", *_cached(name, measure), _verdict(measure), _runs(measure)]
+        parts += [
+            *_apart(measure),
+            *_who_spent(measure),
+            *_growth(name, measure),
+            *_race(name, measure),
+        ]
         if profile is not None and name in profile["profiles"]:
             parts += [*_one_batch(profile["profiles"][name], profile["versions"]["cdclake"])]
     titles = {**TITLES, **COST_TITLES}
@@ -94,8 +105,22 @@ def _costs(costs: Mapping[str, Any]) -> Iterator[str]:
     yield _table(("cost", "measured", "target"), rows)
     for name, cost in costs.items():
         yield f"{COST_TITLES[name]}: {_circumstances(cost['measured'])}"
+    yield from _checked(costs)
     yield from _fits({name: costs[name]["runs"] for name in FITTED_COSTS if name in costs})
     yield from run_tables(costs)
+
+
+def _checked(costs: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the streams' tables began with, and how their ends were checked."""
+    taken = [name for name in STREAM_COSTS if name in costs]
+    compared = [n for n in taken if all("compared_states" in run for run in costs[n]["runs"])]
+    counted = [name for name in taken if name not in compared]
+    if taken:
+        yield EMPTY.format(measures=", ".join(taken))
+    if compared:
+        yield COMPARED.format(measures=", ".join(compared))
+    if counted:
+        yield COUNTED.format(measures=", ".join(counted))
 
 
 def _fits(runs: Mapping[str, list[Mapping[str, Any]]]) -> Iterator[str]:
@@ -177,6 +202,35 @@ def _median(figures: list[float | None], form: str) -> str:
 def _subject(run: Mapping[str, Any]) -> str:
     beside = ("contender", "wrong", "figures")
     return ", ".join(f"{key} {value}" for key, value in run.items() if key not in beside)
+
+
+def _cached(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a remark where the peer of P4 kept its rows, as it did before runs recorded `rows`."""
+    if name == "P4" and not all("rows" in run for run in measure["runs"]):
+        yield BARE_CACHED
+
+
+def _apart(measure: Mapping[str, Any]) -> Iterator[str]:
+    """Give applying and counting by themselves, where both were timed."""
+    spent = {
+        (run["contender"], _subject(run)): [
+            statistics.median(batch["seconds"] - batch["counting"] for batch in run["figures"]),
+            _middle(run, "counting"),
+        ]
+        for run in measure["runs"]
+        if run["figures"] and all("counting" in batch for batch in run["figures"])
+    }
+    rows = []
+    for (contender, subject), seconds in spent.items():
+        ours = None if contender == OURS else spent.get((OURS, subject))
+        ratios = (
+            [f"{own / of:.2f}" for own, of in zip(seconds, ours, strict=True)] if ours else "--"
+        )
+        rows.append((contender, subject, *(f"{own:.2f}" for own in seconds), *ratios))
+    if rows:
+        yield APPLYING
+        heads = ("applying, s", "counting, s", "times our applying", "times our counting")
+        yield _table(("contender", "of", *heads), rows)
 
 
 def _who_spent(measure: Mapping[str, Any]) -> Iterator[str]:

@@ -7,16 +7,19 @@ the next.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.expected import differences
+from benchmarks.kafka_records import records_of
 from benchmarks.metering import cpu_seconds
-from benchmarks.orders import ORDERS, PLAN
+from benchmarks.orders import COLUMNS, ORDERS, PLAN
 from benchmarks.requests import Requests, requests_so_far
 from benchmarks.stream_fakes import FixedPlan, MemoryStore, NoOperations
 from cdclake import naming
@@ -44,20 +47,30 @@ def plan_of(tables: int, apply: Apply, like: Table = ORDERS) -> Plan:
 def stream_records(
     spark: SparkSession,
     plan: Plan,
-    batches: Iterable[DataFrame],
+    batches: Sequence[str],
     brokers: dict[str, str],
     scratch: str,
     changes: int,
+    *,
     meter: BatchMeter | None = None,
+    added: Mapping[str, str] | None = None,
 ) -> list[Mapping[str, Any]]:
     """Fill the topics with all records, stream `changes` a batch, and return each batch's figures.
 
-    AssertionError unless the changelogs have every record in the end.
+    `batches` are files of changes, and `added` further columns as for `records_of`. After the last
+    batch all is compared, which is in no figure: AssertionError unless the changelogs have every
+    record, and the states that the stream updates the rows that DuckDB works out.
     """
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{plan.lake_database}")
-    expected = _fill_topics(plan, batches, brokers)
+    read = (spark.read.parquet(batch) for batch in batches)
+    records = [records_of(rows, refuse=False, added=added) for rows in read]
+    expected = _fill_topics(plan, records, brokers)
     figures = _run_stream(spark, plan, brokers, scratch, changes, meter or BatchMeter())
     assert appended(spark, plan) == expected
+    live = Path(scratch).with_name("live")
+    _write_live_rows(spark, plan, live)
+    wrong = wrong_states(plan, [Path(batch) for batch in batches], live)
+    assert not wrong, f"states are wrong: {wrong}"
     return figures
 
 
@@ -67,7 +80,34 @@ def appended(spark: SparkSession, plan: Plan) -> int:
     return sum(spark.table(name).count() for name in names)
 
 
-def _fill_topics(plan: Plan, batches: Iterable[DataFrame], brokers: dict[str, str]) -> int:
+def wrong_states(plan: Plan, batches: Sequence[Path], live: Path) -> dict[str, str]:
+    """Return how the rows in each state's folder below `live` differ, by state; {} if none does.
+
+    Of a table with added columns only the others are compared.
+    """
+    tables = len(plan.tables)
+    found = {
+        table.name: differences(None, batches, live / table.name, _share_of(n, tables))
+        for n, table in enumerate(plan.tables)
+        if table.apply == "each_batch"
+    }
+    return {name: wrong for name, wrong in found.items() if wrong is not None}
+
+
+def _write_live_rows(spark: SparkSession, plan: Plan, folder: Path) -> None:
+    for table in plan.tables:
+        if table.apply == "each_batch":
+            state = spark.table(f"{naming.CATALOG}.{plan.lake_database}.{table.name}")
+            rows = state.where(f"NOT {naming.DELETED}").select(*COLUMNS)
+            rows.write.parquet(str(folder / table.name))
+
+
+def _share_of(table: int, tables: int) -> str:
+    """Return the condition of the changes that `_spread` gives to the table of this number."""
+    return f"{naming.OFFSET} % {tables} = {table}"
+
+
+def _fill_topics(plan: Plan, batches: Sequence[DataFrame], brokers: dict[str, str]) -> int:
     """Write the records of all batches to the topics, in their order; return their number."""
     written = 0
     for batch in batches:

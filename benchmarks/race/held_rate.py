@@ -11,7 +11,7 @@ Ages = Callable[[float, float], list[tuple[float, int]]]
 _SLACK_MS, _SLACK = 5000, 0.25  # allowed growth of the median age: half a trigger, or a quarter
 _FIRST_PART, _MIDDLE = 0.25, 0.625  # of a trial: before the one nothing counts
 _STEP, _BACK = 1.5, 0.8
-_TRIALS = 4
+_TRIES_DOWN = 4
 
 
 def judged(rate: float, written: float, ages: Ages, begun: float, ended: float) -> Trial:
@@ -32,24 +32,28 @@ def judged(rate: float, written: float, ages: Ages, begun: float, ended: float) 
     return Trial(written=written, growth=growth, held=held)
 
 
-def held_rate(trial: Callable[[float], Trial], first: float, most: float) -> float:
-    """Return the greatest rate that a trial has held, up to `most`.
+def held_rate(trial: Callable[[float], Trial], first: float, most: float) -> tuple[float, float]:
+    """Return the greatest rate that a trial has held, and the greatest that was tried.
 
-    The ladder goes up from the first rate until one is not held, or down until one is.
-    RuntimeError if none is.
+    The ladder goes down from the first rate until one is held, then up until one is not held or
+    `most` is. RuntimeError if none of its first tries is held.
     """
-    rate, held = min(first, most), 0.0
-    for _ in range(_TRIALS):
+    rate = greatest = min(first, most)
+    for _ in range(_TRIES_DOWN):
         found = trial(rate)
         if found.held:
-            held = rate
-            if rate >= most:
-                break
-            rate = min(most, _STEP * rate)
-        elif held:
+            return _climbed(trial, rate, greatest, most)
+        rate = min(_BACK * rate, found.arrived)
+    raise RuntimeError(f"no rate was held; the next try would be {rate:.0f} changes a second")
+
+
+def _climbed(
+    trial: Callable[[float], Trial], held: float, greatest: float, most: float
+) -> tuple[float, float]:
+    while held < most:
+        rate = min(most, _STEP * held)
+        greatest = max(greatest, rate)
+        if not trial(rate).held:
             break
-        else:
-            rate = min(_BACK * rate, found.arrived)
-    if not held:
-        raise RuntimeError(f"no rate was held; the next try would be {rate:.0f} changes a second")
-    return held
+        held = rate
+    return held, greatest

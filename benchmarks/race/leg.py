@@ -55,7 +55,7 @@ def _streamed(ground: Ground, given: Race, contender: str) -> dict[str, Any]:
     ground.sight.await_arrival()
     common = ground.stretch(given.common_rate, given.stretch_seconds)
     trial = partial(ground.trial, seconds=given.trial_seconds)
-    rate = held_rate(trial, given.first_rates[contender], given.most)
+    rate, greatest = held_rate(trial, given.first_rates[contender], given.most)
     half = ground.stretch(rate / 2, given.stretch_seconds)
     spent = common["cpu_seconds"]
     return {
@@ -64,7 +64,7 @@ def _streamed(ground: Ground, given: Race, contender: str) -> dict[str, Any]:
         "cpu_by_kind": common["cpu_by_kind"],
         "requests": common["requests"],
         "held_rate": round(rate),
-        "is_most": rate >= given.most,
+        "greatest_tried": round(greatest),
         "common": common,
         "half": half,
     }

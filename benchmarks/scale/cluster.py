@@ -24,7 +24,6 @@ from pyspark.sql import SparkSession
 from benchmarks import event_log
 from benchmarks.dataset import DataSet
 from benchmarks.event_log import EventLog, Moments
-from benchmarks.kafka_records import records_of
 from benchmarks.metering import medians
 from benchmarks.ours import Ours
 from benchmarks.scale.fed_stream import fed_stream
@@ -86,8 +85,7 @@ def take(
     meter = _ClusterMeter()
     spark = _open_cluster(warehouse, Path(scratch), log_folder)
     try:
-        records = (records_of(spark.read.parquet(batch), refuse=False) for batch in batches)
-        taken = stream_records(spark, plan, records, brokers, scratch, changes, meter)
+        taken = stream_records(spark, plan, batches, brokers, scratch, changes, meter=meter)
     finally:
         spark.stop()
     figures = taken[warm_up:]

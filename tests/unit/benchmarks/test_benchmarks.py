@@ -12,9 +12,11 @@ from benchmarks.dataset import DataSet
 from benchmarks.expected import differences, same_rows
 from benchmarks.history import INSERTS_ONLY, History
 from benchmarks.page import page
+from benchmarks.page_text import BARE_CACHED
 from benchmarks.results import Bound, Measure, Run, worst_subject
 from benchmarks.run import NAMES, PARTS, keep
 from benchmarks.sizes import SIZES
+from benchmarks.stream_batches import plan_of, wrong_states
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +84,29 @@ def test_a_row_too_often_is_found(data, tmp_path):
     write_end(data, tmp_path)
     found = differences(data.base, data.batch_files, write_end(data, tmp_path, "id = 502"))
     assert found == "0 rows are missing or other than expected, 1 are not expected"
+
+
+def test_states_of_a_stream_are_compared_row_by_row(data, tmp_path):
+    """Each topic has every second change, and each state begins empty."""
+    plan = plan_of(2, "each_batch")
+    files = data.batch_files
+    for n, table in enumerate(plan.tables):
+        write_newest(files, tmp_path / table.name, f"cdc_offset % 2 = {n}")
+    assert wrong_states(plan, files, tmp_path) == {}
+    skipped = tmp_path / plan.tables[1].name
+    write_newest(files, skipped, "false")
+    assert [*wrong_states(plan, files, tmp_path)] == ["orders_1"]
+    assert wrong_states(plan_of(2, "scheduled"), files, tmp_path) == {}
+
+
+def write_newest(files: list[Path], folder: Path, condition: str) -> None:
+    """Write each key's newest change of those with the condition, but for deletes."""
+    changes = f"read_parquet({[str(file) for file in files]})"
+    newest = f"SELECT max(cdc_offset) FROM {changes} WHERE {condition} GROUP BY id"
+    rows = f"SELECT {COLUMNS} FROM {changes} WHERE cdc_op <> 'd' AND cdc_offset IN ({newest})"
+    folder.mkdir(exist_ok=True)
+    with duckdb.connect() as duck:
+        duck.execute(f"COPY ({rows}) TO '{folder}/rows.parquet'")
 
 
 def test_rows_are_compared_where_they_count(data, tmp_path):
@@ -202,6 +227,35 @@ def test_the_page_says_where_one_batch_went():
     text = page(results, profile)
     assert "| ours | upsert.py: reach_of | 0.10 | 0.30 | 0.25 | 2 |" in text
     assert "| ours | *no query: 0.80 s in all* | 0.00 | 1.00 |  |  |" in text
+
+
+def test_the_page_gives_applying_and_counting_by_themselves() -> None:
+    def timed(contender: str, applying: float, counting: float) -> Run:
+        figures = {**FIGURES, "seconds": applying + counting, "counting": counting}
+        return Run(contender, {"subject": "x"}, None, [figures])
+
+    runs = [timed("ours", 0.5, 0.5), timed("hudi", 1.0, 8.0)]
+    measure = worst_subject(runs, "ours", lambda _: {"hudi": Bound(">=", 1.5)}).as_json()
+    text = page({"machine": {}, "versions": {}, "measures": {"P1": {**MEASURED, **measure}}})
+    assert "| ours | subject x | 0.50 | 0.50 | - | - |" in text
+    assert "| hudi | subject x | 1.00 | 8.00 | 2.00 | 16.00 |" in text
+
+
+def test_the_page_says_whose_states_were_not_compared() -> None:
+    run = {"tables": 1, "changes": 1, "cpu_seconds": [1.0]}
+    costs = {"N7": _cost([{**run, "compared_states": 1}]), "N8": _cost([run])}
+    text = page({"machine": {}, "versions": {}, "measures": costs})
+    assert "N7, N8: the stream creates the tables" in text
+    assert "N7: after the last batch the rows of all changelogs were counted" in text
+    assert "N8: only the number of rows in all changelogs" in text
+
+
+@pytest.mark.parametrize("about", [{}, {"rows": "dropped"}])
+def test_the_page_says_if_the_peer_of_decoding_kept_its_rows(about: dict[str, Any]) -> None:
+    runs = [Run(who, {"subject": "x", **about}, None, [FIGURES]) for who in ("ours", "bare")]
+    measure = worst_subject(runs, "ours", lambda _: {"bare": Bound(">=", 2)}).as_json()
+    text = page({"machine": {}, "versions": {}, "measures": {"P4": {**MEASURED, **measure}}})
+    assert (BARE_CACHED in text) is not bool(about)
 
 
 def test_the_page_says_what_was_wrong_and_what_nobody_counted():

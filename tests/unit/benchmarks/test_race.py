@@ -17,7 +17,7 @@ from benchmarks.page import page
 from benchmarks.race import flink_sql, spark_stream
 from benchmarks.race.held_rate import held_rate, judged
 from benchmarks.race.measure import run_of
-from benchmarks.race.page_section import race_bars
+from benchmarks.race.page_section import race_bars, race_tables
 from benchmarks.race.reading import differing_rows
 from benchmarks.race.sightings import Sighting, added_files, ages
 from benchmarks.race.zipf_traffic import ZipfTraffic
@@ -38,18 +38,19 @@ def trials(capacity: float) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("capacity", "first", "held"),
+    ("capacity", "first", "held", "greatest"),
     [
-        (3000, 2000, 3000),  # 2000, 3000, and 4500 is not held
-        (9000, 2000, 4500),  # no rate above the greatest is tried
-        (1000, 2000, 1000),  # as much as arrived of 2000
-        (10_000, 9000, 4500),
+        (3000, 2000, 3000, 4500),  # 2000, 3000, and 4500 is not held
+        (9000, 2000, 4500, 4500),  # no rate above the greatest is tried
+        (9000, 1000, 4500, 4500),  # five rates, all held
+        (1000, 2000, 1000, 2000),  # as much as arrived of 2000
+        (10_000, 9000, 4500, 4500),
     ],
 )
 def test_the_ladder_ends_with_a_rate_that_was_held(
-    capacity: float, first: float, held: float
+    capacity: float, first: float, held: float, greatest: float
 ) -> None:
-    assert held_rate(trials(capacity), first, 4500) == pytest.approx(held)
+    assert held_rate(trials(capacity), first, 4500) == pytest.approx((held, greatest))
 
 
 def test_a_contender_that_holds_no_rate_is_an_error() -> None:
@@ -164,14 +165,18 @@ def test_the_merge_keeps_a_text_that_was_not_sent() -> None:
     assert "WHEN MATCHED AND s.cdc_is_delete THEN DELETE" in text
 
 
-def leg(seconds: float, wrong: dict[str, int] | None = None) -> dict[str, Any]:
+def leg(
+    seconds: float, wrong: dict[str, int] | None = None, held: dict[str, Any] | None = None
+) -> dict[str, Any]:
     stretch = {
+        "changes_per_second": 1000, "changes": 100_000, "cpu_seconds": seconds,
         "changes_per_cpu_second": 5000, "p50_seconds": 6.0, "p95_seconds": 11.0,
         "max_seconds": 12.5,
     }  # fmt: skip
+    half = {**stretch, "changes_per_second": 2250, "changes": 200_000}
     figures = {
         "seconds": seconds, "cpu_seconds": seconds, "requests": {"s3": 1200, "glue": 80},
-        "held_rate": 4500, "is_most": True, "common": stretch, "half": stretch,
+        **(held or {"held_rate": 4500, "greatest_tried": 4500}), "common": stretch, "half": half,
         "count_seconds": 3.0, "read_seconds": 9.0, "duckdb": "yes",
     }  # fmt: skip
     return {"figures": figures, "wrong_rows": wrong or {}}
@@ -188,10 +193,28 @@ def test_the_page_has_the_race_near_and_far() -> None:
     kept = {"measured": {"commit": "1234567", "at": "2026-01-01 00:00 UTC"}, **measure}
     text = page({"machine": {}, "versions": {}, "measures": {"N10": kept}})
     assert "| flink_upsert | 11.00 | 66.00 | 6.00 | >= 5x | yes |" in text
-    assert "| ours | near | 4,500* | 5,000 | 5,000 | 6.0 | 11.0 | 12.5 | 1,200 | 80 |" in text
+    ours = "| ours | near | 4,500* | 5,000 | 5,000 at 2,250/s | 6.0 | 11.0 | 12.5 | 1,200 | 80 |"
+    assert ours in text
     assert "wrong: 2 rows differ from the source" in text
     assert "One round, without a spread." in text, "flink_upsert has one"
     bars = race_bars(kept)
-    assert bars["ours near"] == 11.0
+    assert (bars["ours near, 1,000/s"], bars["ours near, 2,250/s"]) == (11.0, 5.5)
     assert bars["spark_merge near"] == "wrong: 2 rows differ from the source"
-    assert bar_chart("N10", bars, unit="s", ours="ours").count('class="ours"') == 1
+    assert bar_chart("N10", bars, unit="s", ours="ours").count('class="ours"') == 2
+
+
+@pytest.mark.parametrize(
+    ("held", "shown"),
+    [
+        ({"held_rate": 3375, "greatest_tried": 4500}, "3,375"),
+        ({"held_rate": 3375, "greatest_tried": 3375}, "3,375*"),
+        # Results of the ladder that ended after four rates, from 1000 on.
+        ({"held_rate": 3375, "is_most": False}, "3,375*"),
+        ({"held_rate": 2250, "is_most": False}, "2,250"),
+        ({"held_rate": 4500, "is_most": True}, "4,500*"),
+    ],
+)
+def test_the_page_marks_a_rate_above_which_none_was_tried(held: dict[str, Any], shown: str) -> None:
+    run = run_of("spark_merge", "near", [leg(80.0, held=held)])
+    [(_, _, [row]), _] = race_tables({"runs": [run.as_json()]})
+    assert row[2] == shown
