@@ -16,17 +16,17 @@ from cdclake.plan import Plan
 # CloudFormation allows 1,000,000 bytes per template (its user guide, "Understand quotas"), and the
 # stack's other resources take about 27,000. Kafka Connect writes the configuration as one record,
 # which may have 1,048,576 bytes (the default of its producer's `max.request.size`).
-_MAX_BYTES = 950_000
+MAX_CONFIGURATION_BYTES = 950_000
 
 
 def check_connector_size(document: Document, plan: Plan) -> Iterator[Problem]:
     """Check that the configuration fits; report the first table that does not."""
     size = _bytes(plan)
-    if size <= _MAX_BYTES:
+    if size <= MAX_CONFIGURATION_BYTES:
         return
     # What routes the tables of domains to their topics refers to all tables.
     unrouted = replace(plan, deliveries=())
-    room = _MAX_BYTES - (size - _bytes(unrouted))
+    room = MAX_CONFIGURATION_BYTES - (size - _bytes(unrouted))
     index = bisect_left(
         range(1, len(plan.tables)),
         True,
@@ -38,7 +38,8 @@ def check_connector_size(document: Document, plan: Plan) -> Iterator[Problem]:
     yield document.problem(
         ("tables", spelled),
         f"the connector's configuration would have {size:,} bytes: it names every column, and from"
-        f" {spelled!r} on exceeds the {_MAX_BYTES:,} that CloudFormation and Kafka Connect take",
+        f" {spelled!r} on exceeds the {MAX_CONFIGURATION_BYTES:,} that fit CloudFormation's template"
+        " and Kafka Connect's record",
         "declare this table and those below in a second pipeline, or exclude columns",
     )
 
