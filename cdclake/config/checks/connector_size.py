@@ -38,8 +38,8 @@ def check_connector_size(document: Document, plan: Plan) -> Iterator[Problem]:
     yield document.problem(
         ("tables", spelled),
         f"the connector's configuration would have {size:,} bytes: it names every column, and from"
-        f" {spelled!r} on exceeds the {MAX_CONFIGURATION_BYTES:,} that fit CloudFormation's template"
-        " and Kafka Connect's record",
+        f" {spelled!r} on exceeds the {MAX_CONFIGURATION_BYTES:,} that fit a template of"
+        " CloudFormation and a record of Kafka Connect",
         "declare this table and those below in a second pipeline, or exclude columns",
     )
 

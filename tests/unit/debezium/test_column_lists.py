@@ -51,8 +51,9 @@ def table_of(schema: str, table: str, columns: list[Column]) -> Table:
 def column_of(name: str, setting: str) -> Column:
     if setting.endswith("arrays.columns"):
         return Column(source=name, name=name, type="numeric[]")
-    mask = "hash" if setting.endswith("hash") else None
-    return Column(source=name, name=name, type="text", mask=mask)
+    if setting.endswith("hash"):
+        return Column(source=name, name=name, type="text", mask="hash")
+    return Column(source=name, name=name, type="text")
 
 
 def matches(patterns: str, name: str) -> bool:
