@@ -9,6 +9,7 @@ from typing import Any
 from cdclake import naming
 from cdclake.config import literals, partition
 from cdclake.config.checks import AWS_CHECKS, CHECKS
+from cdclake.config.checks.connector_size import check_connector_size
 from cdclake.config.checks.puts import check_folders
 from cdclake.config.checks.routes import check_routes, has_routes
 from cdclake.config.checks.sink_roles import check_sink_roles
@@ -105,14 +106,14 @@ def find_problems(
 
 def _plan_problems(document: Document, *, on_aws: bool) -> Iterator[Problem]:
     """Yield the problems that only the plan shows."""
-    is_limited = on_aws and bool(document.mapping("connectors"))
-    if not has_routes(document) and not is_limited:
+    if not has_routes(document) and not on_aws:
         return
     plan = resolve_plan(PipelineFile.model_validate(document.values))
     if has_routes(document):
         yield from check_routes(document, plan)
-    if is_limited:
+    if on_aws:
         yield from check_sink_roles(document, plan)
+        yield from check_connector_size(document, plan)
 
 
 def resolve_plan(file: PipelineFile) -> Plan:

@@ -7,14 +7,14 @@ non-obvious setting has its reason here; the source is Debezium's documentation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cdclake import naming
 from cdclake.debezium.avro_converter import GlueRegistry, avro_settings
 from cdclake.debezium.heartbeat import HEARTBEAT_QUERY
 from cdclake.debezium.record_limit import MAX_EVENT_BYTES
-from cdclake.plan import Column, Plan, Table
+from cdclake.plan import Plan, Table
 
 HEARTBEAT_SECONDS = 10
 # Our converter of masked columns (java/). Debezium logs no value of a name that ends in `secret`.
@@ -132,24 +132,18 @@ def _capture(plan: Plan) -> dict[str, str]:
     # The heartbeat first: a snapshot follows this order, so a marker arrives immediately.
     tables = [*ours, *((table.schema, table.table) for table in plan.tables)]
     columns = [
-        *((*ours_table, ".*") for ours_table in ours),
+        *(f"{exactly(*table)}[.].*" for table in ours),
         # Earlier names too, so that a rename that is declared in advance loses no event. The
         # publication's column list keeps another column of such a name in the database.
         *(
-            (t.schema, t.table, name)
+            _columns(t, [name for c in t.columns for name in c.names if name not in t.excluded])
             for t in plan.tables
-            for c in t.columns
-            for name in c.names
-            if name not in t.excluded
         ),
     ]
     return {
         **_signals(plan),
         "table.include.list": ",".join(exactly(*table) for table in tables),
-        "column.include.list": ",".join(
-            f"{exactly(schema, table)}[.].*" if column == ".*" else exactly(schema, table, column)
-            for schema, table, column in columns
-        ),
+        "column.include.list": ",".join(columns),
         # After a bulk load it starts at the load's LSN, without a snapshot (decision 11).
         "snapshot.mode": "initial",
         # Truncates are skipped by default; the lake would then keep rows that the source deleted.
@@ -210,11 +204,14 @@ def _masks(plan: Plan, salt: str) -> dict[str, str]:
     """Return the settings of our masks; Debezium's masks would mask its placeholder too."""
     masked: dict[str, list[str]] = {}
     for table in plan.tables:
+        names: dict[str, list[str]] = {}
         for column in table.columns:
             if column.mask is None:
                 continue
             kept = f".{column.truncate_to}" if column.mask == "truncate" else ""
-            masked.setdefault(f"{MASKS}.{column.mask}{kept}", []).extend(_spelled(table, column))
+            names.setdefault(f"{MASKS}.{column.mask}{kept}", []).extend(column.names)
+        for setting, own in names.items():
+            masked.setdefault(setting, []).append(_columns(table, own))
     if not masked:
         return {}
     return {
@@ -226,13 +223,12 @@ def _masks(plan: Plan, salt: str) -> dict[str, str]:
 
 
 def _arrays(plan: Plan) -> dict[str, str]:
-    columns = [
-        name
-        for table in plan.tables
-        for column in table.columns
-        if column.column_type.array and column.column_type.base in _OWN_ARRAYS
-        for name in _spelled(table, column)
-    ]
+    columns = []
+    for table in plan.tables:
+        arrays = (each for each in table.columns if each.column_type.array)
+        own = [each for each in arrays if each.column_type.base in _OWN_ARRAYS]
+        if own:
+            columns.append(_columns(table, [name for each in own for name in each.names]))
     if not columns:
         return {}
     return {
@@ -241,8 +237,13 @@ def _arrays(plan: Plan) -> dict[str, str]:
     }
 
 
-def _spelled(table: Table, column: Column) -> list[str]:
-    return [exactly(table.schema, table.table, name) for name in column.names]
+def _columns(table: Table, names: Sequence[str]) -> str:
+    """Return one entry for these columns, so that the table's name is in it once.
+
+    The configuration of many columns would otherwise exceed CloudFormation's template.
+    """
+    entry, escaped = exactly(table.schema, table.table), "|".join(map(_escape, names))
+    return f"{entry}[.](?:{escaped})" if len(names) > 1 else f"{entry}[.]{escaped}"
 
 
 def _keys(plan: Plan) -> dict[str, str]:
@@ -325,14 +326,11 @@ def _escape(name: str) -> str:
 
     Debezium splits its lists at those before it compiles them, so they are written as code points.
     """
-    return "".join(
-        character
-        if re.fullmatch(r"[A-Za-z0-9_]", character)
-        else f"\\x{ord(character):02x}"
-        if ord(character) < 256
-        else f"\\x{{{ord(character):x}}}"
-        for character in name
-    )
+    return re.sub(r"[^A-Za-z0-9_]", lambda found: _code_point(ord(found[0])), name)
+
+
+def _code_point(code: int) -> str:
+    return f"\\x{code:02x}" if code < 256 else f"\\x{{{code:x}}}"
 
 
 def snapshot_signal(tables: Iterable[Table], *, kind: str = "incremental") -> tuple[str, str]:

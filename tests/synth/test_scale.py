@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from cdclake.config.checks.connector_size import MAX_CONFIGURATION_BYTES
 from cdclake.config.problems import InvalidPipeline
 from cdclake.iceberg.as_of_query import AS_OF
 from cdclake.iceberg.saved_queries import INCOMPLETE, as_one_text
@@ -60,6 +61,11 @@ def test_every_stack_fits(tmp_path, count, shards):
         assert len(json.dumps(template, indent=1)) <= MOST_BYTES, stack
         topics += sum(r["Type"] == "AWS::MSK::Topic" for r in template["Resources"].values())
     assert topics == count + 5  # and our own
+    cdc = templates["shop-cdc"]
+    made = [r for r in cdc["Resources"].values() if r["Type"] == "AWS::KafkaConnect::Connector"]
+    [configuration] = [each["Properties"]["ConnectorConfiguration"] for each in made]
+    others = len(json.dumps(cdc, indent=1)) - len(json.dumps(configuration, indent=1))
+    assert others <= MOST_BYTES - MAX_CONFIGURATION_BYTES
     watching = templates["shop-observability"]["Resources"].values()
     assert sum(r["Type"] == "AWS::CloudWatch::Alarm" for r in watching) == 15  # of any number
 

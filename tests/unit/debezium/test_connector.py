@@ -45,8 +45,7 @@ def test_a_renamed_column_is_taken_under_all_its_names_until_another_has_one() -
     )
     plan = Plan(name="x", source_database="d", lake_database="l", tables=(table,))
     config = connector_config(plan, ADDRESS, epoch=1, mask_salt="${salt}", max_queue_bytes=1)
-    both = "(?-i)public[.]t[.]email,(?-i)public[.]t[.]mail"
-    assert config["column.include.list"].endswith(f"(?-i)public[.]t[.]id,{both}")
+    assert config["column.include.list"].endswith(",(?-i)public[.]t[.](?:id|email|mail)")
 
 
 def test_the_tables_of_a_domain_go_to_its_topic_and_no_other() -> None:

@@ -26,9 +26,9 @@ def included(table: Table) -> str:
 
 
 def test_a_renamed_column_is_taken_under_each_name() -> None:
-    assert included(TABLE).endswith("t[.]email,(?-i)public[.]t[.]mail")
+    assert included(TABLE).endswith(",(?-i)public[.]t[.](?:id|email|mail)")
 
 
 def test_an_excluded_column_of_an_earlier_name_is_not_taken() -> None:
     """B16: another column has the earlier name by now, and the file excludes it."""
-    assert included(replace(TABLE, excluded=("mail",))).endswith("t[.]id,(?-i)public[.]t[.]email")
+    assert included(replace(TABLE, excluded=("mail",))).endswith("public[.]t[.](?:id|email)")

@@ -23,9 +23,8 @@ def test_a_renamed_column_is_taken_and_masked_under_all_its_names() -> None:
     config = with_columns(
         Column(source="email", name="mail", type="text", mask="hash", renamed_from=("mail",))
     )
-    both = "(?-i)public[.]t[.]email,(?-i)public[.]t[.]mail"
-    assert config["column.include.list"].endswith(f"(?-i)public[.]t[.]id,{both}")
-    assert config["cdclake.mask.hash"] == both
+    assert config["column.include.list"].endswith(",(?-i)public[.]t[.](?:id|email|mail)")
+    assert config["cdclake.mask.hash"] == "(?-i)public[.]t[.](?:email|mail)"
 
 
 def test_masks_are_our_converters_and_none_is_debeziums() -> None:
@@ -41,7 +40,7 @@ def test_masks_are_our_converters_and_none_is_debeziums() -> None:
         "cdclake.mask.placeholder": config["unavailable.value.placeholder"],
         "cdclake.mask.salt.secret": "${salt}",
         "cdclake.mask.hash": "(?-i)public[.]t[.]email",
-        "cdclake.mask.truncate.3": "(?-i)public[.]t[.]phone,(?-i)public[.]t[.]zip",
+        "cdclake.mask.truncate.3": "(?-i)public[.]t[.](?:phone|zip)",
     }
     assert config["converters"] == "cdclake.mask"
 
@@ -74,7 +73,5 @@ def test_arrays_with_values_that_debezium_cannot_convert_are_ours() -> None:
     )
     assert config["converters"] == "cdclake.mask,cdclake.arrays"
     assert config["cdclake.arrays.type"] == "cdclake.connect.ArrayConverter"
-    assert config["cdclake.arrays.columns"] == ",".join(
-        f"(?-i)public[.]t[.]{name}" for name in ("prices", "costs", "moods")
-    )
+    assert config["cdclake.arrays.columns"] == "(?-i)public[.]t[.](?:prices|costs|moods)"
     assert not [name for name in with_columns() if "arrays" in name]

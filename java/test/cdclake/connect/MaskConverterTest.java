@@ -43,7 +43,8 @@ class MaskConverterTest {
                     "redact", NAME,
                     "token", TAX,
                     "null", WEIGHT,
-                    MaskConverter.HASH, "(?-i)public[.]other[.]x\\x2cy," + EMAIL,
+                    MaskConverter.HASH,
+                            "(?-i)public[.]other[.](?:x\\x2cy|z),(?-i)public[.]people[.](?:e|email)",
                     MaskConverter.TRUNCATE + "3", PHONE,
                     MaskConverter.PLACEHOLDER, GONE,
                     MaskConverter.SALT, SALT);
