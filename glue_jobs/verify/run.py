@@ -47,6 +47,7 @@ def verify_tables(
     """
     started = time.monotonic()
     engine = DuckEngine(reader) if engine is None else engine
+    salt = salt if plan.is_salted else ""
     quarantined = functools.cache(quarantined)  # first called when all keys are decided
     with source_rows.snapshot(dsn, salt) as source:
         sides, broken = _comparable(tables, plan, source, engine)
