@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from constructs import Construct
 
-from cdclake.config.deployment import Deployment
+from cdclake.config.deployment import RESULT_RESTORABLE_DAYS, Deployment
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.lake_bucket import LakeBucket
 from cdclake.stacks.constructs.workgroup import Workgroup
 from cdclake.stacks.pipeline_stack import PipelineStack
-
-# Running the query again restores its result.
-_RESTORABLE_DAYS = 1
 
 
 class QueryStack(PipelineStack):
@@ -31,7 +28,7 @@ class QueryStack(PipelineStack):
             self,
             "Results",
             access_log=access_log,
-            restorable_days=_RESTORABLE_DAYS,
+            restorable_days=RESULT_RESTORABLE_DAYS,
             days=limits.result_days,
             ground=ground,
         )

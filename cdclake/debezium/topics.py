@@ -5,6 +5,9 @@ from __future__ import annotations
 from cdclake.debezium.record_limit import MAX_RECORD_BYTES
 
 RETENTION_DAYS = 7
+# Kafka deletes a segment when its newest record is that old, and may write to a segment for a week:
+# `segment.ms` is Kafka's default, as Express brokers do not list it among the settings to change.
+LONGEST_KEPT_DAYS = RETENTION_DAYS + 7
 # Kafka orders a table's events only within one partition.
 PARTITIONS = 1
 TOPIC_SETTINGS = {

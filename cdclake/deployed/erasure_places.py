@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdclake.config.aws_model import CreatedSource
-from cdclake.config.deployment import RESTORABLE_DAYS, Deployment
+from cdclake.config.deployment import RESTORABLE_DAYS, RESULT_RESTORABLE_DAYS, Deployment
 from cdclake.plan import Table
+
+_QUERY_HISTORY_DAYS = 45  # Athena's, which cannot be set
 
 
 def places_of(deployment: Deployment, table: Table) -> list[dict[str, str]]:
@@ -21,6 +23,8 @@ def _places(deployment: Deployment, table: Table) -> Iterator[tuple[str, str]]:
         yield "versions of files that a later run of apply_changes deletes", until
     yield "CloudWatch's logs of jobs, connector and database", f"{aws.log_days} days after each"
     yield "S3's access logs, which have names of objects", f"{aws.log_days} days after each"
-    yield "results of queries in Athena", f"{aws.query.result_days} days after each"
+    days = aws.query.result_days + RESULT_RESTORABLE_DAYS
+    yield "results of queries in Athena", f"{days} days after each"
+    yield "texts of queries in Athena's history", f"{_QUERY_HISTORY_DAYS} days after each"
     if isinstance(source := aws.source.declared, CreatedSource):
         yield "backups of RDS", f"{source.backup_days} days after each; snapshots: deleted there"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -72,12 +72,32 @@ def _uploaded(bucket: str, text: str) -> Iterator[str]:
     """Upload the file under a random name for the time of the call."""
     s3, key = boto3.client("s3"), f"{uuid.uuid4().hex}.sql"
     place = {"Bucket": bucket, "Key": f"{naming.SOURCE_SQL_PREFIX}/{key}"}
-    s3.put_object(**place, Body=text.encode())
+    written = s3.put_object(**place, Body=text.encode())
+    version = {"VersionId": written["VersionId"]} if "VersionId" in written else {}
     try:
         yield key
     finally:
         try:
-            s3.delete_object(**place)
+            _delete(s3, place, version)
         except (BotoCoreError, ClientError) as error:
             # The outcome of the call matters more: repeating a file that was run does harm.
-            log.warning("S3 deletes s3://%s/%s only after a day: %s", bucket, place["Key"], error)
+            log.warning(
+                "S3 deletes s3://%s/%s only after one to two days: %s", bucket, place["Key"], error
+            )
+
+
+def _delete(s3: Any, place: Mapping[str, str], version: Mapping[str, str]) -> None:
+    """Delete the version that was written: after a plain deletion S3 would keep the content."""
+    try:
+        s3.delete_object(**place, **version)
+    except ClientError as error:
+        if not version or error.response["Error"]["Code"] != "AccessDenied":
+            raise
+        s3.delete_object(**place)
+        log.warning(
+            "S3 keeps the content of s3://%s/%s as an old version for up to two days (%s): delete"
+            " that version, and get the right s3:DeleteObjectVersion on the folder",
+            place["Bucket"],
+            place["Key"],
+            error,
+        )

@@ -12,19 +12,25 @@ from cdclake.postgres.refusal import Refusal
 
 def repeated_key(table: Table) -> str:
     """Return a query for one key that several rows have, and their number; no row if none has."""
-    key = identifiers(column.source for column in table.key_columns)
-    name = qualified(table.schema, table.table)
-    return f"SELECT {key}, count(*) FROM {name} GROUP BY {key} HAVING count(*) > 1 LIMIT 1"
+    return f"{_repeated_keys(table)} LIMIT 1"
 
 
 def refuse_repeated(table: Table, row: Sequence[Any]) -> Refusal:
-    """Refuse the table whose rows repeat its key; `row` is that of `repeated_key`."""
-    *values, count = row
-    names = [column.source for column in table.key_columns]
-    shown = ", ".join(f"{n}={value!r}" for n, value in zip(names, values, strict=True))
+    """Refuse the table whose rows repeat its key; `row` is that of `repeated_key`.
+
+    The values may be of persons, and the text gets into CloudFormation's events.
+    """
+    names = identifiers(column.source for column in table.key_columns)
     return Refusal(
         table.source,
-        f"{count} rows have the key {shown}, and the lake would keep only one of them",
-        f"write a `key:` that no two rows share, or delete the others and run: ALTER TABLE"
-        f" {qualified(table.schema, table.table)} ADD PRIMARY KEY ({identifiers(names)});",
+        f"{row[-1]} rows have the same key ({names}), and the lake would keep only one of them",
+        f"find them with: {_repeated_keys(table)}; then write a `key:` that no two rows share, or"
+        f" delete the others and run: ALTER TABLE {qualified(table.schema, table.table)}"
+        f" ADD PRIMARY KEY ({names});",
     )
+
+
+def _repeated_keys(table: Table) -> str:
+    key = identifiers(column.source for column in table.key_columns)
+    name = qualified(table.schema, table.table)
+    return f"SELECT {key}, count(*) FROM {name} GROUP BY {key} HAVING count(*) > 1"

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 from cdclake.masks import REDACTED, MaskKind
 from cdclake.postgres.quoting import literal
 
@@ -14,6 +16,18 @@ SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that no statement co
 _FIRST_OF_MONTH = "CASE WHEN isfinite({x}) THEN {x} - (extract(day FROM {x})::int - 1) ELSE {x} END"
 _BLOCK_BYTES = 64  # of SHA-256
 _INNER_BYTE, _OUTER_BYTE = 0x36, 0x5C
+
+
+def salt_option(salt: str) -> str:
+    r"""Return the part of libpq's `options` that sets the salt for a connection.
+
+    A server may log the parameters of a statement, but never a startup packet.
+
+    >>> salt_option("a b")
+    '-c cdclake.mask_salt=a\\ b'
+    """
+    escaped = re.sub(r"([\\\s])", r"\\\1", salt, flags=re.ASCII)
+    return f"-c {SALT_SETTING}={escaped}"
 
 
 def masked(kind: MaskKind, form: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cdclake.debezium.topics import RETENTION_DAYS
+from cdclake.debezium.topics import LONGEST_KEPT_DAYS
 from cdclake.firehose.redrive_stream import lateness_minutes
 from cdclake.plan import Plan, Table
 from cdclake.trace.trace_facts import TraceFacts
@@ -36,8 +36,15 @@ def places_outside(plan: Plan, table: Table, *, in_kafka: bool) -> list[dict[str
         ("memory and temporary files of running processes", "they end"),
     ]
     if in_kafka:
-        kept = f"{RETENTION_DAYS} days after each event"
-        places.insert(0, (f"Kafka's topic {table.topic}", kept))
+        kept = f"{LONGEST_KEPT_DAYS} days after each event"
+        notes = f"Kafka's topic {plan.notification_topic}, with keys of rows that are read again"
+        offsets = "Kafka's topic of the connector's offsets, with keys of rows that are read again"
+        places = [
+            (f"Kafka's topic {table.topic}", kept),
+            (notes, kept),
+            (offsets, "Kafka compacts it, at no fixed time"),
+            *places,
+        ]
     if table.delivery == "firehose":
         until = f"a run of apply_changes in {lateness_minutes(plan, table)} minutes or later"
         places.append(("Firehose's buffers and repeated appends", until))

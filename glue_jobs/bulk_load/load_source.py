@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.connector import SYSTEM_FACTORY, SourceAddress
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.runtime.secrets import resolve_secret
-from cdclake.postgres.mask_values import SALT_SETTING
+from cdclake.postgres.mask_values import salt_option
 
 _APPLICATION = "cdclake load"
 _NEVER = "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0"
@@ -38,9 +38,8 @@ class LoadSource:
         self.spark = spark
         host = f"[{given.host}]" if ":" in given.host else given.host
         self.url = f"jdbc:postgresql://{host}:{given.port}/{quote(given.database, safe='')}"
-        salt = resolve_secret(mask_salt) if mask_salt else ""
-        salt = salt.replace("\\", "\\\\").replace(" ", "\\ ")
-        password, options = resolve_secret(given.password), f"{_NEVER} -c {SALT_SETTING}={salt}"
+        salt = salt_option(resolve_secret(mask_salt)) if mask_salt else ""
+        password, options = resolve_secret(given.password), f"{_NEVER} {salt}".rstrip()
         trust = {"sslrootcert": given.sslrootcert, "sslfactory": given.sslfactory}
         self.properties = {
             "user": given.user,

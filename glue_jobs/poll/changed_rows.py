@@ -16,12 +16,16 @@ from cdclake.plan import Column, Table
 
 
 def refuse_repeated_keys(rows: DataFrame, table: Table) -> None:
-    """Raise TableError if two of the rows have the same key: one would replace the other."""
+    """Raise TableError if two of the rows have the same key: one would replace the other.
+
+    The reason is stored and logged, so it has no value of a row.
+    """
     if (found := repeated_key(rows, table.key)) is not None:
         raise TableError(
             table.name,
-            f"{found.rows} rows of {table.source} have the key {found.values}",
-            "declare as `key:` columns that are unique together; nothing was stored",
+            f"{found.rows} rows of {table.source} have the same key ({', '.join(table.key)})",
+            "declare as `key:` columns that are unique together; nothing was stored. The source"
+            " finds such rows by GROUP BY these columns HAVING count(*) > 1",
         )
 
 

@@ -21,6 +21,7 @@ from cdclake.errors import InputError, TableError
 from cdclake.jobs.poll.row_reader import RowReader, waits_reported
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.jobs.stream.changelog_columns import arrow_type
+from cdclake.masks import SALTED
 from cdclake.plan import Table
 from cdclake.postgres import bulk_read, poll_queries
 from cdclake.postgres.admission import check_polled
@@ -76,7 +77,7 @@ class PolledSnapshot:
         reader = RowReader(
             dsn=self.login.dsn,
             authorities=_authorities(self.login.dsn),
-            salt=self.login.salt,
+            salt=self.login.salt if any(each.mask in SALTED for each in table.columns) else "",
             snapshot=self.name,
             search_path=poll_queries.search_path(table),
             query=query,

@@ -14,9 +14,8 @@ import pyarrow as pa
 from psycopg.conninfo import make_conninfo
 
 from cdclake.errors import InputError
-from cdclake.jobs.runtime.source import connect
+from cdclake.jobs.runtime.source import connect, salted_dsn
 from cdclake.postgres.bulk_read import import_snapshot, value_name
-from cdclake.postgres.mask_values import SALT_SETTING
 
 _FETCHED = 1000  # rows that a task holds at once, regardless of their width
 
@@ -27,7 +26,7 @@ class RowReader:
 
     dsn: str
     authorities: str  # PEM; "" if the DSN names no file
-    salt: str
+    salt: str  # "" if no column's mask needs it
     snapshot: str
     search_path: str  # the statement that sets it for `query`
     query: str
@@ -48,7 +47,6 @@ class RowReader:
         ):  # fmt: skip
             first = [*import_snapshot(self.snapshot), self.search_path]
             connection.execute("; ".join(first).encode())
-            connection.execute("SELECT set_config(%s, %s, true)", (SALT_SETTING, self.salt))
             with connection.cursor("cdclake_poll") as cursor:
                 cursor.execute(query.encode())
                 while rows := cursor.fetchmany(_FETCHED):
@@ -61,13 +59,14 @@ class RowReader:
 
     @contextmanager
     def _dsn(self) -> Iterator[str]:
+        dsn = salted_dsn(self.dsn, self.salt)
         if not self.authorities:
-            yield self.dsn
+            yield dsn
             return
         with TemporaryDirectory() as folder:
             file = Path(folder) / "authorities.pem"
             file.write_text(self.authorities)
-            yield make_conninfo(self.dsn, sslrootcert=str(file))
+            yield make_conninfo(dsn, sslrootcert=str(file))
 
 
 @contextmanager

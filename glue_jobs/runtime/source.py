@@ -25,6 +25,7 @@ from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.plan import Plan, Table
 from cdclake.postgres import queries
 from cdclake.postgres.catalog import SourceTable, TableId
+from cdclake.postgres.mask_values import salt_option
 from cdclake.postgres.prepare import MARKER_QUERY, SIGNAL
 from cdclake.postgres.source import SESSION_SETTINGS, read_catalog
 
@@ -47,6 +48,17 @@ def deployed_dsn(arguments: Mapping[str, str]) -> Iterator[str]:
         if "authorities" in arguments:
             words["sslrootcert"] = _downloaded(arguments["authorities"], Path(folder))
         yield make_conninfo(**words, user=user, password=password)
+
+
+def salted_dsn(dsn: str, salt: str) -> str:
+    """Return the DSN whose connections have the salt as a setting; "" adds nothing.
+
+    The login's own options stay. Other connections keep the DSN without it: a pooler may refuse it.
+    """
+    if not salt:
+        return dsn
+    options = [str(given) for given in (dsn_parts(dsn).get("options"), salt_option(salt)) if given]
+    return make_conninfo(dsn, options=" ".join(options))
 
 
 def source_tables(dsn: str, plan: Plan) -> dict[TableId, SourceTable]:

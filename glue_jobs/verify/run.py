@@ -40,13 +40,13 @@ def verify_tables(
     """Compare these tables of the source row by row with their `_current` views in the lake.
 
     `wait` is `CatchUp.wait`. The source is read from one snapshot, and the lake after everything
-    written before has arrived. Differing keys are then read again while both sides change. With
-    `deep` each table's state, changelog and history are compared with each other too.
-    `quarantined` counts the quarantined events by table. Keys that differ only because a rule
-    withholds their events are counted as `withheld`. `engine` is DuckDB if it is None.
+    written before has arrived. Differing keys are then read again while both sides change. `deep`
+    compares each table's state, changelog and history. `quarantined` counts events by table. Keys
+    that differ only by events that a rule withholds are `withheld`. `engine`: DuckDB if None.
     """
     started = time.monotonic()
     engine = DuckEngine(reader) if engine is None else engine
+    salt = salt if plan.is_salted else ""
     quarantined = functools.cache(quarantined)  # first called when all keys are decided
     with source_rows.snapshot(dsn, salt) as source:
         sides, broken = _comparable(tables, plan, source, engine)

@@ -14,7 +14,6 @@ from cdclake.jobs.runtime.source import Connection
 from cdclake.jobs.verify.compared_rows import Place, Sums, sums_of
 from cdclake.plan import Table
 from cdclake.postgres.event_values import NO_TIMEOUTS
-from cdclake.postgres.mask_values import SALT_SETTING
 from cdclake.verify.compare import Row
 from cdclake.verify.statements import Comparable, unpacked
 
@@ -38,12 +37,14 @@ WHERE table_schema = %s AND table_name = %s
 
 @contextmanager
 def session(dsn: str, salt: str) -> Iterator[Connection]:
-    """Open a connection for `Comparable`'s statements; each sees the source's current state."""
+    """Open a connection for `Comparable`'s statements; each sees the source's current state.
+
+    `salt` is empty if no column's mask needs it.
+    """
     try:
-        with source.connect(dsn) as connection:
+        with source.connect(source.salted_dsn(dsn, salt)) as connection:
             for setting in _SETTINGS:
                 connection.execute(setting)
-            connection.execute("SELECT set_config(%s, %s, false)", (SALT_SETTING, salt))
             yield connection
     except psycopg.OperationalError as error:
         raise ComponentFailed(

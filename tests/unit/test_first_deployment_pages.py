@@ -52,7 +52,10 @@ def test_jobs_of_a_failed_zone_move_to_another_subnet() -> None:
 
 
 # Rights that are named otherwise than what they allow: ListObjectsV2, Invoke, and naming a role.
-_NO_OPERATIONS = {("iam", "PassRole"), ("lambda", "InvokeFunction"), ("s3", "ListBucket")}
+_NO_OPERATIONS = {
+    *(("iam", "PassRole"), ("lambda", "InvokeFunction")),
+    *(("s3", "ListBucket"), ("s3", "DeleteObjectVersion")),
+}
 
 
 def test_rights_of_a_person_are_operations_of_their_service() -> None:
@@ -77,6 +80,7 @@ _RIGHTS = {  # where they are named otherwise than the operation, or S3 needs ot
     "lambda:Invoke": {"lambda:InvokeFunction"},
     "s3:HeadObject": {"s3:GetObject", "s3:ListBucket", "kms:Decrypt"},
     "s3:GetObject": {"s3:GetObject", "s3:ListBucket", "kms:Decrypt"},  # 404 instead of 403
+    "s3:DeleteObject": {"s3:DeleteObject", "s3:DeleteObjectVersion"},
     "s3:ListObjectsV2": {"s3:ListBucket"},
     "s3:PutObject": {"s3:PutObject", "kms:GenerateDataKey"},
 }

@@ -10,6 +10,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import (
+    ClientError,
     ConnectionClosedError,
     EndpointConnectionError,
     HTTPClientError,
@@ -55,7 +56,16 @@ def function(monkeypatch: pytest.MonkeyPatch) -> Function:
     monkeypatch.setattr(aws_functions, "lambda_client", lambda: made)
     where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
     boto3.client("s3").create_bucket(Bucket="state", **where)
+    kept = {"Status": "Enabled"}  # as the deployment's bucket keeps old versions
+    boto3.client("s3").put_bucket_versioning(Bucket="state", VersioningConfiguration=kept)
     return made
+
+
+def kept() -> dict[str, int]:
+    """The numbers of versions and of delete markers that the bucket has."""
+    found = boto3.client("s3").list_object_versions(Bucket="state")
+    kinds = ("Versions", "DeleteMarkers")
+    return {kind: len(found[kind]) for kind in kinds if kind in found}
 
 
 def run(
@@ -74,14 +84,14 @@ def test_the_file_is_run_and_removed(function, tmp_path, capsys):
     code, told = run(tmp_path, script, capsys)
     assert (code, told) == (0, {"ok": True, **DONE})
     assert function.ran == [script]
-    assert "Contents" not in boto3.client("s3").list_objects_v2(Bucket="state")
+    assert kept() == {}
 
 
 def test_what_the_database_refuses_is_told_with_its_line(function, tmp_path, capsys):
     function.answer = {"error": {"message": "x.sql:2: no such table", "remedy": "fix it"}}
     code, told = run(tmp_path, "SELECT 1;\nSELECT 2;", capsys)
     assert (code, told["error"]["message"]) == (2, "x.sql:2: no such table")
-    assert "Contents" not in boto3.client("s3").list_objects_v2(Bucket="state")
+    assert kept() == {}
 
 
 def test_psql_commands_are_refused_before_anything_is_sent(function, tmp_path, capsys):
@@ -142,3 +152,22 @@ def test_a_file_that_is_not_deleted_does_not_hide_the_outcome(
     function.lost = ReadTimeoutError(endpoint_url="https://lambda")
     _, told = run(tmp_path, "SELECT 1;", capsys)
     assert told["error"]["remedy"].startswith("do not run the file again yet")
+
+
+def test_a_version_that_may_not_be_deleted_is_named(
+    function, tmp_path, capsys, caplog, monkeypatch
+):
+    s3, client = boto3.client("s3"), boto3.client
+    delete = s3.delete_object
+
+    def refuse(**given: str) -> None:
+        if "VersionId" in given:
+            raise ClientError({"Error": {"Code": "AccessDenied"}}, "DeleteObject")
+        delete(**given)
+
+    monkeypatch.setattr(s3, "delete_object", refuse)
+    monkeypatch.setattr(boto3, "client", lambda name: s3 if name == "s3" else client(name))
+    assert run(tmp_path, "SELECT 1;", capsys) == (0, {"ok": True, **DONE})
+    assert kept() == {"Versions": 1, "DeleteMarkers": 1}
+    assert "as an old version for up to two days" in caplog.text
+    assert "s3:DeleteObjectVersion" in caplog.text
