@@ -15,7 +15,7 @@ from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
-from cdclake.jobs.iceberg.repeated_keys import repeated_key
+from cdclake.jobs.iceberg.repeated_keys import rows_of_a_repeated_key
 
 _FOUND = "cdc__found_"
 
@@ -78,21 +78,21 @@ def _renamed(keys: DataFrame, names: Mapping[str, str]) -> DataFrame:
 
 
 def check_keys(table: DerivedTable, rows: DataFrame) -> None:
-    """Raise TableError if rows have the same key, or none."""
+    """Raise TableError if rows have the same key, or none.
+
+    The reason is stored and logged, so it has no value of a row.
+    """
+    key = ", ".join(table.key)
     is_null = " OR ".join(f"{SPARK.name(column)} IS NULL" for column in table.key)
-    if (row := rows.where(is_null).first()) is not None:
+    if not rows.where(is_null).isEmpty():
         raise TableError(
             table.name,
-            f"a row of the query has NULL in the key ({_shown(table, row.asDict())})",
+            f"a row of the query has NULL in the key ({key})",
             "leave such rows out in the query, or choose another `key:`",
         )
-    if (found := repeated_key(rows, table.key)) is not None:
+    if (repeated := rows_of_a_repeated_key(rows, table.key)) is not None:
         raise TableError(
             table.name,
-            f"{found.rows} rows of the query have the same key ({_shown(table, found.values)})",
+            f"{repeated} rows of the query have the same key ({key})",
             "add to `key:` the columns that tell the rows apart",
         )
-
-
-def _shown(table: DerivedTable, row: Mapping[str, object]) -> str:
-    return ", ".join(f"{column} = {row[column]!r}" for column in table.key)

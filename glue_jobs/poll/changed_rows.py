@@ -10,7 +10,7 @@ from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
-from cdclake.jobs.iceberg.repeated_keys import repeated_key
+from cdclake.jobs.iceberg.repeated_keys import rows_of_a_repeated_key
 from cdclake.jobs.operations.stale_rows import delete_columns
 from cdclake.plan import Column, Table
 
@@ -20,10 +20,10 @@ def refuse_repeated_keys(rows: DataFrame, table: Table) -> None:
 
     The reason is stored and logged, so it has no value of a row.
     """
-    if (found := repeated_key(rows, table.key)) is not None:
+    if (repeated := rows_of_a_repeated_key(rows, table.key)) is not None:
         raise TableError(
             table.name,
-            f"{found.rows} rows of {table.source} have the same key ({', '.join(table.key)})",
+            f"{repeated} rows of {table.source} have the same key ({', '.join(table.key)})",
             "declare as `key:` columns that are unique together; nothing was stored. The source"
             " finds such rows by GROUP BY these columns HAVING count(*) > 1",
         )

@@ -239,7 +239,7 @@ def test_rows_of_one_key_stop_the_table_and_leave_it_as_it_was(spark: SparkSessi
     lake = filled(DerivedLake(spark))
     lake.refresh()
     lake.key = ("city_id",)
-    with pytest.raises(TableError, match=r"2 rows of the query have the same key \(city_id = 1\)"):
+    with pytest.raises(TableError, match=r"2 rows of the query have the same key \(city_id\)"):
         lake.refresh()
     assert lake.rows() == expected(lake)
 
@@ -250,7 +250,7 @@ def test_a_changed_row_with_the_key_of_another_stops_the_table(spark: SparkSessi
     lake.refresh()
     before = lake.rows()
     lake.address.run(lake.address.event("u", 90, 90, id=1, v="b", big="1"))
-    with pytest.raises(TableError, match=r"2 rows of the query have the same key \(street = 'b'\)"):
+    with pytest.raises(TableError, match=r"2 rows of the query have the same key \(street\)"):
         lake.refresh()
     assert lake.rows() == before
     lake.address.run(lake.address.event("u", 91, 91, id=2, v="a", big="1"))
@@ -283,7 +283,7 @@ def test_the_match_of_a_left_join_changes_the_key(spark: SparkSession) -> None:
 def test_a_key_of_null_stops_the_table(spark: SparkSession) -> None:
     lake = filled(DerivedLake(spark))
     lake.key = ("address_id", "country_id")
-    with pytest.raises(TableError, match=r"NULL in the key \(address_id = 3, country_id = None\)"):
+    with pytest.raises(TableError, match=r"NULL in the key \(address_id, country_id\)"):
         lake.refresh()
 
 

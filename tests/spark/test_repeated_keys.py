@@ -27,7 +27,7 @@ def test_rows_of_one_key_named_count_are_refused(spark: SparkSession) -> None:
     polled = replace(TABLE, key=("count",))
     check_keys(DERIVED, once)
     refuse_repeated_keys(once, polled)
-    with pytest.raises(TableError, match=r"2 rows of the query have the same key \(count = 2\)"):
+    with pytest.raises(TableError, match=r"2 rows of the query have the same key \(count\)"):
         check_keys(DERIVED, twice)
     with pytest.raises(TableError, match=r"2 rows of .* have the same key \(count\)"):
         refuse_repeated_keys(twice, polled)
