@@ -21,6 +21,8 @@ from cdclake.stacks.constructs.firehose_metrics import failed_calls, metrics_of,
 from cdclake.stacks.constructs.glue_job import log_group_name
 
 _WIDTH, _HEIGHT, _IN_A_ROW = 24, 6, 3
+# CloudWatch's limit of one widget (its API reference, "Dashboard Body Structure").
+_MAX_ALARMS_PER_WIDGET = 100
 
 
 class Dashboard(Construct):
@@ -57,9 +59,17 @@ class Dashboard(Construct):
         if failed_queue is not None:
             graphs += _upkeep(known, failed_queue)
         rows = [graphs[at : at + _IN_A_ROW] for at in range(0, len(graphs), _IN_A_ROW)]
-        status = cloudwatch.AlarmStatusWidget(title="Alarms", alarms=alarms, width=_WIDTH)
+        status = [
+            cloudwatch.AlarmStatusWidget(
+                title="Alarms", alarms=alarms[at : at + _MAX_ALARMS_PER_WIDGET], width=_WIDTH
+            )
+            for at in range(0, len(alarms), _MAX_ALARMS_PER_WIDGET)
+        ]
         cloudwatch.Dashboard(
-            self, "Dashboard", dashboard_name=deployment.prefix, widgets=[[status], *rows]
+            self,
+            "Dashboard",
+            dashboard_name=deployment.prefix,
+            widgets=[*([each] for each in status), *rows],
         )
 
 
