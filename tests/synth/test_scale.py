@@ -171,7 +171,7 @@ def test_queries_of_web_logs_with_long_names_fit_by_their_size(one_entry):
 
 @pytest.mark.synth
 def test_put_tables_of_several_stacks_of_queries_fit(tmp_path):
-    deployed = synthesize(PUT + "".join(routed(f"e{n}") for n in range(16)), tmp_path)
+    deployed = synthesize(PUT + "".join(routed(f"e{n}") for n in range(17)), tmp_path)
     queries = {name for name in deployed.templates if "-queries-" in name}
     assert queries == {"shop-queries-puts", "shop-queries-puts-2"}
     artifacts = json.loads((deployed.folder / "manifest.json").read_text())["artifacts"]
