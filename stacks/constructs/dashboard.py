@@ -59,18 +59,15 @@ class Dashboard(Construct):
         if failed_queue is not None:
             graphs += _upkeep(known, failed_queue)
         rows = [graphs[at : at + _IN_A_ROW] for at in range(0, len(graphs), _IN_A_ROW)]
-        status = [
-            cloudwatch.AlarmStatusWidget(
-                title="Alarms", alarms=alarms[at : at + _MAX_ALARMS_PER_WIDGET], width=_WIDTH
-            )
-            for at in range(0, len(alarms), _MAX_ALARMS_PER_WIDGET)
-        ]
-        cloudwatch.Dashboard(
-            self,
-            "Dashboard",
-            dashboard_name=deployment.prefix,
-            widgets=[*([each] for each in status), *rows],
-        )
+        widgets = [*_states(alarms), *rows]
+        cloudwatch.Dashboard(self, "Dashboard", dashboard_name=deployment.prefix, widgets=widgets)
+
+
+def _states(alarms: Sequence[cloudwatch.IAlarm]) -> Iterator[list[IWidget]]:
+    """Yield rows of a widget each with the states of as many alarms as it may show."""
+    for at in range(0, len(alarms), _MAX_ALARMS_PER_WIDGET):
+        shown = alarms[at : at + _MAX_ALARMS_PER_WIDGET]
+        yield [cloudwatch.AlarmStatusWidget(title="Alarms", alarms=shown, width=_WIDTH)]
 
 
 def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWidget]:
