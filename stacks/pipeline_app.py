@@ -25,7 +25,11 @@ from cdclake.stacks.put_stack import PutStack
 from cdclake.stacks.puts_stack import PutsStack
 from cdclake.stacks.query_stack import QueryStack
 from cdclake.stacks.redrive_puts_stack import RedrivePutsStack
-from cdclake.stacks.saved_queries_stack import PutQueriesStack, SavedQueriesStack
+from cdclake.stacks.saved_queries_stack import (
+    PutQueriesStack,
+    SavedQueriesStack,
+    queries_of_put_stacks,
+)
 from cdclake.stacks.source_stack import SourceOutputs, SourceStack
 from cdclake.stacks.streaming_stack import StreamingOutputs, StreamingStack
 from cdclake.stacks.tables_stack import TablesStack
@@ -172,7 +176,11 @@ def _add_queries(base: _Base) -> None:
     for shard, tables in _shards(deployment.plan.all_tables):
         _deploy_after(SavedQueriesStack(app, deployment, shard=shard, tables=tables), query)
     if deployment.plan.put_streams:
-        _deploy_after(PutQueriesStack(app, deployment), query)
+        before: Stack = query
+        for number, queries in enumerate(queries_of_put_stacks(deployment.plan), start=1):
+            stack = PutQueriesStack(app, deployment, number=number, queries=queries)
+            _deploy_after(stack, before)
+            before = stack
 
 
 def _deploy_after(stack: Stack, *needed: Stack) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from aws_cdk import aws_athena
 from constructs import Construct
@@ -22,6 +22,8 @@ from cdclake.stacks.pipeline_stack import PipelineStack
 
 # Limits of Athena and CloudFormation; the rest is what a resource has next to its text.
 _MAX_QUERY_BYTES, _MAX_TEMPLATE_BYTES, _REST_BYTES = 262_144, 1_000_000, 700
+# CloudFormation's 500 resources, less what a stack may need in addition.
+_MAX_PUT_TABLES = 450
 # Left out first to last, by all tables of a shard, while its template would be too large.
 _OPTIONAL = (AS_OF, INCOMPLETE)
 
@@ -65,22 +67,48 @@ def _fitting(table: Table, plan: Plan) -> dict[str, str]:
 
 
 class PutQueriesStack(PipelineStack):
-    """Saved queries of the tables that producers put records into."""
+    """One of the stacks with saved queries of the tables that producers put records into."""
 
-    def __init__(self, scope: Construct, deployment: Deployment) -> None:
-        super().__init__(scope, deployment, "queries-puts", "saved queries of put records")
-        plan = deployment.plan
-        database = plan.lake_database
-        queries = {
-            **{n: request_queries(n, database) for logs in plan.web_logs for n in logs.tables},
-            **{
-                table.name: put_queries(table.name, table.key, database)
-                for put in plan.puts
-                for table in put.targets
-            },
-        }
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        number: int,
+        queries: Mapping[str, dict[str, str]],
+    ) -> None:
+        part = "queries-puts" if number == 1 else f"queries-puts-{number}"
+        super().__init__(scope, deployment, part, "saved queries of put records")
         for name, texts in queries.items():
             _save(self, name, f"Rows and health of {name}: select a query to run", texts)
+
+
+def queries_of_put_stacks(plan: Plan) -> list[dict[str, dict[str, str]]]:
+    """Return the queries by table for each stack of them.
+
+    The entries of the file fill one stack after the other: what a further entry or table displaces
+    goes to a later stack, which is deployed after the one that deletes it.
+    """
+    stacks: list[dict[str, dict[str, str]]] = [{}]
+    size = 0
+    for entry in _put_queries(plan):
+        more = sum(len(json.dumps(as_one_text(each))) + _REST_BYTES for each in entry.values())
+        is_full = len(stacks[-1]) + len(entry) > _MAX_PUT_TABLES
+        if stacks[-1] and (is_full or size + more > _MAX_TEMPLATE_BYTES):
+            stacks.append({})
+            size = 0
+        stacks[-1].update(entry)
+        size += more
+    return stacks
+
+
+def _put_queries(plan: Plan) -> Iterator[dict[str, dict[str, str]]]:
+    """Yield the queries of each entry of `weblogs:` and `puts:` by table."""
+    database = plan.lake_database
+    for logs in plan.web_logs:
+        yield {name: request_queries(name, database) for name in logs.tables}
+    for put in plan.puts:
+        yield {each.name: put_queries(each.name, each.key, database) for each in put.targets}
 
 
 def _save(stack: PipelineStack, name: str, described: str, queries: dict[str, str]) -> None:

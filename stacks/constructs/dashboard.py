@@ -21,6 +21,8 @@ from cdclake.stacks.constructs.firehose_metrics import failed_calls, metrics_of,
 from cdclake.stacks.constructs.glue_job import log_group_name
 
 _WIDTH, _HEIGHT, _IN_A_ROW = 24, 6, 3
+# CloudWatch's limit of one widget (its API reference, "Dashboard Body Structure").
+_MAX_ALARMS_PER_WIDGET = 100
 
 
 class Dashboard(Construct):
@@ -57,10 +59,15 @@ class Dashboard(Construct):
         if failed_queue is not None:
             graphs += _upkeep(known, failed_queue)
         rows = [graphs[at : at + _IN_A_ROW] for at in range(0, len(graphs), _IN_A_ROW)]
-        status = cloudwatch.AlarmStatusWidget(title="Alarms", alarms=alarms, width=_WIDTH)
-        cloudwatch.Dashboard(
-            self, "Dashboard", dashboard_name=deployment.prefix, widgets=[[status], *rows]
-        )
+        widgets = [*_states(alarms), *rows]
+        cloudwatch.Dashboard(self, "Dashboard", dashboard_name=deployment.prefix, widgets=widgets)
+
+
+def _states(alarms: Sequence[cloudwatch.IAlarm]) -> Iterator[list[IWidget]]:
+    """Yield rows of a widget each with the states of as many alarms as it may show."""
+    for at in range(0, len(alarms), _MAX_ALARMS_PER_WIDGET):
+        shown = alarms[at : at + _MAX_ALARMS_PER_WIDGET]
+        yield [cloudwatch.AlarmStatusWidget(title="Alarms", alarms=shown, width=_WIDTH)]
 
 
 def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWidget]:

@@ -23,7 +23,10 @@ _START_RUN = "aws-sdk:glue:startJobRun"
 
 
 class JobSchedules(Construct):
-    """Group of schedules with one dead-letter queue."""
+    """Group of schedules with one dead-letter queue.
+
+    One role starts all scheduled jobs: a role per schedule would fill the stack with half as many.
+    """
 
     def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
         super().__init__(scope, construct_id)
@@ -31,6 +34,8 @@ class JobSchedules(Construct):
         group = aws_scheduler.CfnScheduleGroup(self, "Group", name=ground.prefix)
         self._group = group.ref
         self._queue = self._add_queue()
+        self._starts = aws_iam.PolicyStatement(actions=["glue:StartJobRun"])
+        self._starter = self._add_role("StartJobs", self._starts)
         self.failed_queue = self._queue.attr_queue_name
 
     def start_job(
@@ -43,22 +48,24 @@ class JobSchedules(Construct):
     ) -> None:
         """Start the Glue job on this schedule, with these arguments in addition to its own."""
         given = {"Arguments": dict(arguments)} if arguments else {}
+        self._starts.add_resources(arn("glue", f"job/{job}"))
         self._add(
             construct_id,
             schedule=schedule,
             target=f"arn:{Aws.PARTITION}:scheduler:::{_START_RUN}",
             message={"JobName": job, **given},
-            grant=Grant(actions=["glue:StartJobRun"], on=[arn("glue", f"job/{job}")]),
+            role=self._starter,
         )
 
     def call(self, construct_id: str, *, schedule: str, function_arn: str) -> None:
         """Invoke the function on this schedule."""
+        invokes = Grant(actions=["lambda:InvokeFunction"], on=[function_arn])
         self._add(
             construct_id,
             schedule=schedule,
             target=function_arn,
             message={},
-            grant=Grant(actions=["lambda:InvokeFunction"], on=[function_arn]),
+            role=self._add_role(f"{construct_id}Role", invokes),
         )
 
     def _add(
@@ -68,17 +75,8 @@ class JobSchedules(Construct):
         schedule: str,
         target: str,
         message: Mapping[str, Any],
-        grant: Grant,
+        role: ServiceRole,
     ) -> None:
-        role = ServiceRole(
-            self,
-            f"{construct_id}Role",
-            service="scheduler",
-            # The ARN of the group: EventBridge Scheduler sends no schedule ARN as its source
-            # (user guide, "Confused deputy prevention").
-            for_arn=f"scheduler:{Aws.REGION}:{Aws.ACCOUNT_ID}:schedule-group/{self._ground.prefix}",
-            statements=[grant, *self._sends_what_failed()],
-        )
         _Schedule(
             self,
             construct_id,
@@ -98,6 +96,19 @@ class JobSchedules(Construct):
                 ),
                 dead_letter_config=_Schedule.DeadLetterConfigProperty(arn=self._queue.attr_arn),
             ),
+        )
+
+    def _add_role(
+        self, construct_id: str, statement: Grant | aws_iam.PolicyStatement
+    ) -> ServiceRole:
+        return ServiceRole(
+            self,
+            construct_id,
+            service="scheduler",
+            # The ARN of the group: EventBridge Scheduler sends no schedule ARN as its source
+            # (user guide, "Confused deputy prevention").
+            for_arn=f"scheduler:{Aws.REGION}:{Aws.ACCOUNT_ID}:schedule-group/{self._ground.prefix}",
+            statements=[statement, *self._sends_what_failed()],
         )
 
     def _sends_what_failed(self) -> list[Grant]:

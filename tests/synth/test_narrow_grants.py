@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
 from tests.synth.deployments import VARIANTS, Synthesized
-from tests.synth.permissions import allows, rendered
+from tests.synth.permissions import allows, own_statements, rendered, role_of
 from tests.synth.rules.reading import listed
 
 HERE = "eu-west-1:111122223333"
@@ -28,6 +29,28 @@ def test_the_connector_alters_no_group_of_another_connector(created: Synthesized
     for role in roles:
         for other in ("connect-billing-source", "connect-shopping-source", "app-consumers"):
             assert not allows(role, "kafka-cluster:AlterGroup", f"{GROUP}/{other}")
+
+
+def test_one_role_starts_the_scheduled_jobs_and_no_other(variants: dict[str, Synthesized]) -> None:
+    deployed = variants["governed"]
+    role, jobs = role_of(deployed, "SchedulesStartJobs"), set()
+    for schedule in deployed.resources("AWS::Scheduler::Schedule"):
+        target = schedule["Properties"]["Target"]
+        if job := json.loads(target["Input"]).get("JobName"):
+            jobs.add(job)
+            assert "SchedulesStartJobsRole" in target["RoleArn"]["Fn::GetAtt"][0]
+    assert {f"shop-{job}" for job in ("publish_hudi", "poll_tables", "refresh_derived")} < jobs
+    granted = {
+        rendered(on).rpartition("/")[2]
+        for statement in own_statements(role)
+        if "glue:StartJobRun" in listed(statement["Action"])
+        for on in listed(statement["Resource"])
+    }
+    assert granted == jobs
+    [trust] = listed(role["Properties"]["AssumeRolePolicyDocument"]["Statement"])
+    assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+    group = rendered(trust["Condition"]["ArnLike"]["aws:SourceArn"])
+    assert group == f"arn:aws:scheduler:{HERE}:schedule-group/shop"
 
 
 def key_patterns(deployed: Synthesized) -> list[str]:

@@ -8,9 +8,14 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Template
+from aws_cdk.aws_cloudwatch import Alarm
 
 from cdclake import metrics
-from tests.synth.deployments import DELIVERED, PIPELINE, PRIVATE, Synthesized
+from cdclake.config.deployment import load_deployment
+from cdclake.stacks.constructs.dashboard import Dashboard
+from tests.synth.deployments import DELIVERED, PIPELINE, PRIVATE, PUTS, Synthesized
 
 ALARM, DASHBOARD = "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"
 OF_SOURCE, OF_KAFKA = {"slot-lag", "free-storage"}, {"kafka-disk"}
@@ -23,6 +28,7 @@ OF_DELIVERY = {
 OF_JOBS = {"schedules", "maintain-failed", "small-files"}
 # CloudWatch's quotas (its user guide, "CloudWatch service quotas").
 MOST_WIDGETS, MOST_METRICS_OF_AN_ALARM, DAY_S = 500, 10, 86_400
+MOST_ALARMS_OF_A_WIDGET = 100  # API reference, "Dashboard Body Structure"
 
 
 def alarms(deployed: Synthesized) -> dict[str, dict[str, Any]]:
@@ -258,6 +264,26 @@ def test_a_comparison_is_overdue_after_its_interval_and_at_most_a_week(deploy, s
     found = alarms(deploy(PIPELINE + f"schedules: {{verify: {schedule!r}}}\n"))
     assert "verify-failed" in found
     assert found.get("verify-overdue", {}).get("EvaluationPeriods") == periods
+
+
+def test_the_dashboard_shows_any_number_of_alarms(tmp_path):
+    """Of web logs and put tables each entry has its own."""
+    (tmp_path / "shop.yaml").write_text(PUTS.replace("    transform: transforms/visits\n", ""))
+    stack = Stack(App(), "Watch", analytics_reporting=False)
+    names = [f"shop-{number}" for number in range(201)]
+    Dashboard(
+        stack,
+        "Dashboard",
+        deployment=load_deployment(tmp_path / "shop.yaml"),
+        alarms=[Alarm.from_alarm_name(stack, name, name) for name in names],
+        failed_queue=None,
+        functions=["rows"],
+    )
+    template = dict(Template.from_stack(stack).to_json())
+    widgets = json.loads(body(Synthesized(tmp_path, {"Watch": template})))["widgets"]
+    status = [each["properties"]["alarms"] for each in widgets if each["type"] == "alarm"]
+    assert [len(each) for each in status] == [MOST_ALARMS_OF_A_WIDGET, MOST_ALARMS_OF_A_WIDGET, 1]
+    assert [arn.rpartition(":")[2] for each in status for arn in each] == names
 
 
 def test_the_dashboard_is_the_datas_way_and_shows_every_alarm(variants):

@@ -171,7 +171,7 @@ MAY: dict[str, list[Call]] = {
     ],
     "ForgetRows": [*EVERY_JOB, *ERASING],
     "StreamKeeper": KEEPER,
-    "SchedulesMaintain": [("glue:StartJobRun", f"{JOB}/shop-maintain_tables")],
+    "SchedulesStartJobs": [("glue:StartJobRun", f"{JOB}/shop-maintain_tables")],
     "FilesCopiesDoer": [("s3:PutObject", CODE), ("kms:GenerateDataKey", KEY, S3)],
     "BootstrapDoer": [("kafka:GetBootstrapBrokers", "*")],
     "FirstBrokersDoer": [("kafka:GetBootstrapBrokers", "*")],

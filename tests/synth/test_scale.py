@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from cdclake.config.checks.connector_size import MAX_CONFIGURATION_BYTES
 from cdclake.config.problems import InvalidPipeline
+from cdclake.config.resolve import load_plan
 from cdclake.iceberg.as_of_query import AS_OF
 from cdclake.iceberg.saved_queries import INCOMPLETE, as_one_text
-from cdclake.plan import Column
-from cdclake.stacks.saved_queries_stack import shard_queries
-from tests.synth.deployments import PIPELINE, PRIVATE, WEB_LOGS, synthesize
+from cdclake.plan import Column, Plan
+from cdclake.stacks.saved_queries_stack import queries_of_put_stacks, shard_queries
+from cdclake.web_logs.model import WebLogs
+from tests.synth.deployments import (
+    CHECKED,
+    DERIVED,
+    GOVERNED,
+    LOADED,
+    PIPELINE,
+    POLLED,
+    PRIVATE,
+    PUBLISHED,
+    WEB_LOGS,
+    synthesize,
+)
 from tests.unit.verify.lakes import make_plan, make_table
 
 # CloudFormation's limits on one template (its user guide, "Understand quotas").
@@ -109,6 +123,85 @@ def test_web_logs_with_a_table_for_every_status_fit(tmp_path):
     kinds = [each["Type"] for each in template["Resources"].values()]
     assert kinds.count("AWS::Glue::Table") == 101
     assert len(kinds) <= MOST_RESOURCES
+    assert len(json.dumps(template, indent=1)) <= MOST_BYTES
+
+
+def routed(name: str) -> str:
+    """Return an entry of `puts:` with as many tables as one may have."""
+    tables = "".join(f"      {name}n{n}: {{columns: {{id: bigint}}}}\n" for n in range(30))
+    return f"  {name}:\n    route: kind\n    tables:\n{tables}"
+
+
+PUT = "version: 1\nname: shop\nputs:\n"
+
+
+@pytest.fixture
+def one_entry(tmp_path):
+    (tmp_path / "shop.yaml").write_text(PUT + routed("e0"))
+    return load_plan(tmp_path / "shop.yaml")
+
+
+def put_stacks(plan: Plan, entries: Sequence[int]) -> list[list[str]]:
+    """Return the tables of each stack of queries if the file has copies of the plan's entry."""
+    [put] = plan.puts
+    puts = [
+        replace(put, targets=tuple(replace(t, name=f"{t.name}_{n}") for t in put.targets))
+        for n in entries
+    ]
+    return [[*stack] for stack in queries_of_put_stacks(replace(plan, puts=tuple(puts)))]
+
+
+def test_queries_of_put_tables_fill_one_stack_after_the_other(one_entry):
+    stacks = put_stacks(one_entry, range(31))
+    assert [len(stack) for stack in stacks] == [450, 450, 30]
+    assert len(put_stacks(one_entry, range(15))) == 1
+    # An entry below the others moves nothing.
+    assert put_stacks(one_entry, range(32))[:2] == stacks[:2]
+    # Above them it moves queries to later stacks, deployed after those that delete them.
+    shifted = put_stacks(one_entry, range(-1, 31))
+    number = {name: at for at, stack in enumerate(shifted) for name in stack}
+    assert all(number[name] >= at for at, stack in enumerate(stacks) for name in stack)
+
+
+def test_queries_of_web_logs_with_long_names_fit_by_their_size(one_entry):
+    [put] = one_entry.puts
+    logs = tuple(
+        WebLogs(
+            stream=replace(put.stream, tables=tuple(f"r{n}_{s}" for s in range(101))), by="status"
+        )
+        for n in range(4)
+    )
+    plan = replace(one_entry, puts=(), web_logs=logs, lake_database="d" * 128)
+    assert [len(stack) for stack in queries_of_put_stacks(plan)] == [303, 101]
+
+
+@pytest.mark.synth
+def test_put_tables_of_several_stacks_of_queries_fit(tmp_path):
+    deployed = synthesize(PUT + "".join(routed(f"e{n}") for n in range(17)), tmp_path)
+    queries = {name for name in deployed.templates if "-queries-" in name}
+    assert queries == {"shop-queries-puts", "shop-queries-puts-2"}
+    artifacts = json.loads((deployed.folder / "manifest.json").read_text())["artifacts"]
+    assert "shop-queries-puts" in artifacts["shop-queries-puts-2"]["dependencies"]
+    for stack, template in deployed.templates.items():
+        assert len(template["Resources"]) <= MOST_RESOURCES, stack
+        assert len(json.dumps(template, indent=1)) <= MOST_BYTES, stack
+
+
+@pytest.mark.synth
+def test_a_stack_full_of_schedules_fits(tmp_path):
+    """With every job, and names as long as they may be."""
+    copies = "".join(
+        f"  public.t{n}:\n    key: [id]\n    columns: {{id: bigint, note: text}}\n"
+        f"    apply: scheduled\n    publish: [{{hudi: {{name: {'x' * 120}_{n}}}}}]\n"
+        for n in range(344)
+    )
+    text = LOADED + CHECKED + PUBLISHED + POLLED + copies + GOVERNED + DERIVED
+    deployed = synthesize(f"{text}stream: {{mode: scheduled}}\n", tmp_path)
+    schedules = deployed.resources("AWS::Scheduler::Schedule")
+    started = [each for each in schedules if "--tables" in each["Properties"]["Target"]["Input"]]
+    assert len(started) == 350
+    template = deployed.templates["shop-processing"]
+    assert len(template["Resources"]) <= MOST_RESOURCES
     assert len(json.dumps(template, indent=1)) <= MOST_BYTES
 
 

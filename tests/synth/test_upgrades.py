@@ -28,6 +28,7 @@ from tests.unit.runbooks import PAGES
 CONNECTOR, SETTINGS = "AWS::KafkaConnect::Connector", "ConnectorConfiguration"
 FUNCTION = "AWS::Lambda::Function"
 NAMED_QUERY = "AWS::Athena::NamedQuery"
+SCHEDULE = "AWS::Scheduler::Schedule"
 ALARM, DASHBOARD = "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"
 TABLE = "  public.{name}:\n    key: [id]\n    columns: {{id: bigint}}\n"
 # A plan is told to the source, by a function that holds it, and then to the connector. To the jobs
@@ -163,7 +164,7 @@ def keeper_of(deployed: Synthesized) -> dict[str, str]:
 def test_a_switch_to_scheduled_runs_ends_the_always_on_run(deploy):
     always, scheduled = deploy(PIPELINE), deploy(f"{PIPELINE}stream: {{mode: scheduled}}\n")
     found = changes(always, scheduled)
-    assert found.kinds(found.added) == {ALARM, "AWS::Scheduler::Schedule", "AWS::IAM::Role"}
+    assert found.kinds(found.added) == {ALARM, SCHEDULE}
     assert found.kinds(found.removed) == {ALARM} and not found.replaced
     before, after = keeper_of(always), keeper_of(scheduled)
     # The running job ends when the stored order names another deployment than its own.
@@ -171,6 +172,11 @@ def test_a_switch_to_scheduled_runs_ends_the_always_on_run(deploy):
     assert keeper_of(deploy(f"{PIPELINE}aws: {{stream: off}}\n")) == {**before, "DEPLOYMENT": ""}
     role = role_of(scheduled, "StreamKeeper")
     assert allows(role, "s3:PutObject", "arn:aws:s3:::state/control/stream.json")
+
+
+def test_a_schedule_changes_its_role_in_place():
+    """Deployments before the shared role: CloudFormation deletes their roles after the update."""
+    assert not any(path[0] == "Target" for path in create_only(SCHEDULE))
 
 
 def test_tables_whose_names_differ_by_underscores_both_have_saved_queries(deploy):

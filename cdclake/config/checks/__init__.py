@@ -73,6 +73,7 @@ AWS_CHECKS: tuple[Check, ...] = (
     aws.check_database,
     aws.check_name,
     aws.check_schedules,
+    aws.check_job_schedules,
     aws.check_delivery,
     aws.check_shards,
     monitoring.check_freshness,

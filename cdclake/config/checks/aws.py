@@ -26,6 +26,9 @@ _RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
 # CloudFormation allows 500 resources per stack; the rest is reserved for later needs of a table.
 _MAX_RESOURCES = 450
 _MAX_STREAMS = 80  # each takes 11 kB with its role, and a template may have 1 MB
+# Derived tables, copies and polls: next to every job, their stack has 390 resources to spare, and
+# room for 1.8 kB each.
+_MAX_JOB_SCHEDULES = 350
 # A Glue job needs minutes to start, is billed for at least one, and refuses a second run.
 _MIN_JOB_MINUTES = 10
 # With the 10 %: Amazon RDS User Guide, "Managing capacity automatically with storage autoscaling".
@@ -173,12 +176,32 @@ def check_schedules(document: Document, tables: Sequence[TableOutline]) -> Itera
             )
 
 
+def check_job_schedules(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Check that the stack of the jobs has room for every schedule; report the first without."""
+    counted: set[tuple[object, ...]] = set()
+    for location in _schedules(document, tables):
+        if location[0] == "schedules":  # the few of the jobs over all tables
+            continue
+        # Polled tables with the same `every` share a schedule.
+        is_poll = location[-1] == "every"
+        counted.add(("every", str(document.get(*location))) if is_poll else location)
+        if len(counted) > _MAX_JOB_SCHEDULES:
+            yield document.problem(
+                location,
+                "the stack of the Glue jobs has no room for another schedule: it holds"
+                f" {_MAX_JOB_SCHEDULES} of derived tables, Hudi copies and polls",
+                "declare fewer derived tables and copies; give polled tables a shared `every:`",
+            )
+            return
+
+
 def _schedules(document: Document, tables: Sequence[TableOutline]) -> Iterator[Location]:
     """Yield the places of the schedules that start Glue jobs."""
     yield from (("schedules", name) for name in document.mapping("schedules"))
     yield from (("derived", name, "schedule") for name in document.mapping("derived"))
     for table in tables:
-        yield (*table.location, "capture", "poll", "every")
+        if table.is_polled:
+            yield (*table.location, "capture", "poll", "every")
         copies = table.entry.get("publish")
         for index in range(len(copies) if isinstance(copies, list) else 0):
             yield (*table.location, "publish", index, "hudi", "schedule")

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from cdclake.config.checks.aws import check_job_schedules
+from cdclake.config.document import Document
+from cdclake.config.partial_model import outline_tables
 from cdclake.config.resolve import find_problems
 from cdclake.config.yaml_reader import parse_document
 from tests.unit.config.mistakes import assert_remedies, assert_reported
@@ -221,6 +224,10 @@ CASES = {
         + "tables:\n" + many_tables(65, "{maintenance: glue, shard: 7}"),
         326, 3, "shard 7 has no room for 'public.t64'", "`shard: 8` here",
     ),
+    "more copies than the jobs' stack holds": (
+        POLLED_ON_AWS + f"    publish: [{', '.join(f'{{hudi: {{name: c{n:03}}}}}' for n in range(350))}]\n",
+        10, 7694, "no room for another schedule: it holds 350", "fewer derived tables",
+    ),
     "apply every minute on AWS": (
         top("schedules: {apply: rate(1 minute)}\naws: {}"), 2, 20,
         "starts a Glue job every 1 min", "`rate(15 minutes)`, under `environments:`",
@@ -281,6 +288,13 @@ def test_a_mistake_is_reported_where_it_is(text, line, column, message, remedy):
 @pytest.mark.parametrize("text", [case[0] for case in CASES.values()], ids=CASES)
 def test_every_problem_says_what_to_do(text):
     assert_remedies(text)
+
+
+@pytest.mark.parametrize(("minutes", "found"), [([15] * 351, 0), (range(10, 361), 1)])
+def test_polls_of_the_same_schedule_count_once(minutes, found):
+    polls = ({"capture": {"poll": {"by": "at", "every": f"rate({m} minutes)"}}} for m in minutes)
+    document = Document({"tables": {f"public.t{n}": poll for n, poll in enumerate(polls)}}, {})
+    assert len([*check_job_schedules(document, outline_tables(document))]) == found
 
 
 def test_a_region_without_firehose_is_no_mistake_of_a_streamed_file():
