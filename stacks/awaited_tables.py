@@ -45,9 +45,7 @@ def await_tables(
     if by_poll:
         jobs["PollJob"] = naming.glue_job_name(deployment.prefix, naming.POLL_JOB)
         wanted = {**wanted, "Polled": by_poll}
-    files: dict[str, bytes] = {}
     if columns is not None:
-        files["columns.json"] = json.dumps(columns, sort_keys=True).encode()
         wanted = {**wanted, "ColumnsDigest": content_hash(scope, columns)}
     on = [arn("glue", f"job/{job}") for job in jobs.values()]
     started = [Grant(actions=["glue:StartJobRun"], on=on)] if on else []
@@ -59,5 +57,5 @@ def await_tables(
         grants=[looks_up, *started],
         ground=ground,
         timeout_s=_MAX_TIMEOUT_S,
-        files=files,
+        files={} if columns is None else {"columns.json": json.dumps(columns).encode()},
     )

@@ -7,7 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from cdclake.config.checks import delivery_size
+from cdclake.config.partial_model import outline_tables
 from cdclake.config.problems import InvalidPipeline
+from cdclake.config.yaml_reader import parse_document
 from cdclake.iceberg.as_of_query import AS_OF
 from cdclake.iceberg.saved_queries import INCOMPLETE, as_one_text
 from cdclake.plan import Column
@@ -85,11 +88,13 @@ def test_a_query_beyond_athenas_limit_is_left_out():
 
 
 @pytest.mark.synth
-def test_a_stack_full_of_streams_fits(tmp_path):
+def test_a_stack_full_of_streams_fits(tmp_path, monkeypatch):
     """With the rights of each role in Lake Formation, long names and many columns."""
     more = ", ".join(f"a_long_name_of_column_{n}: text" for n in range(60))
     tables = many_tables(80).replace("    shard: 1", "    delivery: firehose")
-    tables = tables.replace("public.t", "public.customer_order_lines_").replace("c0:", f"{more}, c0:")
+    tables = tables.replace("public.t", "public.customer_order_lines_").replace(
+        "c0:", f"{more}, c0:"
+    )
     lake = "lake: {lake_formation: true}\n"
     deployed = synthesize(tables + PRIVATE + lake, tmp_path)
     templates = deployed.templates
@@ -101,6 +106,12 @@ def test_a_stack_full_of_streams_fits(tmp_path):
         written = (deployed.folder / f"{stack}.template.json").stat().st_size
         assert written <= MOST_BYTES, stack
     wanted = [r for r in delivery["Resources"].values() if r["Type"] == "Custom::CdclakeTables"]
+    written = (deployed.folder / "shop-delivery.template.json").stat().st_size
+    document = parse_document(tables + PRIVATE + lake)
+    for most, found in ((written - 1, 1), (written * 1.2, 0)):  # the check is about right
+        monkeypatch.setattr(delivery_size, "_MAX_BYTES", most)
+        checked = delivery_size.check_delivery_size(document, outline_tables(document))
+        assert len([*checked]) == found
     assert len(json.dumps(wanted)) < MOST_EVENT_BYTES / 2  # an update sends the former ones too
 
 
