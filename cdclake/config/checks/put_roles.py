@@ -13,7 +13,7 @@ from cdclake.config.problems import Problem
 _MAX_CHARACTERS = 10_240  # of the inline policies of a role
 # The lengths are those of the longest region, and of names at their limits: 63 characters of a
 # bucket and 64 of a stream.
-_OTHER_STATEMENTS = 2_400
+_OTHER_STATEMENTS = 2_200
 _TABLE = 137  # around database and table in two ARNs: in Glue, and of the table's files
 
 

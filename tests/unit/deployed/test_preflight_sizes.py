@@ -51,3 +51,17 @@ def test_quotas_are_those_of_the_files_sizes(
     found = preflight(deployment(tmp_path, f"aws: {sizes}\n"))
     [failed] = [check for check in found if check.name == f"quota: {quota}"]
     assert needed in failed.detail
+
+
+def test_endpoints_of_a_web_server_are_needed_too(answers: Answers, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def answer(given: dict[str, list[str]]) -> dict[str, list[object]]:
+        asked.extend(given["ServiceNames"])
+        return {"ServiceDetails": []}
+
+    answers["DescribeVpcEndpointServices"] = answer
+    found = preflight(deployment(tmp_path, "weblogs: {request: {route: day, images: build}}\n"))
+    [check] = [check for check in found if check.name == "endpoints"]
+    assert check.state == "failed"
+    assert {"com.amazonaws.eu-west-1.ecr.api", "com.amazonaws.eu-west-1.glue"} <= {*asked}
