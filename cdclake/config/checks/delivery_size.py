@@ -11,8 +11,8 @@ from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
 
 _MAX_BYTES = 1_000_000  # of a template
-# Measured in templates, with names of two characters, and rounded up.
-_REST, _STREAM, _LAKE_FORMATION, _TABLE, _ROUTE = 30_000, 5_800, 900, 150, 200
+# Measured in templates without names, with room for a permissions boundary.
+_REST, _STREAM, _LAKE_FORMATION, _TABLE, _ROUTE = 25_000, 5_600, 900, 150, 200
 _PREFIX_CHARACTERS = 32  # the longest; a stream has it 20 times
 # How often a stream has the characters of its name, and of the database.
 _NAMES, _DATABASES = 22, 8
