@@ -15,4 +15,4 @@ def usable_addresses(cidr: str) -> int:
     (59, 16379)
     """
     network = ipaddress.IPv4Network(cidr)
-    return network.num_addresses // 2**SUBNET_BITS - _RESERVED
+    return (network.num_addresses >> SUBNET_BITS) - _RESERVED
