@@ -117,8 +117,8 @@ class DeliveryStack(PipelineStack):
             wanted={
                 "Database": plan.lake_database,
                 "Tables": list(columns),
-                "Columns": columns,
             },
+            columns=columns,
             looks_up=on_tables(
                 "glue:GetTable",
                 database=plan.lake_database,

@@ -14,10 +14,11 @@ from cdclake.stacks import owner_requests
 from cdclake.stacks.constructs.deployment_context import DeploymentContext, kept
 from cdclake.stacks.constructs.encryption import Encryption
 from cdclake.stacks.constructs.flow_log import FlowLog
-from cdclake.stacks.constructs.private_network import PrivateNetwork, interfaces_of
+from cdclake.stacks.constructs.private_network import PrivateNetwork
 from cdclake.stacks.constructs.probe_connector import add_probe_outputs
 from cdclake.stacks.constructs.security_groups import ClientGroup, ServerGroup
 from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.vpc_endpoints import interfaces_of
 
 _HTTPS = 443
 WEB_PORT = 80  # of nginx, behind the load balancer that terminates HTTPS
@@ -114,11 +115,17 @@ class NetworkStack(PipelineStack):
 
     def _ask_for_endpoints(self) -> None:
         services = ", ".join(interfaces_of(self.deployment.plan))
+        ground, jobs = self.outputs.ground, self.deployment.aws.jobs
+        workers = (
+            f". {ground.subnet_ids[0]} needs a free address for each worker of a Glue job: up to"
+            f" {jobs.stream.workers} of the stream, and {jobs.batch.workers} of each other run,"
+            " for up to an hour after its end"
+        )
         self.ask_owner(
             "NetworkOwner",
-            f"The private subnets of {self.outputs.ground.vpc_id} need routes to S3 and to the VPC"
+            f"The private subnets of {ground.vpc_id} need routes to S3 and to the VPC"
             f" endpoints of {services}, and these endpoints must admit the security groups of this"
-            f" stack on port {_HTTPS}",
+            f" stack on port {_HTTPS}{workers if self.deployment.plan.tables else ''}",
         )
 
     def _admit_to_source(self) -> None:

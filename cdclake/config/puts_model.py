@@ -21,7 +21,7 @@ from cdclake.firehose.stream import ARRIVED_AT
 from cdclake.puts.put_values import SUPPORTED, is_supported
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
-# The role of a stream names each of its tables, and AWS limits the size of a role's policies.
+# The role of a stream names each of its tables: with long names even fewer fit (checks.put_roles).
 MAX_TABLES = 30
 _FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
 

@@ -25,10 +25,10 @@ _MSK_GUIDE = "MSK developer guide, How it works"
 # Zones without the default instance types.
 _WITHOUT_GRAVITON = {"use1-az3": "wolfman.dev, Availability zones of us-east-1"}
 _READ_ON = "2026-11-25"
-# Firehose developer guide: all regions of China and GovCloud, and Taipei, Malaysia, New Zealand and
-# Mexico (Central).
+_CHINA = "cn-"
+# Firehose developer guide: all regions of GovCloud, and Taipei, Malaysia, New Zealand and Mexico
+# (Central); those of China are refused altogether.
 _WITHOUT_FIREHOSE = (
-    "cn-",
     "us-gov-",
     "ap-east-2",
     "ap-southeast-5",
@@ -40,12 +40,34 @@ _FIREHOSE_GUIDE = (
 )
 
 
-def restrictions(region: str, zones: Sequence[object]) -> Iterator[Restriction]:
-    """Yield what the region refuses of a network in these zones, letters or zone IDs."""
-    if region in _TWO_SUBNETS and len(zones) != 2:
+def restrictions_of_partition(region: str) -> Iterator[Restriction]:
+    """Yield that the region is in China, with other names of services than elsewhere."""
+    if region.startswith(_CHINA):
+        yield Restriction(
+            message=f"cdclake cannot be deployed in {region}: names of endpoints and services"
+            " differ in China",
+            remedy="choose a region outside of China",
+            source="aws-cdk, packages/aws-cdk-lib/aws-ec2/lib/vpc-endpoint.ts",
+            read_on="2026-11-30",
+        )
+
+
+def has_two_subnets(region: object) -> bool:
+    """Check whether MSK allows exactly two subnets for a cluster in the region."""
+    return region in _TWO_SUBNETS
+
+
+def restrictions(
+    region: str, zones: Sequence[object], *, cluster_subnets: int | None
+) -> Iterator[Restriction]:
+    """Yield what the region refuses of a network in these zones, letters or zone IDs.
+
+    `cluster_subnets` is the number of subnets for a new cluster of MSK; None without one.
+    """
+    if has_two_subnets(region) and cluster_subnets not in (None, 2):
         yield Restriction(
             message=f"MSK allows exactly two subnets in {region}",
-            remedy="list two zones, like `zones: [a, b]`",
+            remedy="list two zones, like `zones: [a, b]`, or two of an existing network's subnets",
             source=_MSK_GUIDE,
             read_on=_READ_ON,
         )

@@ -14,16 +14,21 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake.check import Check, failed, passed, skipped, warned
 from cdclake.config import versions
-from cdclake.config.aws_model import CreatedKafka, CreatedNetwork, CreatedSource
+from cdclake.config.aws_model import CreatedNetwork, CreatedSource
 from cdclake.config.database_parameters import ENGINES
 from cdclake.config.deployment import Deployment
-from cdclake.config.regions import restrictions, restrictions_of_firehose
+from cdclake.config.regions import (
+    restrictions,
+    restrictions_of_firehose,
+    restrictions_of_partition,
+)
+from cdclake.cost.meters import DPUS
 from cdclake.deployed.aws_calls import unless_refused
 from cdclake.deployed.fixed_names import check_names
 from cdclake.deployed.login_password import login_password
 from cdclake.deployed.parameter_check import check_parameters
+from cdclake.vpc_endpoints import interfaces_of
 
-_ENDPOINTS = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
 # By service: the role that it uses, and what of the deployment needs it.
 _ROLES = {
     "rds.amazonaws.com": "AWSServiceRoleForRDS",
@@ -31,12 +36,8 @@ _ROLES = {
     "kafkaconnect.amazonaws.com": "AWSServiceRoleForKafkaConnect",
     "ecs.amazonaws.com": "AWSServiceRoleForECS",
 }
-# (service of Service Quotas, words of the quota's name, least value of a default deployment)
-_QUOTAS = (
-    ("lambda", "Concurrent executions", 20.0),
-    ("kafka", "Number of brokers per account", 3.0),
-    ("glue", "Max task dpus per account", 20.0),
-)
+# Least quotas of any deployment; functions and jobs run next to each other.
+_LEAST_FUNCTIONS, _LEAST_DPUS = 20.0, 20.0
 _BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
 _LEAST_BOOTSTRAP = 6
 
@@ -92,14 +93,25 @@ def _region(deployment: Deployment) -> Iterator[Check]:
         )
         return
     network = deployment.aws.network.declared
-    zones = network.zones if isinstance(network, CreatedNetwork) else ()
-    found = list(restrictions(here, zones))
+    zones = network.zones if isinstance(network, CreatedNetwork) else []
+    cluster_subnets = _subnets(deployment) if _creates_cluster(deployment) else None
+    found = list(restrictions_of_partition(here))
+    found += restrictions(here, zones, cluster_subnets=cluster_subnets)
     if deployment.plan.streams:
         found += restrictions_of_firehose(here)
     for restriction in found:
         yield failed("region", restriction.message, restriction.remedy)
     if not found:
         yield passed("region", here)
+
+
+def _creates_cluster(deployment: Deployment) -> bool:
+    return bool(deployment.plan.tables) and deployment.aws.kafka.create is not None
+
+
+def _subnets(deployment: Deployment) -> int:
+    network = deployment.aws.network.declared
+    return len(network.zones if isinstance(network, CreatedNetwork) else network.subnet_ids)
 
 
 def _bootstrap(deployment: Deployment) -> Iterator[Check]:
@@ -159,8 +171,12 @@ def _endpoints(deployment: Deployment) -> Iterator[Check]:
     if wanted is None:
         yield skipped("endpoints", "the network exists: its owner makes the endpoints")
         return
+    services = interfaces_of(deployment.plan)
+    if not services:
+        yield skipped("endpoints", "nothing in the network calls a service")
+        return
     ec2 = boto3.client("ec2")
-    names = [f"com.amazonaws.{ec2.meta.region_name}.{service}" for service in _ENDPOINTS]
+    names = [f"com.amazonaws.{ec2.meta.region_name}.{service}" for service in services]
     found = ec2.describe_vpc_endpoint_services(ServiceNames=names)["ServiceDetails"]
     zones = {each["ServiceName"]: set(each["AvailabilityZones"]) for each in found}
     lacking = [name for name in names if not wanted <= zones.get(name, set())]
@@ -202,7 +218,7 @@ def _database_class(deployment: Deployment) -> Iterator[Check]:
 
 
 def _kafka_version(deployment: Deployment) -> Iterator[Check]:
-    if not isinstance(deployment.aws.kafka.declared, CreatedKafka) or not deployment.plan.tables:
+    if not _creates_cluster(deployment):
         yield skipped("kafka version", "the cluster exists")
         return
     listed = boto3.client("kafka").list_kafka_versions()["KafkaVersions"]
@@ -222,7 +238,7 @@ def _needed_roles(deployment: Deployment) -> list[str]:
     if deployment.plan.tables:
         needed += ["kafkaconnect.amazonaws.com"]
         needed += ["rds.amazonaws.com"] * (deployment.aws.source.create is not None)
-        needed += ["kafka.amazonaws.com"] * (deployment.aws.kafka.create is not None)
+        needed += ["kafka.amazonaws.com"] * _creates_cluster(deployment)
     return needed + ["ecs.amazonaws.com"] * bool(deployment.plan.web_logs)
 
 
@@ -249,9 +265,8 @@ def _service_roles(deployment: Deployment) -> Iterator[Check]:
 
 
 def _quotas(deployment: Deployment) -> Iterator[Check]:
-    del deployment
     client = boto3.client("service-quotas")
-    for service, words, least in _QUOTAS:
+    for service, words, least in _needed_quotas(deployment):
         name = f"quota: {service}"
         try:
             pages = client.get_paginator("list_service_quotas").paginate(ServiceCode=service)
@@ -272,6 +287,23 @@ def _quotas(deployment: Deployment) -> Iterator[Check]:
             )
         else:
             yield passed(name, f"{words}: {values[0]:g}")
+
+
+def _needed_quotas(deployment: Deployment) -> Iterator[tuple[str, str, float]]:
+    """Yield services of Service Quotas, words of a quota's name, and the value that is needed."""
+    yield "lambda", "Concurrent executions", _LEAST_FUNCTIONS + len(deployment.plan.streams)
+    kafka = deployment.aws.kafka.create
+    if kafka is not None and _creates_cluster(deployment):
+        yield (
+            "kafka",
+            "Number of brokers per account",
+            kafka.brokers_per_zone * _subnets(deployment),
+        )
+    if deployment.plan.tables:
+        jobs = deployment.aws.jobs
+        dpus = [DPUS[each.worker] * each.workers for each in (jobs.stream, jobs.batch)]
+        # Two batch jobs often run at once: one that applies changes and one that maintains tables.
+        yield "glue", "Max task dpus per account", max(_LEAST_DPUS, dpus[0] + 2 * dpus[1])
 
 
 def _lake_formation(deployment: Deployment) -> Iterator[Check]:

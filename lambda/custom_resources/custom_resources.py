@@ -5,9 +5,11 @@ Every action is idempotent. A deletion does nothing: the copied files are delete
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -17,6 +19,7 @@ from cdclake.cloudformation import answer, answer_failure, repeat_denied
 log = logging.getLogger()
 log.setLevel(logging.INFO)
 
+COLUMNS = Path(__file__).with_name("columns.json")  # only in the zip of a resource with columns
 _WAIT_S, _POLL_S = 840.0, 10.0  # below Lambda's limit of 900 s
 
 Properties = Mapping[str, Any]
@@ -52,17 +55,19 @@ def find_zone(properties: Properties) -> dict[str, str]:
 def await_tables(properties: Properties) -> dict[str, str]:
     """Wait until the catalog has all `Tables` in `Database`, which jobs create.
 
-    Also wait for the `Columns` of each table. `Job` is the job of a stream that runs by schedule:
-    as long as something of it is missing, it is started when no run is active. A run that finds no
-    record creates nothing, and the connector may have yet to write its first one. `PollJob` creates
-    the tables in `Polled`, each with the polled table's name. It is started once: its run creates
+    With `ColumnsDigest` also wait for the columns of each table that columns.json lists, which is
+    stored next to this file. `Job` is the job of a stream that runs by schedule: as long as
+    something of it is missing, it is started when no run is active. A run that finds no record
+    creates nothing, and the connector may have yet to write its first one. `PollJob` creates the
+    tables in `Polled`, each with the polled table's name. It is started once: its run creates
     them first, and others of it may run at the same time. Raise TimeoutError, which lists what is
     missing, after 14 minutes: Lambda's limit of 15, less the time for the answer.
     """
     glue, database = boto3.client("glue"), properties["Database"]
     polled, is_polling = properties.get("Polled", {}), False
     deadline = time.monotonic() + _WAIT_S
-    wanted = {table: properties.get("Columns", {}).get(table, []) for table in properties["Tables"]}
+    columns = _wanted_columns(properties)
+    wanted = {table: columns.get(table, []) for table in properties["Tables"]}
     while True:
         missing = list(_missing(glue, database, wanted))
         if not missing:
@@ -77,6 +82,15 @@ def await_tables(properties: Properties) -> dict[str, str]:
         if tables and not is_polling:
             is_polling = _start(glue, properties["PollJob"], {"--tables": ",".join(tables)})
         time.sleep(_POLL_S)
+
+
+def _wanted_columns(properties: Properties) -> Mapping[str, list[str]]:
+    if "ColumnsDigest" in properties:
+        columns: dict[str, list[str]] = json.loads(COLUMNS.read_text(encoding="utf-8"))
+        return columns
+    # CloudFormation repeats the properties of an older deployment if it rolls back to it.
+    older: dict[str, list[str]] = properties.get("Columns", {})
+    return older
 
 
 def _start(glue: Any, job: str, arguments: Mapping[str, str] | None = None) -> bool:

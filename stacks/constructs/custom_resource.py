@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from aws_cdk import CustomResource
@@ -32,13 +33,14 @@ class CdclakeResource(Construct):
         grants: Sequence[Grant],
         ground: DeploymentContext,
         timeout_s: int = 300,
+        files: Mapping[str, bytes] = MappingProxyType({}),  # packed next to the action
     ) -> None:
         super().__init__(scope, construct_id)
         function = LambdaFunction(
             self,
             "Doer",
             module=_MODULE,
-            code=build_function(_MODULE).path,
+            code=build_function(_MODULE, files).path,
             environment={},
             grants=grants,
             timeout_s=timeout_s,

@@ -10,23 +10,7 @@ from aws_cdk import Aws, CfnTag, aws_ec2
 from constructs import Construct
 
 from cdclake.config.aws_model import CreatedNetwork
-from cdclake.plan import Plan
-
-# S3 has a gateway endpoint, the others an interface in each subnet. They are called from inside: by
-# Connect for the database's password, by Glue jobs for tables, logs, metrics, roles and keys.
-_OF_CHANGES = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
-# Called by a web server's tasks: for images, the router's log, and the stream.
-_OF_WEB_LOGS = ("ecr.api", "ecr.dkr", "logs")
-_SENT_TO = {"direct_put": "kinesis-firehose", "kinesis": "kinesis-streams"}
-_SUBNET_BITS = 2  # a quarter of the addresses for each of up to three zones, one spare
-
-
-def interfaces_of(plan: Plan) -> list[str]:
-    """Return the services that the plan's parts call from inside the network."""
-    found = [*_OF_CHANGES] if plan.tables else []
-    if plan.web_logs:
-        found += [*_OF_WEB_LOGS, *(_SENT_TO[logs.stream.source] for logs in plan.web_logs)]
-    return list(dict.fromkeys(found))
+from cdclake.config.subnets import SUBNET_BITS
 
 
 class PrivateNetwork(Construct):
@@ -48,7 +32,7 @@ class PrivateNetwork(Construct):
         )
         self.vpc_id = vpc.attr_vpc_id
         self._routes = aws_ec2.CfnRouteTable(self, "Routes", vpc_id=self.vpc_id, tags=tags)
-        blocks = ipaddress.IPv4Network(sizes.cidr).subnets(prefixlen_diff=_SUBNET_BITS)
+        blocks = ipaddress.IPv4Network(sizes.cidr).subnets(prefixlen_diff=SUBNET_BITS)
         subnets = [
             self._add_subnet(zone, str(block), name)
             for zone, block in zip(sizes.zones, blocks, strict=False)

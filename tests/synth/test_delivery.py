@@ -44,11 +44,15 @@ def streams(deployed: Synthesized) -> dict[str, dict[str, Any]]:
 
 
 def plan_beside_the_function(deployed: Synthesized) -> Plan:
-    """The plan in the one zip that holds Firehose's function."""
+    return Plan.from_json(packed(deployed, "plan.json", next_to="firehose_changes.py"))
+
+
+def packed(deployed: Synthesized, file: str, *, next_to: str) -> str:
+    """The file in the one zip that holds it and the function."""
     for asset in deployed.folder.glob("asset.*.zip"):
         with zipfile.ZipFile(io.BytesIO(asset.read_bytes())) as archive:
-            if "firehose_changes.py" in archive.namelist():
-                return Plan.from_json(archive.read("plan.json").decode())
+            if {file, next_to} <= {*archive.namelist()}:
+                return archive.read(file).decode()
     raise AssertionError("no zip holds the function")
 
 
@@ -191,9 +195,12 @@ def test_a_stream_waits_for_its_logs_and_their_columns(variants) -> None:
         for logical, each in waiting.items()
         if each["Type"] == "Custom::CdclakeTables"
     ]
+    columns = json.loads(packed(deployed, "columns.json", next_to="custom_resources.py"))
+    assert columns.keys() == {*wanted["Tables"]}
+    assert wanted["ColumnsDigest"]
     events = plan.table("events")
     logged = [column for column, _ in changes_schema(events, plan).columns]
-    assert wanted["Columns"]["events_changes"] == ["id", "body"] == logged[:2]
+    assert columns["events_changes"] == ["id", "body"] == logged[:2]
     assert set(wanted["Tables"]) == {"events_changes", "sales_changes", "returns_changes"}
     after = [each for each in waiting.values() if name in str(each.get("DependsOn"))]
     assert {each["Type"] for each in after} >= {STREAM, "AWS::Lambda::Function"}

@@ -11,15 +11,18 @@ import pytest
 from aws_cdk import App
 
 from cdclake.config.deployment import load_deployment
+from cdclake.config.resolve import find_problems
+from cdclake.config.yaml_reader import parse_document
 from cdclake.deployed.deployed_logs import log_groups
 from cdclake.stacks.constructs.firehose_metrics import unread
 from cdclake.stacks.lake_stack import LakeStack
 from cdclake.stacks.network_stack import NetworkStack
 from cdclake.stacks.pipeline_app import check_security
+from cdclake.stacks.puts_stack import PutsStack
 from cdclake.stacks.redrive_puts_stack import RedrivePutsStack
 from tests.synth.deployments import FLAGS, PIPELINE, PUTS, Deploy, Synthesized, read_assembly
 from tests.synth.permissions import allows, role_of
-from tests.synth.rules import broken_rules
+from tests.synth.rules import access, broken_rules
 from tests.synth.upgrades import changes
 
 STREAM, ALARM = "AWS::KinesisFirehose::DeliveryStream", "AWS::CloudWatch::Alarm"
@@ -243,6 +246,49 @@ def test_the_longest_list_of_streams_fits_the_role_of_the_redrive(
     assert [line for line in broken if line.startswith("roles_fit_iam")] == []
     other = f"{LONG_PIPELINE}-{LONG_ENVIRONMENT}-other"
     assert puts_into(deployed, other)[0] == (count == 65)
+
+
+LONG_DATABASE = "d" * 128
+
+
+def routed(count: int) -> str:
+    tables = "".join(
+        f"      t{number:029}: {{columns: {{id: bigint}}}}\n" for number in range(count)
+    )
+    return (
+        f"version: 1\nname: {LONG_PIPELINE}\nlake: {{database: {LONG_DATABASE}}}\n"
+        "aws: {region: ap-northeast-1}\nputs:\n"
+        f"  {'p' * 30}:\n    source: kinesis\n    route: kind\n    tables:\n{tables}"
+    )
+
+
+def test_the_longest_list_of_tables_fits_the_role_of_their_stream(tmp_path, monkeypatch) -> None:
+    [refused] = find_problems(parse_document(routed(30)))
+    most = int(refused.remedy.split("at most the first ")[1].split(",")[0])
+    assert [len(find_problems(parse_document(routed(n)))) for n in (most, most + 1)] == [0, 1]
+    monkeypatch.setitem(access.PSEUDO_PARAMETERS, "AWS::Partition", "aws")  # others lack Firehose
+    monkeypatch.setattr(access, "LONG_ARN", f"arn:aws:s3:::{'b' * 63}")
+    (tmp_path / "shop.yaml").write_text(routed(most))
+    app = App(
+        context=FLAGS,
+        outdir=str(tmp_path / "out"),
+        analytics_reporting=False,
+        builtin_cloud_formation_validation=False,
+    )
+    deployment = load_deployment(tmp_path / "shop.yaml")
+    network = NetworkStack(app, deployment).outputs
+    lake = LakeStack(app, deployment, ground=network.ground).outputs
+    PutsStack(app, deployment, put=deployment.plan.puts[0], network=network, lake=lake)
+    app.synth()
+    templates = read_assembly(tmp_path / "out").templates
+    [role] = [
+        each["Properties"]
+        for each in templates[f"{LONG_PIPELINE}-puts-{'p' * 30}"]["Resources"].values()
+        if each["Type"] == "AWS::IAM::Role" and "kinesis:GetRecords" in json.dumps(each)
+    ]
+    assert list(access.roles_fit_iam("AWS::IAM::Role", role, {})) == []
+    monkeypatch.setattr(access, "MAX_POLICIES", 10_240 - 453)  # less than a table from the limit
+    assert list(access.roles_fit_iam("AWS::IAM::Role", role, {}))
 
 
 def test_a_stream_from_kinesis_that_reads_nothing_is_an_alarm(variants) -> None:

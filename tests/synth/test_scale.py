@@ -8,9 +8,12 @@ from dataclasses import replace
 
 import pytest
 
+from cdclake.config.checks import delivery_size
 from cdclake.config.checks.connector_size import MAX_CONFIGURATION_BYTES
+from cdclake.config.partial_model import outline_tables
 from cdclake.config.problems import InvalidPipeline
 from cdclake.config.resolve import load_plan
+from cdclake.config.yaml_reader import parse_document
 from cdclake.iceberg.as_of_query import AS_OF
 from cdclake.iceberg.saved_queries import INCOMPLETE, as_one_text
 from cdclake.plan import Column, Plan
@@ -32,6 +35,7 @@ from tests.unit.verify.lakes import make_plan, make_table
 
 # CloudFormation's limits on one template (its user guide, "Understand quotas").
 MOST_RESOURCES, MOST_BYTES, MOST_OUTPUTS = 500, 1_000_000, 200
+MOST_EVENT_BYTES = 262_144  # of Lambda, for an asynchronous call, before October 2025
 
 COLUMNS = [f"c{n}" for n in range(19)]
 HEAD = PIPELINE.split("  public.orders:")[0]
@@ -104,15 +108,31 @@ def test_a_query_beyond_athenas_limit_is_left_out():
 
 
 @pytest.mark.synth
-def test_a_stack_full_of_streams_fits(tmp_path):
+def test_a_stack_full_of_streams_fits(tmp_path, monkeypatch):
+    """With the rights of each role in Lake Formation, long names and many columns."""
+    more = ", ".join(f"a_long_name_of_column_{n}: text" for n in range(60))
     tables = many_tables(80).replace("    shard: 1", "    delivery: firehose")
-    templates = synthesize(tables + PRIVATE, tmp_path).templates
+    tables = tables.replace("public.t", "public.customer_order_lines_").replace(
+        "c0:", f"{more}, c0:"
+    )
+    lake = "lake: {lake_formation: true}\n"
+    deployed = synthesize(tables + PRIVATE + lake, tmp_path)
+    templates = deployed.templates
     delivery = templates["shop-delivery"]
     made = [r["Type"] for r in delivery["Resources"].values()]
     assert made.count("AWS::KinesisFirehose::DeliveryStream") == 81  # and that of the redrive
-    for stack in (delivery, templates["shop-observability"]):
-        assert len(stack["Resources"]) <= MOST_RESOURCES
-        assert len(json.dumps(stack, indent=1)) <= MOST_BYTES
+    for stack in ("shop-delivery", "shop-observability"):
+        assert len(templates[stack]["Resources"]) <= MOST_RESOURCES
+        written = (deployed.folder / f"{stack}.template.json").stat().st_size
+        assert written <= MOST_BYTES, stack
+    wanted = [r for r in delivery["Resources"].values() if r["Type"] == "Custom::CdclakeTables"]
+    written = (deployed.folder / "shop-delivery.template.json").stat().st_size
+    document = parse_document(tables + PRIVATE + lake)
+    for most, found in ((written - 1, 1), (written * 1.2, 0)):  # the check is about right
+        monkeypatch.setattr(delivery_size, "_MAX_BYTES", most)
+        checked = delivery_size.check_delivery_size(document, outline_tables(document))
+        assert len([*checked]) == found
+    assert len(json.dumps(wanted)) < MOST_EVENT_BYTES / 2  # an update sends the former ones too
 
 
 @pytest.mark.synth

@@ -77,7 +77,7 @@ def test_a_new_table_adds_its_topic_and_is_told_in_place(deploy, place):
 
 NEW_DELIVERY = {
     **NEW_PLAN,
-    "Custom::CdclakeTables": {"Tables", "Columns"},
+    "Custom::CdclakeTables": {"Tables", "ColumnsDigest"},
 }
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from cdclake.config.checks import (
+    addresses,
     avro,
     aws,
     bulk,
     columns,
     connectors,
+    delivery_size,
     derived,
     engines,
     firehose,
@@ -21,6 +23,7 @@ from cdclake.config.checks import (
     names,
     polls,
     publish,
+    put_roles,
     put_streams,
     puts,
     quality,
@@ -75,7 +78,10 @@ AWS_CHECKS: tuple[Check, ...] = (
     aws.check_schedules,
     aws.check_job_schedules,
     aws.check_delivery,
+    delivery_size.check_delivery_size,
+    put_roles.check_put_roles,
     aws.check_shards,
+    addresses.check_addresses,
     monitoring.check_freshness,
     web_logs.check_images,
     polls.check_deployed_polls,

@@ -16,16 +16,22 @@ from cdclake.config.aws_model import (
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
-from cdclake.config.regions import restrictions, restrictions_of_firehose
+from cdclake.config.regions import (
+    has_two_subnets,
+    restrictions,
+    restrictions_of_firehose,
+    restrictions_of_partition,
+)
 from cdclake.config.schedule import shortest_minutes
 
+_NETWORK = ("aws", "network", "create")
 _SOURCE = ("aws", "source", "create")
 _KAFKA = ("aws", "kafka", "create")
 _RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
 
 # CloudFormation allows 500 resources per stack; the rest is reserved for later needs of a table.
 _MAX_RESOURCES = 450
-_MAX_STREAMS = 80  # each takes 11 kB with its role, and a template may have 1 MB
+_MAX_STREAMS = 80  # each takes five with its role and log, and its rights in Lake Formation
 # Derived tables, copies and polls: next to every job, their stack has 390 resources to spare, and
 # room for 1.8 kB each.
 _MAX_JOB_SCHEDULES = 350
@@ -86,13 +92,28 @@ def check_kafka(document: Document, tables: Sequence[TableOutline]) -> Iterator[
 
 
 def _check_express(document: Document) -> Iterator[Problem]:
-    zones = document.get("aws", "network", "create", "zones")
-    if isinstance(zones, list) and len(zones) != 3:
+    region, (location, subnets) = document.get("aws", "region"), _subnets(document)
+    if has_two_subnets(region):
         yield document.problem(
-            ("aws", "network", "create", "zones"),
-            "MSK Express needs three availability zones",
-            "list three zones, or write `instance: kafka.m7g.large`",
+            (*_KAFKA, "instance"),
+            f"MSK Express needs three availability zones, and MSK allows two subnets in {region}",
+            "write `instance: kafka.m7g.large`",
         )
+    elif subnets != 3:
+        yield document.problem(
+            location,
+            "MSK Express needs three availability zones",
+            f"list three {location[-1]}, or write `instance: kafka.m7g.large`",
+        )
+
+
+def _subnets(document: Document) -> tuple[Location, int]:
+    """Return the place and the number of the network's subnets, created or existing."""
+    existing, zones = ("aws", "network", "existing", "subnet_ids"), (*_NETWORK, "zones")
+    if isinstance(listed := document.get(*existing), list):
+        return existing, len(listed)
+    listed = document.get(*zones)
+    return zones, len(listed if isinstance(listed, list) else CreatedNetwork().zones)
 
 
 def _check_first_load(document: Document, sizes: dict[str, Any]) -> Iterator[Problem]:
@@ -121,14 +142,18 @@ def check_region(document: Document, tables: Sequence[TableOutline]) -> Iterator
     if isinstance(region, str) and needs_firehose:
         for restriction in restrictions_of_firehose(region):
             yield document.problem(("aws", "region"), restriction.message, restriction.remedy)
-    zones = document.get("aws", "network", "create", "zones")
-    listed = zones if isinstance(zones, list) else CreatedNetwork().zones
-    if not isinstance(region, str) or document.get("aws", "network", "existing") is not None:
+    if not isinstance(region, str):
         return
-    for restriction in restrictions(region, listed):
-        yield document.problem(
-            ("aws", "network", "create", "zones"), restriction.message, restriction.remedy
-        )
+    for restriction in restrictions_of_partition(region):
+        yield document.problem(("aws", "region"), restriction.message, restriction.remedy)
+    zones, (location, subnets) = document.get(*_NETWORK, "zones"), _subnets(document)
+    creates_cluster = bool(tables) and document.get("aws", "kafka", "existing") is None
+    for restriction in restrictions(
+        region,
+        zones if isinstance(zones, list) else (),
+        cluster_subnets=subnets if creates_cluster else None,
+    ):
+        yield document.problem(location, restriction.message, restriction.remedy)
 
 
 def check_database(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:

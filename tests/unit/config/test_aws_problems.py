@@ -27,6 +27,7 @@ tables:
 """
 EXISTING_NETWORK = "{vpc_id: vpc-0a, subnet_ids: [subnet-0a, subnet-0b]}"
 CLUSTER = "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b-1"
+MANY_TAGS = {f"{n:0128}": "v" * 256 for n in range(50)}
 
 
 def many_tables(count: int, extra: str = "") -> str:
@@ -56,6 +57,11 @@ CASES = {
     "three zones where MSK wants two": (
         top("aws: {region: sa-east-1}"), 2, 1, "exactly two subnets", "[a, b]",
     ),
+    "three subnets where MSK wants two": (
+        top("aws: {region: sa-east-1, network: {existing: {vpc_id: vpc-0a, subnet_ids: [subnet-0a, subnet-0b, subnet-0c]}}}"),
+        2, 63, "exactly two subnets", "two of an existing network's",
+    ),
+    "China": (top("aws: {region: cn-north-1}"), 2, 15, "cannot be deployed in cn-north-1", "outside of China"),
     "Firehose where it writes no Iceberg tables": (
         top("aws: {region: us-gov-west-1}") + "    delivery: firehose\n", 2, 15, "Firehose does not write Iceberg", "`delivery: stream`",
     ),
@@ -64,6 +70,27 @@ CASES = {
     ),
     "Express in two zones": (
         top("aws: {network: {create: {zones: [a, b]}}, kafka: {create: {instance: express.m7g.large}}}"), 2, 26, "three availability zones", "list three",
+    ),
+    "Express in two existing subnets": (
+        top(f"aws: {{network: {{existing: {EXISTING_NETWORK}}}, kafka: {{create: {{instance: express.m7g.large}}}}}}"),
+        2, 44, "three availability zones", "three subnet_ids",
+    ),
+    "Express where MSK allows two subnets": (
+        top("aws: {region: us-west-1, network: {create: {zones: [a, b]}}, kafka: {create: {instance: express.m7g.large}}}"),
+        2, 89, "MSK allows two subnets in us-west-1", "kafka.m7g.large",
+    ),
+    "a stream larger than its subnet": (
+        top("aws: {network: {create: {cidr: 10.42.0.0/24}}, jobs: {stream: {workers: 60}}}"),
+        2, 73, "60 workers need an address each", "`workers: 59`",
+    ),
+    "a batch job larger than its subnet": (
+        top("aws: {network: {create: {cidr: 10.42.0.0/23}}, jobs: {batch: {workers: 124}}}"),
+        2, 72, "a subnet of 10.42.0.0/23 has 123", "a larger",
+    ),
+    "more streams than a template holds": (
+        top(f"aws: {{tags: {MANY_TAGS}}}").split("tables:")[0]
+        + "tables:\n" + many_tables(12, "{delivery: firehose}"), 53, 15,
+        "no room for 'public.t11': its template", "`delivery: stream` here",
     ),
     "disks that shrink": (
         top("aws: {kafka: {create: {volume_gb: 2000, max_volume_gb: 1000}}}"), 2, 56, "may grow to 1000", "max_volume_gb: 2000",
@@ -299,6 +326,20 @@ def test_polls_of_the_same_schedule_count_once(minutes, found):
 
 def test_a_region_without_firehose_is_no_mistake_of_a_streamed_file():
     assert find_problems(parse_document(top("aws: {region: ap-southeast-5}"))) == []
+
+
+@pytest.mark.parametrize(
+    "aws",
+    [
+        # No cluster is created in the network.
+        "{region: sa-east-1, kafka: {existing: {bootstrap_brokers: 'b:9098', cluster_arn:"
+        f" '{CLUSTER}', security_group: sg-0a}}}}}}",
+        "{network: {create: {cidr: 10.42.0.0/24}}, jobs: {stream: {workers: 59}}}",
+        f"{{network: {{existing: {EXISTING_NETWORK}}}, jobs: {{stream: {{workers: 299}}}}}}",
+    ],
+)
+def test_a_network_that_suffices_is_no_mistake(aws: str) -> None:
+    assert find_problems(parse_document(top(f"aws: {aws}"))) == []
 
 
 def test_what_aws_asks_for_is_asked_only_of_what_goes_there():

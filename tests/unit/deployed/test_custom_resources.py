@@ -176,17 +176,24 @@ def test_tables_that_nobody_makes_are_named(answers, monkeypatch):
     assert "lake has no visits yet; deploy again when the stream runs" in answers.told[0]["Reason"]
 
 
-def test_columns_that_a_table_lacks_are_waited_for_and_named(answers, monkeypatch):
+@pytest.mark.parametrize("is_older", [False, True])
+def test_columns_that_a_table_lacks_are_waited_for_and_named(
+    answers, monkeypatch, tmp_path, is_older
+):
+    """They are in the zip; a rollback may repeat an older deployment's properties, with them."""
     module = load("custom_resources")
+    columns = {"visits": ["id", "at"]}
+    file = tmp_path / "columns.json"
+    file.write_text(json.dumps(columns))
+    monkeypatch.setattr(module, "COLUMNS", file)
+    told: dict[str, Any] = {"Columns": columns} if is_older else {"ColumnsDigest": "0a"}
     glue = boto3.client("glue")
     glue.create_database(DatabaseInput={"Name": "lake"})
     described = {"Columns": [{"Name": "id", "Type": "bigint"}]}
     glue.create_table(
         DatabaseName="lake", TableInput={"Name": "visits", "StorageDescriptor": described}
     )
-    asked = event(
-        answers, "Tables", Database="lake", Tables=["visits"], Columns={"visits": ["id", "at"]}
-    )
+    asked = event(answers, "Tables", Database="lake", Tables=["visits"], **told)
     monkeypatch.setattr(module, "_WAIT_S", 0.0)
     module.handler(asked, CONTEXT)
     assert "lake has no visits.at yet; deploy again" in answers.told[0]["Reason"]

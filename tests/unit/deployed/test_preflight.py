@@ -1,99 +1,31 @@
-"""Each check of an account with an answer that passes and one that fails.
-
-The answers have the shape of botocore's models; a call that no answer is given for fails the test.
-"""
+"""Each check of an account with an answer that passes and one that fails."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.client import BaseClient
-from botocore.exceptions import ClientError
-from botocore.validate import validate_parameters
 
 from cdclake.cli import main as command
 from cdclake.config import regions
-from cdclake.config.deployment import Deployment, load_deployment
 from cdclake.deployed.preflight import create_roles, preflight
-from tests.unit.config.pipelines import VALID
+from tests.unit.deployed.accounts import (
+    ALL_ZONES,
+    SERVICES,
+    Answers,
+    answer_calls,
+    by_iam,
+    deployment,
+    endpoint,
+    orderable,
+    parameters,
+    quotas,
+    refused,
+)
 
-Answers = dict[str, Any]
-ZONES = [("eu-west-1a", "euw1-az2"), ("eu-west-1b", "euw1-az1"), ("eu-west-1c", "euw1-az3")]
-SERVICES = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
-
-
-def refused(code: str, message: str = "m") -> ClientError:
-    return ClientError({"Error": {"Code": code, "Message": message}}, "Operation")
-
-
-def endpoint(service: str, zones: list[str]) -> dict[str, Any]:
-    return {"ServiceName": f"com.amazonaws.eu-west-1.{service}", "AvailabilityZones": zones}
-
-
-def orderable(version: str, zones: list[str]) -> dict[str, Any]:
-    return {"EngineVersion": version, "AvailabilityZones": [{"Name": zone} for zone in zones]}
-
-
-def by_iam(principal: str) -> dict[str, Any]:
-    default = {"Principal": {"DataLakePrincipalIdentifier": principal}, "Permissions": ["ALL"]}
-    return {"DataLakeSettings": {"CreateTableDefaultPermissions": [default]}}
-
-
-def quotas(value: float) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    names = {
-        "lambda": "Concurrent executions",
-        "kafka": "Number of brokers per account",
-        "glue": "Max task DPUs per account",
-    }
-
-    def answer(asked: dict[str, Any]) -> dict[str, Any]:
-        return {"Quotas": [{"QuotaName": names[asked["ServiceCode"]], "Value": value}]}
-
-    return answer
-
-
-def parameters(modifiable: bool = True, wal_mb: str = "-1-2147483647") -> dict[str, Any]:
-    allowed = {
-        "rds.logical_replication": "0,1", "rds.force_ssl": "0,1", "max_slot_wal_keep_size": wal_mb
-    }  # fmt: skip
-    known = [
-        {"ParameterName": name, "AllowedValues": values, "IsModifiable": modifiable}
-        for name, values in allowed.items()
-    ]
-    return {"EngineDefaults": {"DBParameterGroupFamily": "postgres17", "Parameters": known}}
-
-
-ALL_ZONES = [name for name, _ in ZONES]
-ROLE = {"Path": "/", "RoleName": "r", "RoleId": "i" * 16, "Arn": "a" * 20, "CreateDate": "2026"}
-GOOD: Answers = {
-    "GetCallerIdentity": {"Arn": "arn:aws:iam::111122223333:user/me"},
-    "GetParameter": {"Parameter": {"Value": "21"}},
-    "DescribeAvailabilityZones": {
-        "AvailabilityZones": [{"ZoneName": name, "ZoneId": zone} for name, zone in ZONES]
-    },
-    "DescribeVpcEndpointServices": {
-        "ServiceDetails": [endpoint(service, ALL_ZONES) for service in SERVICES]
-    },
-    "DescribeOrderableDBInstanceOptions": {
-        "OrderableDBInstanceOptions": [orderable("16.9", []), orderable("17.6", ALL_ZONES)]
-    },
-    "DescribeEngineDefaultParameters": parameters(),
-    "ListKafkaVersions": {"KafkaVersions": [{"Version": "3.9.x.kraft", "Status": "ACTIVE"}]},
-    "GetRole": {"Role": {**ROLE, "CreateDate": datetime(2026, 1, 1, tzinfo=UTC)}},
-    "ListServiceQuotas": quotas(1000),
-    "GetDataLakeSettings": by_iam("IAM_ALLOWED_PRINCIPALS"),
-    "DescribeStacks": refused("ValidationError", "Stack with id x does not exist"),
-    "GetDatabase": refused("EntityNotFoundException"),
-    "DescribeSecret": refused("ResourceNotFoundException"),
-    "DescribeLogGroups": {"logGroups": []},
-    "ListClustersV2": {"ClusterInfoList": [{"ClusterName": "shop-of-others"}]},
-    "DescribeStackResources": refused("ValidationError", "Stack with id x does not exist"),
-}
 # By fault: the operation with its answer, the check that fails, and a part of detail or remedy.
 FAULTS: dict[str, tuple[str, Any, str, str]] = {
     "not bootstrapped": (
@@ -166,27 +98,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
     """Answers of AWS by operation; a test changes one of them."""
-    given = dict(GOOD)
-
-    def call(client: Any, operation: str, asked: dict[str, Any]) -> Any:
-        answer = given[operation]
-        if isinstance(answer, Exception):
-            code = answer.response["Error"]["Code"]  # type: ignore[attr-defined]
-            raise client.exceptions.from_code(code)(answer.response, operation)  # type: ignore[attr-defined]
-        told = answer(asked) if callable(answer) else answer
-        shape = client.meta.service_model.operation_model(operation).output_shape
-        if told:
-            validate_parameters(told, shape)
-        return told
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    return given
-
-
-def deployment(folder: Path, more: str = "") -> Deployment:
-    file = folder / "p.yaml"
-    file.write_text(VALID + more)
-    return load_deployment(file)
+    return answer_calls(monkeypatch)
 
 
 def test_an_account_that_is_ready(answers: Answers, tmp_path: Path) -> None:
@@ -225,13 +137,13 @@ def test_a_region_must_have_firehose_where_the_file_needs_it(
 ) -> None:
     monkeypatch.setattr(regions, "_WITHOUT_FIREHOSE", ("eu-west-1",))
     puts = "puts: {clicks: {columns: {id: int}}}\n"
-    for more, refused in (
+    for more, expected in (
         (puts, ["Firehose does not write Iceberg tables in eu-west-1"]),
         ("", []),
     ):
         found = preflight(deployment(tmp_path, more))
         failed = [check for check in found if check.name == "region" and check.state == "failed"]
-        assert [check.detail for check in failed] == refused
+        assert [check.detail for check in failed] == expected
 
 
 def test_parameters_of_a_cluster_are_those_of_its_family(answers: Answers, tmp_path: Path) -> None:
