@@ -85,7 +85,8 @@ _TAIL = """\
   arrays of domains, ...); `{exclude: true}` leaves the column out.
 - The bytes of a bit string end with the highest one bit. A `bit(n)` loses nothing: all its values
   have n bits. Values of a `varbit` that differ in leading zeros alone, such as `01` and `1`, are
-  one value in the lake, so a `varbit` is rejected as part of a key.
+  one value in the lake, so a `varbit` is rejected as part of a key. So is a `timetz`: PostgreSQL
+  distinguishes `10:00+02` and `08:00+00`, whose events are equal.
 - An array is a JSON array without its bounds. An array with more dimensions than its column
   declares arrives with its inner arrays as NULL or as names of Java objects; of `numeric[]` and
   `enum[]` they are PostgreSQL's text.

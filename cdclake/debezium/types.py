@@ -126,6 +126,12 @@ ARRAY_ELEMENTS = frozenset(
 
 MAX_DECIMAL_PRECISION = 38
 _BIT_STRINGS = frozenset({"bit", "varbit"})
+
+# PostgreSQL compares a timetz by its time and its zone, which events do not have.
+_COLLISIONS: Mapping[str, str] = {
+    "varbit": "without leading zeros, as in events, values may collide",
+    "timetz": "in UTC, as in events, values of different zones may collide",
+}
 _ANY_FORM = _BIT_STRINGS | {"point", "vector"}
 _MAX_BITS_INLINE = 128  # 24 bytes with their header: never stored out of line
 
@@ -201,9 +207,9 @@ class ColumnType:
         return self.parameters[0] if self.parameters else unlimited
 
     @property
-    def is_distinct(self) -> bool:
-        """Check whether distinct values are distinct in events, as those of a key must be."""
-        return self.base != "varbit"
+    def collision(self) -> str | None:
+        """Return why distinct values may be equal in events, as those of a key must not be."""
+        return _COLLISIONS.get(self.base)
 
     @property
     def is_bit_string(self) -> bool:

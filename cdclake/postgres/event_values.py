@@ -57,7 +57,10 @@ def is_json(column_type: ColumnType) -> bool:
 
 
 def _hashed(value: str, column: Column, table: Table) -> str:
-    """Return Debezium's mask v2: SHA-256 of salt and value in hex, cut to the column's length."""
+    """Return Debezium's mask v2: SHA-256 of salt and value in hex, cut to the column's length.
+
+    The columns of a query's result have none, whatever table has its name.
+    """
     salted = f"current_setting({literal(SALT_SETTING)}) || {value}"
     length = (
         "SELECT character_maximum_length::int FROM information_schema.columns"
@@ -65,7 +68,7 @@ def _hashed(value: str, column: Column, table: Table) -> str:
         f" AND column_name = {literal(column.source)}"
     )
     digest = f"encode(sha256(convert_to({salted}, 'UTF8')), 'hex')"
-    cut = f"left({digest}, coalesce(({length}), 64))"
+    cut = digest if table.is_query else f"left({digest}, coalesce(({length}), 64))"
     return f"CASE WHEN {identifier(column.source)} IS NOT NULL THEN {cut} END"
 
 

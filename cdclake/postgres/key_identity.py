@@ -179,8 +179,12 @@ def _check_chunks(declared: Table) -> list[Refusal]:
 
 def _check_distinct(declared: Table) -> list[Refusal]:
     """Refuse keys whose events do not distinguish all values."""
-    refused = [column for column in declared.key_columns if not column.column_type.is_distinct]
-    return _refuse_key(declared, refused, "without leading zeros, as in events, keys may collide")
+    return [
+        refusal
+        for column in declared.key_columns
+        if (reason := column.column_type.collision)
+        for refusal in _refuse_key(declared, [column], reason)
+    ]
 
 
 def _refuse_key(declared: Table, refused: Sequence[Column], reason: str) -> list[Refusal]:

@@ -26,10 +26,15 @@ from cdclake.plan import Table
 from cdclake.postgres import bulk_read, poll_queries
 from cdclake.postgres.admission import check_polled
 from cdclake.postgres.bulk_read import value_name
+from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.event_values import NO_TIMEOUTS, is_json
 from cdclake.postgres.polled_sources import check_foreign, check_query
 from cdclake.postgres.prepare import KINDS_OF_TABLES
+from cdclake.postgres.published import as_named_now
 from cdclake.postgres.source import read_catalog
+
+# Before PostgreSQL 14 the condition of each chunk is a scan of the whole table.
+_HAS_TID_RANGE_SCANS = 140000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,40 +51,42 @@ class PolledSnapshot:
 
     spark: SparkSession
     login: SourceLogin
+    table: Table  # with the columns' current names
     name: str
     lsn: int  # at or after the commit of every transaction that it has
     read_at: int  # microseconds since 1970
     zone: str  # of times without one
     bound: int | None  # no transaction that it lacks began before; None: not known
-    has_blocks: bool  # the rows are those of a table, which can be read in chunks
+    has_blocks: bool  # the rows are those of a table that is read in chunks
     locks: Connection  # keeps what is read from being rewritten
 
-    def rows(self, table: Table, since: int | None) -> DataFrame:
+    def rows(self, since: int | None) -> DataFrame:
         """Read the rows written since a time in microseconds, or all rows if it is None.
 
         The columns are `value_name` of each column.
         """
+        table = self.table
         if since is not None:
             changed = poll_queries.changed_since(table, since, self.read_at, self.zone)
-            return self._read(table, changed, ["true"])
+            return self._read(changed, ["true"])
         if not self.has_blocks:
-            return self._read(table, poll_queries.rows(table), ["true"])
+            return self._read(poll_queries.rows(table), ["true"])
         [blocks] = _row(self.locks, bulk_read.blocks(table))
-        return self._read(table, bulk_read.rows(table), bulk_read.chunks(int(blocks)))
+        return self._read(bulk_read.rows(table), bulk_read.chunks(int(blocks)))
 
     def check(self) -> None:
         """Raise InputError if tables may have been rewritten since the snapshot was taken."""
         self.locks.execute("SELECT 1")
 
-    def _read(self, table: Table, query: str, conditions: Sequence[str]) -> DataFrame:
-        types = [column.column_type for column in table.columns]
+    def _read(self, query: str, conditions: Sequence[str]) -> DataFrame:
+        types = [column.column_type for column in self.table.columns]
         kinds = ["string" if is_json(each) else each.log for each in types]
         reader = RowReader(
             dsn=self.login.dsn,
             authorities=_authorities(self.login.dsn),
             salt=self.login.salt if any(each.mask in SALTED for each in table.columns) else "",
             snapshot=self.name,
-            search_path=poll_queries.search_path(table),
+            search_path=poll_queries.search_path(self.table),
             query=query,
             types=tuple(map(arrow_type, kinds)),
         )
@@ -99,7 +106,7 @@ def polled_snapshot(
     """
     with _idle_session(login.dsn) as connection, _locked(login.dsn, table) as locks:
         connection.execute(bulk_read.LIMIT_WAITS)
-        has_blocks = _is_table(connection, table)
+        actual = _relation(connection, table)
         bound = _bound(connection, table)
         zone = str(_row(connection, "SELECT current_setting('TimeZone')")[0])
         with connection.transaction():
@@ -108,9 +115,19 @@ def polled_snapshot(
             # After the snapshot: no transaction in it has a greater one.
             lsn = int(_row(connection, poll_queries.LSN)[0])
             yield PolledSnapshot(
-                spark=spark, login=login, name=name, lsn=lsn, read_at=read_at,
-                zone=zone, bound=bound, has_blocks=has_blocks, locks=locks,
-            )  # fmt: skip
+                spark=spark,
+                login=login,
+                table=table if actual is None else as_named_now(table, actual.by_name),
+                name=name,
+                lsn=lsn,
+                read_at=read_at,
+                zone=zone,
+                bound=bound,
+                has_blocks=actual is not None
+                and actual.kind in KINDS_OF_TABLES
+                and connection.info.server_version >= _HAS_TID_RANGE_SCANS,
+                locks=locks,
+            )
 
 
 @contextmanager
@@ -121,7 +138,7 @@ def _locked(dsn: str, table: Table) -> Iterator[Connection]:
     the snapshot, which would be taken before the lock.
     """
     with _idle_session(dsn) as locks:
-        _is_table(locks, table)  # refuses a missing table with its remedy
+        _relation(locks, table)  # refuses a missing table with its remedy
         with locks.transaction():
             _execute(locks, poll_queries.search_path(table))
             _execute(locks, poll_queries.lock_against_rewrites(table))
@@ -137,25 +154,25 @@ def _idle_session(dsn: str) -> Iterator[Connection]:
         yield connection
 
 
-def _is_table(connection: Connection, table: Table) -> bool:
-    """Check whether a table is read, not a view or query; refuse what was altered since `up`."""
+def _relation(connection: Connection, table: Table) -> SourceTable | None:
+    """Return the table or view that is read, None for a query; refuse what was altered."""
     name = (table.schema, table.table)
+    actual: SourceTable | None = None
     with _errors_reported(connection):
-        refusals, kind = check_foreign(connection, table), ""
+        refusals = check_foreign(connection, table)
         if table.is_query:
             refusals += check_query(connection, table)
         else:
             found = {each.id: each for each in read_catalog(connection, tables={name})}
             actual = found.get(name)
             refusals += check_polled(table, actual, ())
-            kind = "" if actual is None else actual.kind
     if refusals:
         raise TableError(
             table.name,
             "; ".join(map(str, refusals)),
             "; ".join(refusal.remedy for refusal in refusals),
         )
-    return kind != "" and kind in KINDS_OF_TABLES
+    return actual
 
 
 def _bound(connection: Connection, table: Table) -> int | None:

@@ -196,11 +196,15 @@ class TablePoll:
     def _definition(self) -> str:
         """A digest of what is read: rows that were not written since lack a new column's value."""
         columns = [(c.source, c.name, c.type, c.mask) for c in self.table.columns]
-        # After a rule has changed, rows that it withheld are read again.
+        read: list[object] = [columns, self.table.poll.by, self.table.poll.query]
+        # After a rule or the policy has changed, rows that were refused are read again. The
+        # defaults are left out, as in the digests of earlier versions.
         rules = [asdict(rule.limit) for rule in self.table.checks if rule.limit is not None]
-        read = [columns, self.table.poll.by, self.table.poll.query]
-        content = json.dumps([*read, rules] if rules else read)
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        if rules:
+            read.append(rules)
+        if self.plan.not_representable != "quarantine":
+            read.append(self.plan.not_representable)
+        return hashlib.sha256(json.dumps(read).encode()).hexdigest()[:16]
 
     def _is_sweep_due(self, before: PollProgress, snapshot: PolledSnapshot) -> bool:
         if self.table.poll.deletes == "none":
@@ -228,7 +232,7 @@ class TablePoll:
             read_at=progress.read_at,
         )
         # From 1: the deletes of a poll are at 0.
-        rows, offset = snapshot.rows(self.table, since), F.monotonically_increasing_id() + 1
+        rows, offset = snapshot.rows(since), F.monotonically_increasing_id() + 1
         with persisted(read_events(rows, offset, self.table, self.plan, place)) as events:
             refused = self._quarantine(events, progress.slot)
             with persisted(self._changes(events, place, since)) as changes:

@@ -37,7 +37,6 @@ KEYS: dict[str, list[tuple[str, str]]] = {
     "timestamp": [("timestamp", f"({_STAMP}) at time zone 'UTC'")],
     "timestamptz": [("timestamptz", _STAMP)],
     "time": [("time", "time '00:00' + i * interval '61.000001 s'")],
-    "timetz": [("timetz", "timetz '00:00+02' + i * interval '61.000001 s'")],
     "interval": [("interval", "make_interval(months => i % 7, secs => i)")],
     "bytea": [("bytea", f"decode({_LABEL}, 'hex')")],
     "uuid": [("uuid", f"{_LABEL}::uuid")],

@@ -1,5 +1,6 @@
 """Polls of a replica, of a partitioned table, of one that was altered, and before the log."""
 
+import hashlib
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +12,7 @@ from cdclake import naming
 from cdclake.debezium.position import just_after
 from cdclake.errors import TableError
 from cdclake.jobs.operations.stale_rows import count_read_rows, delete_stale_rows
-from cdclake.jobs.poll.polled_snapshot import SourceLogin
+from cdclake.jobs.poll.polled_snapshot import SourceLogin, polled_snapshot
 from cdclake.jobs.poll.table_poll import TablePoll
 from cdclake.plan import Column
 from cdclake.postgres import bulk_read
@@ -151,3 +152,61 @@ def test_a_poll_fails_with_more_refused_rows_than_the_limit_as_a_stream_does(spa
     with pytest.raises(TableError, match=r"cannot be stored, more than stop_table_after=1"):
         polled.poll()
     assert [row[0] for row in polled.rows()] == [2]
+
+
+@pytest.mark.slow
+def test_after_another_policy_rows_that_were_refused_are_read_again(spark, dsn):
+    polled = PolledTable(spark, dsn, {"deletes": "none"})
+    polled.run(f"INSERT INTO {polled.name} VALUES (1, 'a', 'NaN', '2020-01-01')")
+    assert [polled.poll(), polled.progress().refused] == [0, 1]
+    polled.plan = replace(polled.plan, not_representable="null")
+    assert [polled.poll(), polled.progress().refused] == [1, 0]
+    assert polled.rows() == [(1, "a", None)]
+
+
+@pytest.mark.slow
+def test_a_querys_mask_is_not_cut_to_the_columns_of_a_table_of_its_name(spark, dsn):
+    polled = PolledTable(spark, dsn)
+    polled.run(
+        f"ALTER TABLE {polled.name} ALTER v TYPE varchar(40)",
+        f"INSERT INTO {polled.name} (id, v) VALUES (1, 'secret')",
+    )
+    masked = Column(source="v", name="v", type="text", mask="hash")
+    polling = replace(polled.table.poll, query=f"SELECT * FROM public.{polled.name}")
+    columns = (COLUMNS[0], masked, *COLUMNS[2:])
+    query = replace(polled.table, columns=columns, polling=polling)
+    polled.plan = replace(polled.plan, polled=(query,))
+    assert polled.poll() == 1
+    assert [row[1] for row in polled.rows()] == [hashlib.sha256(b"saltsecret").hexdigest()]
+
+
+@pytest.mark.slow
+def test_a_rename_that_is_declared_in_advance_stops_no_poll(spark, dsn):
+    polled = PolledTable(spark, dsn, {"deletes": "none"})
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
+    polled.poll()
+    renamed = [
+        replace(column, source=f"new_{column.source}", renamed_from=(column.source,))
+        for column in COLUMNS[1:]
+    ]
+    table = replace(polled.table, columns=(COLUMNS[0], *renamed))
+    polled.plan = replace(polled.plan, polled=(table,))
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (2, 'b')")
+    assert [polled.poll(), polled.poll()] == [1, 0]
+    polled.run(
+        *(f"ALTER TABLE {polled.name} RENAME {c.name} TO {c.source}" for c in renamed),
+        f"UPDATE {polled.name} SET new_v = 'c', new_at = now() WHERE id = 2",
+    )
+    assert polled.poll() == 1
+    assert polled.rows() == [(1, "a", None), (2, "c", None)]
+
+
+@pytest.mark.parametrize(("version", "is_chunked"), [(130012, False), (140000, True)])
+def test_a_server_without_scans_of_a_range_is_not_read_in_chunks(
+    spark, dsn, monkeypatch, version, is_chunked
+):
+    """There each chunk would be a scan of the whole table."""
+    polled = PolledTable(spark, dsn)
+    monkeypatch.setattr(psycopg.ConnectionInfo, "server_version", version)
+    with polled_snapshot(spark, SourceLogin(dsn=dsn, salt=""), polled.table) as snapshot:
+        assert snapshot.has_blocks is is_chunked

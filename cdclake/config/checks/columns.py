@@ -34,11 +34,11 @@ def check_key(document: Document, tables: Sequence[TableOutline]) -> Iterator[Pr
                     f"the key column {name!r} of {table.spelled!r} is masked",
                     "remove its `mask`, or choose another key: masked values may collide",
                 )
-            elif column.type is not None and not column.type.is_distinct:
+            elif column.type is not None and column.type.collision:
                 yield document.problem(
                     location,
-                    f"the key column {name!r} of {table.spelled!r} is a varbit",
-                    "choose another key: without leading zeros, as in events, values may collide",
+                    f"the key column {name!r} of {table.spelled!r} is a {column.type.base}",
+                    f"choose another key: {column.type.collision}",
                 )
             seen.add(name)
 

@@ -236,6 +236,10 @@ CASES = {
         replaced("order_id: bigint", "order_id: varbit(8)"),
         6, 11, "the key column 'order_id' of 'public.orders' is a varbit", "choose another key",
     ),
+    "timetz in a key": (
+        replaced("order_id: bigint", "order_id: timetz"),
+        6, 11, "the key column 'order_id' of 'public.orders' is a timetz", "different zones",
+    ),
     "renamed key": (
         replaced("order_id: bigint", "order_id: {type: bigint, renamed_from: id}"),
         8, 46, "the key column 'order_id'", "another `name:`",
