@@ -84,7 +84,7 @@ class PolledSnapshot:
         reader = RowReader(
             dsn=self.login.dsn,
             authorities=_authorities(self.login.dsn),
-            salt=self.login.salt if any(each.mask in SALTED for each in table.columns) else "",
+            salt=self.login.salt if any(each.mask in SALTED for each in self.table.columns) else "",
             snapshot=self.name,
             search_path=poll_queries.search_path(self.table),
             query=query,
