@@ -20,6 +20,7 @@ from cdclake.plan import Plan, Table
 # How long the buckets keep versions of deleted and overwritten objects. A file deleted by mistake
 # can be restored; Iceberg itself keeps older snapshots.
 RESTORABLE_DAYS = 7
+REPORT_DAYS = 7  # how long the state bucket keeps the reports of job runs
 _TRIAL_SCHEDULE = "rate(1 hour)"
 _POLL_SCHEDULE = "rate(15 minutes)"  # the local lake polls every five; a Glue job cannot
 

@@ -118,6 +118,8 @@ def test_keys_go_by_an_object_that_the_run_deletes_with_its_versions(
     until = {place["where"]: place["until"] for place in json.loads(out)["remaining"]}
     assert until["backups of RDS"].startswith("14 days")
     assert any("CloudWatch" in where for where in until)
+    [reports] = (where for where in until if "control/reports/" in where)
+    assert until[reports].startswith("7 days")
 
 
 @pytest.mark.parametrize("table", ["orders", "events"])
