@@ -153,7 +153,6 @@ class LakeStack(PipelineStack):
                 *(expiring_folder(p, deployment.aws.failed_days, classes.failed) for p in prefixes),
                 overwritten_folder(naming.CHECKPOINT_PREFIX),
                 short_lived_folder(f"{naming.CONTROL_PREFIX}/{FORGETS}"),
-                # A run writes a name that no later one uses, with rows if it is one of `verify`.
                 short_lived_folder(f"{naming.CONTROL_PREFIX}/{naming.REPORTS}", REPORT_DAYS),
                 # A command that was interrupted, or whose session expired, deletes no file.
                 short_lived_folder(naming.SOURCE_SQL_PREFIX),

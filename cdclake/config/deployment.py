@@ -20,7 +20,9 @@ from cdclake.plan import Plan, Table
 # How long the buckets keep versions of deleted and overwritten objects. A file deleted by mistake
 # can be restored; Iceberg itself keeps older snapshots.
 RESTORABLE_DAYS = 7
-REPORT_DAYS = 7  # how long the state bucket keeps the reports of job runs
+# How long the state bucket keeps reports. Most runs write one under a name that no later run uses;
+# those of `verify` have rows.
+REPORT_DAYS = 7
 _TRIAL_SCHEDULE = "rate(1 hour)"
 _POLL_SCHEDULE = "rate(15 minutes)"  # the local lake polls every five; a Glue job cannot
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 from urllib.parse import urlparse
 
@@ -125,10 +124,15 @@ class LakeObjects:
     def _declared(self) -> set[str]:
         """The names of everything that the plan stores, each of which has a folder."""
         plan = self.plan
-        put = (each.tables for each in (*plan.web_logs, *plan.puts))
-        names = [naming.QUARANTINE, *plan.sink_tables, *chain.from_iterable(put)]
-        names += chain.from_iterable(table.stored for table in plan.all_tables)
-        return {*names, *(each.name for each in (*plan.derived, *plan.copies))}
+        return {
+            naming.QUARANTINE,
+            *plan.sink_tables,
+            *(name for table in plan.all_tables for name in table.stored),
+            *(name for logs in plan.web_logs for name in logs.tables),
+            *(name for put in plan.puts for name in put.tables),
+            *(derived.name for derived in plan.derived),
+            *(copy.name for copy in plan.copies),
+        }
 
     def _locations(self, prefix: str) -> Iterator[str]:
         """Yield the locations of the objects below a prefix."""
