@@ -154,8 +154,7 @@ class LakeStack(PipelineStack):
                 overwritten_folder(naming.CHECKPOINT_PREFIX),
                 short_lived_folder(f"{naming.CONTROL_PREFIX}/{FORGETS}"),
                 short_lived_folder(f"{naming.CONTROL_PREFIX}/{naming.REPORTS}", REPORT_DAYS),
-                # A command that was interrupted, or whose session expired, deletes no file.
-                short_lived_folder(naming.SOURCE_SQL_PREFIX),
+                short_lived_folder(naming.SOURCE_SQL_PREFIX),  # left by interrupted commands
             ],
             ground=ground,
         )
