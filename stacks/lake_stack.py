@@ -9,7 +9,7 @@ from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
 from cdclake import naming
-from cdclake.config.deployment import RESTORABLE_DAYS, Deployment
+from cdclake.config.deployment import REPORT_DAYS, RESTORABLE_DAYS, Deployment
 from cdclake.control_objects import FORGETS
 from cdclake.redrive.objects import failed_prefixes
 from cdclake.stacks.constructs import job_grants
@@ -153,8 +153,8 @@ class LakeStack(PipelineStack):
                 *(expiring_folder(p, deployment.aws.failed_days, classes.failed) for p in prefixes),
                 overwritten_folder(naming.CHECKPOINT_PREFIX),
                 short_lived_folder(f"{naming.CONTROL_PREFIX}/{FORGETS}"),
-                # A command that was interrupted, or whose session expired, deletes no file.
-                short_lived_folder(naming.SOURCE_SQL_PREFIX),
+                short_lived_folder(f"{naming.CONTROL_PREFIX}/{naming.REPORTS}", REPORT_DAYS),
+                short_lived_folder(naming.SOURCE_SQL_PREFIX),  # left by interrupted commands
             ],
             ground=ground,
         )

@@ -57,7 +57,7 @@ def forget(
     The rows leave changelog, state, derived tables, quarantine, snapshots, tags, all versions of
     objects and key indexes, and the logs of a local lake. Events from before the erasure do not
     come back; a new row with the same key flows. Then everything that is left is decoded and
-    searched for their values; exit 1 if any is left. The answer lists what is not the lake's.
+    searched for their values; exit 1 if any is left. The answer lists what remains.
 
     Readers keep working. Queries as of an earlier time answer without the rows. Nothing undoes it.
     """

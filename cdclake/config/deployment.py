@@ -21,6 +21,9 @@ from cdclake.plan import Plan, Table
 # can be restored; Iceberg itself keeps older snapshots.
 RESTORABLE_DAYS = 7
 RESULT_RESTORABLE_DAYS = 1  # of Athena's results: running the query again restores one
+# How long the state bucket keeps reports. Most runs write one under a name that no later run uses;
+# those of `verify` have rows.
+REPORT_DAYS = 7
 _TRIAL_SCHEDULE = "rate(1 hour)"
 _POLL_SCHEDULE = "rate(15 minutes)"  # the local lake polls every five; a Glue job cannot
 

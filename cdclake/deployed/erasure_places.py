@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cdclake import naming
 from cdclake.config.aws_model import CreatedSource
-from cdclake.config.deployment import RESTORABLE_DAYS, RESULT_RESTORABLE_DAYS, Deployment
+from cdclake.config.deployment import (
+    REPORT_DAYS,
+    RESTORABLE_DAYS,
+    RESULT_RESTORABLE_DAYS,
+    Deployment,
+)
 from cdclake.plan import Table
 
 _QUERY_HISTORY_DAYS = 45  # Athena's, which cannot be set
@@ -23,6 +29,9 @@ def _places(deployment: Deployment, table: Table) -> Iterator[tuple[str, str]]:
         yield "versions of files that a later run of apply_changes deletes", until
     yield "CloudWatch's logs of jobs, connector and database", f"{aws.log_days} days after each"
     yield "S3's access logs, which have names of objects", f"{aws.log_days} days after each"
+    reports = f"{naming.CONTROL_PREFIX}/{naming.REPORTS}/"
+    until = f"{REPORT_DAYS} days after each, and its versions a day later"
+    yield f"reports of `verify` below {reports}, which show rows that differed", until
     days = aws.query.result_days + RESULT_RESTORABLE_DAYS
     yield "results of queries in Athena", f"{days} days after each"
     yield "texts of queries in Athena's history", f"{_QUERY_HISTORY_DAYS} days after each"

@@ -13,14 +13,28 @@ from cdclake.trace.stored_report import places_outside
 _PLACES = ("stored", "elsewhere")
 
 
-def places_left(plan: Plan, table: Table, *, in_kafka: bool) -> list[dict[str, str]]:
+def places_left(
+    plan: Plan, table: Table, *, in_kafka: bool, undeclared: Sequence[str]
+) -> list[dict[str, str]]:
     """Return the places that may have the rows after an erasure, and until when.
 
-    `in_kafka`: the table's topic may have its events.
+    Args:
+        plan: Plan of the lake.
+        table: Table of the rows.
+        in_kafka: Whether the table's topic may have its events.
+        undeclared: Folders of the database whose tables the plan does not have.
     """
+    until = (
+        "you drop its table and delete the folder with all versions,"
+        " or declare it again and erase its rows"
+    )
+    kept = [
+        {"where": f"{folder}, whose table the file does not declare", "until": until}
+        for folder in undeclared
+    ]
     copies = {"where": "copies that others made of the lake's tables", "until": "deleted there"}
     outside = places_outside(plan, table, in_kafka=in_kafka)
-    return [*outside, *_late_failures(plan, table), copies]
+    return [*kept, *outside, *_late_failures(plan, table), copies]
 
 
 def _late_failures(plan: Plan, table: Table) -> Iterator[dict[str, str]]:
@@ -77,8 +91,11 @@ def erasure_lines(report: Mapping[str, Any]) -> Iterator[str]:
         for place in report[kind]:
             yield f"  {place['where']}: {place['part']} ({', '.join(place['columns'])})"
     if not report["stored"]:
-        yield "searched everything that the lake stores: none of their values is left"
-    yield "not erased, since it is not the lake's:"
+        yield (
+            "none of their values is left where it was searched: texts in everything that the lake"
+            f" stores, numbers and short texts in the files of {report['table']} and its copies"
+        )
+    yield "not erased:"
     for place in report["remaining"]:
         yield f"  {place['where']}, until: {place['until']}"
 

@@ -223,6 +223,7 @@ class Erasure:
             redacted = self.lake.redact(matched)
             left, elsewhere = leftovers(self.lake, self.table, matched)
             in_kafka = may_be_in_kafka(self.table, self.lake.reader.catalog)
+            undeclared = self.lake.objects.undeclared_folders()
         return {
             "ok": not left,
             "table": self.table.name,
@@ -231,7 +232,9 @@ class Erasure:
             "stored": left,
             "elsewhere": elsewhere,
             "shared": shared,
-            "remaining": places_left(self.lake.plan, self.table, in_kafka=in_kafka),
+            "remaining": places_left(
+                self.lake.plan, self.table, in_kafka=in_kafka, undeclared=undeclared
+            ),
         }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlparse
 
+from cdclake import naming
 from cdclake.jobs.erasure.reachable_files import reachable_files
 from cdclake.jobs.erasure.stored_objects import newest_content
 from cdclake.jobs.publish.hudi_timeline import HudiCommit, copy_folder, newest_stamped
@@ -36,6 +37,22 @@ class LakeObjects:
         for table in tables:
             yield from (iceberg[name] for name in table.stored if name in iceberg)
         yield from (self.copy_folder(copy.name) for copy in self.plan.copies if copy.table in names)
+
+    def undeclared_folders(self) -> list[str]:
+        """Return the folders of the database whose table or copy the plan does not have.
+
+        A table that left the file, or was dropped, may have left current or older files there.
+        """
+        database, declared = f"{_key(self.warehouse)}/{self.plan.lake_database}.db/", self._declared
+        pages = self.s3.get_paginator("list_object_versions")
+        found = pages.paginate(Bucket=self.bucket, Prefix=database, Delimiter="/")
+        folders = {each["Prefix"] for page in found for each in page.get("CommonPrefixes", ())}
+        return [
+            f"s3://{self.bucket}/{folder}"
+            for folder in sorted(folders)
+            if (name := folder.removeprefix(database).rstrip("/")) not in declared
+            and not name.startswith(naming.PROBE_TABLE)
+        ]
 
     def copy_folder(self, name: str) -> str:
         """Return the prefix of the objects of a Hudi copy."""
@@ -101,6 +118,20 @@ class LakeObjects:
             name: _folder_of(metadata)
             for name, entry in self._entries().items()
             if (metadata := entry.get("Parameters", {}).get(_METADATA))
+        }
+
+    @property
+    def _declared(self) -> set[str]:
+        """The names of everything that the plan stores, each of which has a folder."""
+        plan = self.plan
+        return {
+            naming.QUARANTINE,
+            *plan.sink_tables,
+            *(name for table in plan.all_tables for name in table.stored),
+            *(name for logs in plan.web_logs for name in logs.tables),
+            *(name for put in plan.puts for name in put.tables),
+            *(derived.name for derived in plan.derived),
+            *(copy.name for copy in plan.copies),
         }
 
     def _locations(self, prefix: str) -> Iterator[str]:

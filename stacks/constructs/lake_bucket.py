@@ -191,13 +191,13 @@ def overwritten_folder(folder: str) -> aws_s3.CfnBucket.RuleProperty:
     )
 
 
-def short_lived_folder(folder: str) -> aws_s3.CfnBucket.RuleProperty:
-    """Return the rule of a folder whose objects are deleted after a day, and for good after two."""
+def short_lived_folder(folder: str, days: int = 1) -> aws_s3.CfnBucket.RuleProperty:
+    """Return the rule of a folder whose objects expire, and are deleted for good a day later."""
     return _Bucket.RuleProperty(
         id=f"ShortLived-{folder.rpartition('/')[2]}",
         status="Enabled",
         prefix=f"{folder}/",
-        expiration_in_days=1,
+        expiration_in_days=days,
         noncurrent_version_expiration=_Bucket.NoncurrentVersionExpirationProperty(
             noncurrent_days=1
         ),

@@ -101,8 +101,11 @@ def erase(lake: RunningLake, *words: str, expect: int = 0) -> dict[str, Any]:
     ("table", "key", "word"), [("rates", "rate", "1.5"), ("members", "mail", "ada@EXAMPLE.com")]
 )
 def test_equal_keys_leave_in_every_spelling(
-    lake: RunningLake, table: str, key: str, word: str
+    lake: RunningLake, opened: LocalLake, table: str, key: str, word: str
 ) -> None:
+    folder = f"{opened.warehouse_uri}/{opened.plan.lake_database}.db/{table}_old/"
+    left = folder.removeprefix(f"s3://{opened.bucket}/") + "data/1.parquet"
+    opened.client("s3").put_object(Bucket=opened.bucket, Key=left, Body=b"of an earlier file")
     refused = lake.run("forget", table, word, "--yes", expect=2)
     assert f"still has {word}" in refused["error"]["message"]
     with lake.connect() as connection:
@@ -112,6 +115,10 @@ def test_equal_keys_leave_in_every_spelling(
     assert lake.run("trace", table, word)["situation"] == "deleted"
     report = lake.run("forget", table, word, "--yes", "--grace", "3s")
     assert (report["keys"], report["stored"], report["elsewhere"]) == (1, [], [])
+    wheres = [each["where"] for each in report["remaining"]]
+    undeclared = "whose table the file does not declare"
+    assert [w for w in wheres if undeclared in w] == [f"{folder}, {undeclared}"]
+    opened.client("s3").delete_object(Bucket=opened.bucket, Key=left)
     assert (erased_of(report, "events")[f"{table}_changes"] or 0) >= 3
     assert lake.sql(f"select count(*) from {table}_changes") == [[1]]
     assert lake.sql(f"select count(*) from {table}") == [[1]]

@@ -115,6 +115,17 @@ def test_keys_that_no_job_has_read_expire_with_their_versions(created: Synthesiz
     assert rule["NoncurrentVersionExpiration"] == {"NoncurrentDays": 1}
 
 
+def test_reports_which_may_show_rows_expire_with_their_versions(created: Synthesized) -> None:
+    [rule] = [
+        rule
+        for bucket in created.resources("AWS::S3::Bucket")
+        for rule in bucket["Properties"]["LifecycleConfiguration"]["Rules"]
+        if rule.get("Prefix") == "control/reports/"
+    ]
+    assert rule["ExpirationInDays"] == 7
+    assert rule["NoncurrentVersionExpiration"] == {"NoncurrentDays": 1}
+
+
 def test_where_no_rows_can_be_erased_there_is_no_job(variants: dict[str, Synthesized]) -> None:
     having = {name for name, each in variants.items() if JOB in jobs(each)}
     assert {*variants} - having == {"connectors", "puts", "shards", "web logs"}

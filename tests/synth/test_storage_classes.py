@@ -41,6 +41,7 @@ def test_objects_move_where_the_file_says_so(deploy: Deploy) -> None:
         "Expire-firehose",
         "Overwritten-checkpoints",
         "ShortLived-forgets",
+        "ShortLived-reports",
         "ShortLived-source-sql",
     ]
     assert not moves(state["Expire"])

@@ -120,6 +120,8 @@ def test_keys_go_by_an_object_that_the_run_deletes_with_its_versions(
     assert any("CloudWatch" in where for where in until)
     assert until["results of queries in Athena"] == "8 days after each"  # one: old version
     assert "texts of queries in Athena's history" in until
+    [reports] = (where for where in until if "control/reports/" in where)
+    assert until[reports].startswith("7 days")
 
 
 @pytest.mark.parametrize("table", ["orders", "events"])

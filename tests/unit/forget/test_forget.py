@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,10 @@ MAIL = "ada.lovelace@example.org"
 
 def plan(table: Table, **more: Any) -> Plan:
     return Plan(name="p", source_database="d", lake_database="l", tables=(table,), **more)
+
+
+def left(stored: Plan, table: Table, *, undeclared: Sequence[str] = ()) -> list[dict[str, str]]:
+    return places_left(stored, table, in_kafka=True, undeclared=undeclared)
 
 
 DELIVERED = replace(TABLE, delivery="firehose")
@@ -91,7 +96,7 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
         "ok": False, "table": "people", "keys": 2, "deleted_objects": 9,
         "erased": erased_places(TABLE, outcome, {"firehose": 4, "other": 0}, ["mails_hudi"]),
         "redacted_files": ["connect.log"], "stored": [place], "elsewhere": [],
-        "shared": ["city"], "remaining": places_left(plan(TABLE), TABLE, in_kafka=True),
+        "shared": ["city"], "remaining": left(plan(TABLE), TABLE, undeclared=["s3://lake/wh/l.db/people_old/"]),
     }  # fmt: skip
     text = "\n".join(erasure_lines(report))
     for part in (
@@ -107,19 +112,21 @@ def test_the_report_names_what_is_left_and_what_it_does_not_reach() -> None:
         "s3://lake/a: JSON (mail)",
     ):
         assert part in text
-    assert f"Kafka's topic {TABLE.topic}" in text and "searched everything" not in text
+    assert f"Kafka's topic {TABLE.topic}" in text and "none of their values" not in text
+    assert "people_old/, whose table the file does not declare, until: you drop its table" in text
     clean = "\n".join(erasure_lines({**report, "stored": []}))
-    assert "none of their values is left" in clean
+    assert "none of their values is left where it was searched" in clean
+    assert "numbers and short texts in the files of people" in clean
 
 
 def test_failed_records_that_are_still_to_be_written_are_named() -> None:
     stream = replace(stream_of(DELIVERED), error_prefix="failed/here", retry_seconds=7200)
-    late = places_left(plan(DELIVERED, deliveries=(stream,)), DELIVERED, in_kafka=True)
+    late = left(plan(DELIVERED, deliveries=(stream,)), DELIVERED)
     [place] = [place for place in late if "failed/here/" in place["where"]]
     assert "`cdclake redrive`" in place["until"]
     [minutes] = [int(word) for word in place["until"].split() if word.isdecimal()]
     assert minutes * 60 >= stream.lateness_seconds > 7200
-    streamed = places_left(plan(TABLE), TABLE, in_kafka=True)
+    streamed = left(plan(TABLE), TABLE)
     assert not any("failed" in place["where"] for place in streamed)
 
 
