@@ -15,6 +15,13 @@ _BLOCKS_PER_CHUNK = 8192  # 64 MB: a task of seconds
 _MAX_CHUNKS = 4000
 LIMIT_WAITS = "SET lock_timeout = '10s'"
 
+# Counts the locks for which others have waited longer than a reader waits, because of this session.
+OVERDUE_WAITS = (
+    "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    " AND waitstart < clock_timestamp() - interval '10 seconds'"
+    " AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+)
+
 
 def create_slot(slot: str, version: int) -> str:
     """Return the replication command that returns the slot's consistent point and snapshot.
@@ -23,6 +30,14 @@ def create_slot(slot: str, version: int) -> str:
     """
     options = "SNAPSHOT 'export'" + (", FAILOVER true" if version >= HAS_FAILOVER_SLOTS else "")
     return f"CREATE_REPLICATION_SLOT {identifier(slot)} LOGICAL pgoutput ({options})"
+
+
+def cancel_creation(slot: str) -> str:
+    """Return a SELECT that cancels the command that still creates the slot."""
+    return (
+        "SELECT count(pg_cancel_backend(active_pid)) FROM pg_replication_slots"
+        f" WHERE slot_name = {literal(slot)}"
+    )
 
 
 def slot_state(slot: str) -> str:

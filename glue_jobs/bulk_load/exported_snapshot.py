@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
+from cdclake.errors import ComponentFailed
 from cdclake.jobs.bulk_load.load_source import (
     LoadSource,
     connected,
@@ -26,6 +28,7 @@ from cdclake.jobs.bulk_load.source_reader import SourceReader
 from cdclake.plan import Table
 from cdclake.postgres import bulk_read
 
+_LOOK_EVERY_S = 2
 _VERSION = "SELECT current_setting('server_version_num')::bigint"
 _REPLICATION = {
     "replication": "database",
@@ -75,7 +78,8 @@ def exported_snapshot(
     """Create the slot and hold its snapshot inside the block.
 
     The locks come first: a table rewritten between snapshot and lock would look empty. Raises
-    ComponentFailed if the database refuses, for instance because the slot exists.
+    ComponentFailed if the database refuses, for instance because the slot exists, or if another
+    session waits for these locks while the slot is created.
     """
     locks = connected(source)
     try:
@@ -85,12 +89,39 @@ def exported_snapshot(
         exporter = connected(source, **_REPLICATION)
         try:
             version = first_value(locks, _VERSION)
-            lsn, name = _create_slot(exporter, slot, version)
+            lsn, name = _create_slot_or_give_way(exporter, locks, slot, version)
             yield ExportedSnapshot(source, name, lsn, time.time_ns() // 1000, locks)
         finally:
             exporter.close()
     finally:
         locks.close()
+
+
+def _create_slot_or_give_way(exporter: Any, locks: Any, slot: str, version: int) -> tuple[int, str]:
+    """Create the slot; give up if a session has waited ten seconds for the locks.
+
+    PostgreSQL waits for every running transaction. One that waits itself for the locks would never
+    end, and all readers and writers of its table would wait behind it. PostgreSQL detects no
+    deadlock, since the session with the locks is idle.
+    """
+    gives_way = False
+    with ThreadPoolExecutor(1) as thread:
+        creation = thread.submit(_create_slot, exporter, slot, version)
+        while not wait([creation], _LOOK_EVERY_S).done:
+            if not gives_way and first_value(locks, bulk_read.OVERDUE_WAITS) > 0:
+                first_value(locks, bulk_read.cancel_creation(slot))
+                gives_way = True
+    try:
+        return creation.result()
+    except ComponentFailed:
+        if not gives_way:
+            raise
+        raise ComponentFailed(
+            "a statement that alters or empties a table waits for the bulk load, whose replication"
+            " slot waits for open transactions",
+            "start the load again (locally `cdclake up`) when both have ended",
+            component="postgres",
+        ) from None
 
 
 def _create_slot(connection: Any, slot: str, version: int) -> tuple[int, str]:

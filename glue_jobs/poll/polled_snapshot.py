@@ -1,14 +1,14 @@
 """Snapshot of the source for one poll, and the rows that Spark's tasks read from it.
 
-The driver's transaction exports its snapshot and keeps it until the poll ends; each task imports
-it, so that rows which are read again are the same. psycopg reads, as in the other jobs that query
-the source: a task checks the server's certificate with the authorities of the driver's DSN.
+The driver's transaction exports its snapshot and keeps it until the poll has its rows; each task
+imports it, so that rows which are read again are the same. psycopg reads, as in the other jobs that
+query the source: a task checks the server's certificate with the authorities of the driver's DSN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,7 @@ class PolledSnapshot:
     bound: int | None  # no transaction that it lacks began before; None: not known
     has_blocks: bool  # the rows are those of a table that is read in chunks
     locks: Connection  # keeps what is read from being rewritten
+    sessions: ExitStack  # ends the sessions with the snapshot and the locks
 
     def rows(self, since: int | None) -> DataFrame:
         """Read the rows written since a time in microseconds, or all rows if it is None.
@@ -74,9 +75,15 @@ class PolledSnapshot:
         [blocks] = _row(self.locks, bulk_read.blocks(table))
         return self._read(bulk_read.rows(table), bulk_read.chunks(int(blocks)))
 
-    def check(self) -> None:
-        """Raise InputError if tables may have been rewritten since the snapshot was taken."""
+    def end(self) -> None:
+        """Release the source, all of whose rows have been read and cached.
+
+        Raises InputError if tables may have been rewritten meanwhile. The snapshot ends with the
+        locks: rows of a cache that is lost would be read again, perhaps of a table that is empty by
+        then. Without the snapshot such a read fails, and so does the poll.
+        """
         self.locks.execute("SELECT 1")
+        self.sessions.close()
 
     def _read(self, query: str, conditions: Sequence[str]) -> DataFrame:
         types = [column.column_type for column in self.table.columns]
@@ -99,35 +106,38 @@ class PolledSnapshot:
 def polled_snapshot(
     spark: SparkSession, login: SourceLogin, table: Table
 ) -> Iterator[PolledSnapshot]:
-    """Take a snapshot of the source, and keep it inside the block.
+    """Take a snapshot of the source, and keep it inside the block or until its `end`.
 
     Raises TableError if the source has other columns or types than the declared ones, or if the
     login may not see what other sessions do, on which a poll depends.
     """
-    with _idle_session(login.dsn) as connection, _locked(login.dsn, table) as locks:
+    with ExitStack() as sessions:
+        connection = sessions.enter_context(_idle_session(login.dsn))
+        locks = sessions.enter_context(_locked(login.dsn, table))
         connection.execute(bulk_read.LIMIT_WAITS)
         actual = _relation(connection, table)
         bound = _bound(connection, table)
         zone = str(_row(connection, "SELECT current_setting('TimeZone')")[0])
-        with connection.transaction():
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            name, read_at = _row(connection, poll_queries.SNAPSHOT)
-            # After the snapshot: no transaction in it has a greater one.
-            lsn = int(_row(connection, poll_queries.LSN)[0])
-            yield PolledSnapshot(
-                spark=spark,
-                login=login,
-                table=table if actual is None else as_named_now(table, actual.by_name),
-                name=name,
-                lsn=lsn,
-                read_at=read_at,
-                zone=zone,
-                bound=bound,
-                has_blocks=actual is not None
-                and actual.kind in KINDS_OF_TABLES
-                and connection.info.server_version >= _HAS_TID_RANGE_SCANS,
-                locks=locks,
-            )
+        sessions.enter_context(connection.transaction())
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        name, read_at = _row(connection, poll_queries.SNAPSHOT)
+        # After the snapshot: no transaction in it has a greater one.
+        lsn = int(_row(connection, poll_queries.LSN)[0])
+        yield PolledSnapshot(
+            spark=spark,
+            login=login,
+            table=table if actual is None else as_named_now(table, actual.by_name),
+            name=name,
+            lsn=lsn,
+            read_at=read_at,
+            zone=zone,
+            bound=bound,
+            has_blocks=actual is not None
+            and actual.kind in KINDS_OF_TABLES
+            and connection.info.server_version >= _HAS_TID_RANGE_SCANS,
+            locks=locks,
+            sessions=sessions,
+        )
 
 
 @contextmanager

@@ -234,11 +234,11 @@ class TablePoll:
         # From 1: the deletes of a poll are at 0.
         rows, offset = snapshot.rows(since), F.monotonically_increasing_id() + 1
         with persisted(read_events(rows, offset, self.table, self.plan, place)) as events:
-            refused = self._quarantine(events, progress.slot)
+            refused = self._quarantine(events, progress.slot)  # its count reads and caches all rows
+            snapshot.end()
             with persisted(self._changes(events, place, since)) as changes:
                 appended = changes.count()
                 if appended:
-                    snapshot.check()
                     self._commit(changes, stamped, place)
         return appended, refused
 

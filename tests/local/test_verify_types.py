@@ -17,11 +17,13 @@ import pytest
 
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import AppliedThrough, current_view
+from cdclake.jobs.verify import table_results
 from cdclake.jobs.verify.compared_rows import LakeEngine
+from cdclake.jobs.verify.first_pass import FirstPass, Sides, first_pass
 from cdclake.jobs.verify.report import TableComparison
 from cdclake.jobs.verify.run import verify_tables
 from cdclake.plan import Plan, Table
-from tests.local.source_database import running_server
+from tests.local.source_database import run, running_server
 from tests.recorded.limits import LIMITS
 from tests.recorded.recording import FOLDER, SALT, Recording
 from tests.recorded.script import Statement, steps
@@ -203,3 +205,35 @@ def test_a_missing_and_an_extra_row_are_found(dsn, plan):
     assert (report.missing, report.extra) == (1, 1)
     kinds = {example.key["id"]: example.kind for example in report.first}
     assert (kinds["104"], kinds["999"]) == ("missing", "extra")
+
+
+def test_a_compared_table_is_not_locked_while_another_is_read(dsn, plan, monkeypatch):
+    """A rewrite of the first table neither waits nor changes what is found of it."""
+    tables = [plan.table("keyed"), plan.table("limits")]
+    expected = compare(dsn, plan, LakeOfEvents(plan), "keyed")
+    passes = []
+
+    def rewriting(sides: Sides, *read: Any) -> FirstPass:
+        if passes:
+            run(
+                dsn,
+                "SET lock_timeout = '200ms'",
+                "ALTER TABLE public.keyed SET UNLOGGED",
+                "ALTER TABLE public.keyed SET LOGGED",
+            )
+        passes.append(first_pass(sides, *read))
+        return passes[-1]
+
+    monkeypatch.setattr(table_results, "first_pass", rewriting)
+    found = verify_tables(
+        plan,
+        tables,
+        dsn=dsn,
+        salt=SALT,
+        reader=LakeOfEvents(plan),
+        wait=lambda _tables, _look: {},
+    )
+    assert len(passes) == 2
+    keyed = found.tables[0]
+    assert examples_of(keyed) == examples_of(expected)
+    assert (keyed.source_rows, keyed.lake_rows) == (4, 4)

@@ -74,7 +74,7 @@ POLLS = (
         "a lock timeout of a query's check ends the polls of all tables",
         (_QUERY_TESTS, "-k", "waits_for_a_poll"),
         ((_SNAPSHOT, "with waits_reported():", "with nullcontext():"),
-         (_SNAPSHOT, "import contextmanager", "import contextmanager, nullcontext"),
+         (_SNAPSHOT, "import ExitStack,", "import ExitStack, nullcontext,"),
          (_SNAPSHOT, "if connection.broken:", "if True:"),),
     ),
     Mutation(
@@ -91,7 +91,7 @@ POLLS = (
     Mutation(
         "a poll whose lock is gone stores what it read",
         (_TESTS, "-k", "loses_its_lock"),
-        ((_POLL, "snapshot.check()", "pass"),),
+        ((_SNAPSHOT, 'self.locks.execute("SELECT 1")', "pass"),),
     ),
     Mutation(
         "rows that are read again are appended again",

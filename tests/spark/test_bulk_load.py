@@ -1,6 +1,8 @@
 """The bulk load: rows as the connector would write them, of one moment, each of them once."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -266,6 +268,24 @@ def test_a_table_cannot_be_rewritten_while_it_is_loaded(engine, source):
             source.run("SET lock_timeout = '200ms'", f"TRUNCATE {engine.table.name}")
         source.run(f"UPDATE {engine.table.name} SET v = v")
     source.run(rewrite)
+
+
+def test_the_slots_creation_gives_way_to_a_statement_that_waits(engine, source):
+    """The creation waits for the transaction, and that for the load's locks."""
+    creation_waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+    with ThreadPoolExecutor(1) as thread, psycopg.connect(source.dsn) as migration:
+        migration.execute("SELECT pg_current_xact_id()")
+        load = thread.submit(source.snapshot([engine.table]).__enter__)
+        deadline = time.monotonic() + 60
+        while not source.run(creation_waits):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        migration.execute("SET lock_timeout = '40s'")
+        migration.execute(f"TRUNCATE {engine.table.name}")
+        with pytest.raises(ComponentFailed, match="waits for the bulk load"):
+            load.result()
+    assert source.run("SELECT 1 FROM pg_replication_slots") == []
+    assert source.run(f"SELECT 1 FROM {engine.table.name}") == []
 
 
 def test_a_load_whose_locks_are_gone_fails(engine, source):

@@ -11,6 +11,7 @@ import pytest
 from cdclake.errors import InputError, TableError
 from cdclake.jobs.poll import polled_snapshot
 from cdclake.jobs.poll.polled_snapshot import PolledSnapshot
+from cdclake.jobs.poll.table_poll import TablePoll
 from cdclake.jobs.runtime.source import connect
 from cdclake.jobs.runtime.source_key import has_row, key_by_source
 from cdclake.jobs.verify import source_rows
@@ -139,6 +140,23 @@ def test_a_poll_may_take_longer_than_the_idle_timeout(spark, dsn, monkeypatch):
     monkeypatch.setattr(PolledSnapshot, "rows", slow)
     timeout = "-c idle_in_transaction_session_timeout=500ms"
     assert polled.poll(psycopg.conninfo.make_conninfo(dsn, options=timeout)) == 1
+
+
+def test_a_poll_locks_nothing_while_it_compares_its_rows(spark, dsn, monkeypatch):
+    polled = PolledTable(spark, dsn)
+    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
+    changes = TablePoll._changes
+
+    def emptied(*read):
+        polled.run("SET lock_timeout = '200ms'", f"TRUNCATE {polled.name}")
+        return changes(*read)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TablePoll, "_changes", emptied)
+        assert polled.poll() == 1
+    assert polled.rows() == [(1, "a", None)]
+    assert polled.poll() == 1
+    assert polled.rows() == []
 
 
 def test_a_statement_that_waits_for_a_poll_ends_it_with_a_report(spark, dsn, monkeypatch):

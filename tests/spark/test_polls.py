@@ -143,17 +143,17 @@ def test_a_poll_gives_way_to_a_truncate_that_waits_for_it(spark, dsn, monkeypatc
 def test_a_poll_that_loses_its_lock_stores_nothing(spark, dsn, monkeypatch):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
-    changes = TablePoll._changes
+    read_and_quarantined = TablePoll._quarantine
 
     def unlocked(*read):
         polled.run(
             "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE pid <> pg_backend_pid()"
             f" AND relation = '{polled.name}'::regclass"
         )
-        return changes(*read)
+        return read_and_quarantined(*read)
 
     with monkeypatch.context() as patched:
-        patched.setattr(TablePoll, "_changes", unlocked)
+        patched.setattr(TablePoll, "_quarantine", unlocked)
         with pytest.raises(InputError, match="terminating connection"):
             polled.poll()
     assert polled.events() == []
