@@ -18,6 +18,9 @@ Sums = dict[int, tuple[int, int]]  # bucket -> rows, sum of their hashes
 class SourceRows(Protocol):
     """Session in the source, or in what takes its place."""
 
+    def locks_released(self) -> AbstractContextManager[None]:
+        """Release, at the end of the block, the locks that its reads take; only in a snapshot."""
+
     def count(self, comparable: Comparable) -> int:
         """Return the number of rows."""
 

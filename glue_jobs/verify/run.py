@@ -52,8 +52,7 @@ def verify_tables(
         sides, broken = _comparable(tables, plan, source, engine)
         late = wait(tables, lambda: None)
         with engine.open([each.table for each in sides]) as lake:
-            around = functools.partial(source_rows.locks_released, source)
-            passes, seconds = first_passes(sides, PostgresRows(source), lake, sample, around)
+            passes, seconds = first_passes(sides, PostgresRows(source), lake, sample)
     with source_rows.session(dsn, salt) as source:
         explain, rows = _withholding(reader, quarantined), PostgresRows(source)
         reports, rounds = settled(sides, passes, late, rows, engine, wait, explain)

@@ -68,18 +68,6 @@ def snapshot(dsn: str, salt: str) -> Iterator[Connection]:
         yield connection
 
 
-@contextmanager
-def locks_released(connection: Connection) -> Iterator[None]:
-    """Release, at the end of the block, the locks taken in it; the transaction's snapshot stays.
-
-    PostgreSQL would keep a table's lock until the last table is compared, and a statement that
-    waits for it makes all readers and writers of the table wait. A table that is rewritten before
-    it is read may look empty to the snapshot; the rounds that follow read its current rows.
-    """
-    with connection.transaction(force_rollback=True):
-        yield
-
-
 def column_lengths(connection: Connection, table: Table) -> Mapping[str, int | None]:
     """Return each column's maximum length in characters by name; None if unlimited.
 
@@ -95,6 +83,17 @@ class PostgresRows:
     """Rows of one session in the source, which reads one relation at a time."""
 
     connection: Connection
+
+    @contextmanager
+    def locks_released(self) -> Iterator[None]:
+        """Release, at the end of the block, the locks that its reads take; only in a snapshot.
+
+        PostgreSQL would keep a table's lock until the last table is compared, and readers and
+        writers would wait behind a statement that waits for it. The snapshot stays. A table that is
+        rewritten before it is read may look empty; the rounds that follow read its current rows.
+        """
+        with self.connection.transaction(force_rollback=True):
+            yield
 
     def count(self, comparable: Comparable) -> int:
         """Return the number of rows."""

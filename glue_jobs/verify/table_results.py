@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 
 from cdclake.activity import Advance, step
 from cdclake.jobs.verify.compared_rows import LakeEngine, LakeRows, SourceRows
@@ -15,13 +15,9 @@ from cdclake.jobs.verify.rounds import Open, Wait, examples, mark_incomplete, se
 
 
 def first_passes(
-    sides: Sequence[Sides],
-    source: SourceRows,
-    lake: LakeRows,
-    sample: int | None,
-    around: Callable[[], AbstractContextManager[object]] = nullcontext,
+    sides: Sequence[Sides], source: SourceRows, lake: LakeRows, sample: int | None
 ) -> tuple[dict[str, FirstPass], dict[str, float]]:
-    """Compare each table once, inside `around()`; return the results and seconds by table."""
+    """Compare each table once; return the results and seconds by table."""
     passes: dict[str, FirstPass] = {}
     seconds: dict[str, float] = {}
     with step("compare the rows") as shown:
@@ -30,7 +26,7 @@ def first_passes(
             rows = sum(passed.source_rows for passed in passes.values())
             so_far = f"{name}, after {rows:,} rows"
             shown.note(Advance(done=number, total=len(sides), unit="tables", now=so_far))
-            with around():
+            with source.locks_released():
                 passes[name] = first_pass(each, source, lake, sample)
             seconds[name] = round(time.monotonic() - begun, 2)
         shown.note(Advance(done=len(sides), total=len(sides), unit="tables"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from cdclake.errors import InputError
@@ -82,6 +83,10 @@ class ViewRows:
 
     duck: DuckEngine
     tables: dict[str, Table]  # by relation
+
+    def locks_released(self) -> AbstractContextManager[None]:
+        """Do nothing: DuckDB's reads lock nothing."""
+        return nullcontext()
 
     def count(self, comparable: Comparable) -> int:
         """Return the number of rows."""

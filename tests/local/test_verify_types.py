@@ -211,7 +211,8 @@ def test_a_compared_table_is_not_locked_while_another_is_read(dsn, plan, monkeyp
     """A rewrite of the first table neither waits nor changes what is found of it."""
     tables = [plan.table("keyed"), plan.table("limits")]
     expected = compare(dsn, plan, LakeOfEvents(plan), "keyed")
-    passes = []
+    passes: list[FirstPass] = []
+    reader: Any = LakeOfEvents(plan)
 
     def rewriting(sides: Sides, *read: Any) -> FirstPass:
         if passes:
@@ -230,7 +231,7 @@ def test_a_compared_table_is_not_locked_while_another_is_read(dsn, plan, monkeyp
         tables,
         dsn=dsn,
         salt=SALT,
-        reader=LakeOfEvents(plan),
+        reader=reader,
         wait=lambda _tables, _look: {},
     )
     assert len(passes) == 2
