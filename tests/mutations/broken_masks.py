@@ -73,8 +73,8 @@ MASKS = (
         (
             (
                 _CONNECTOR,
-                "table.table, name) for name in column.names]",
-                "table.table, name) for name in column.names[-1:]]",
+                "[]).extend(column.names)",
+                "[]).extend(column.names[-1:])",
             ),
         ),
     ),

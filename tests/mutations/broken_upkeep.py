@@ -108,7 +108,7 @@ UPKEEP = (
     Mutation(
         "the connector takes an excluded column of an earlier name",
         ("tests/unit/debezium/test_earlier_names.py",),
-        (("cdclake/debezium/connector.py", "            if name not in t.excluded\n", ""),),
+        (("cdclake/debezium/connector.py", " if name not in t.excluded", ""),),
     ),
     Mutation(
         "packing leaves deletes of files that are gone",

@@ -109,7 +109,9 @@ def test_a_type_that_cannot_become_the_new_one_is_refused_with_the_way_there() -
 
 def test_a_table_whose_columns_are_mended_is_asked_to_go_on_after_its_plan() -> None:
     written: list[str] = []
-    control = SimpleNamespace(write=lambda name, content: written.append(f"{name} {content}"))
+    control = SimpleNamespace(
+        read=lambda _: None, write=lambda name, content: written.append(f"{name} {content}")
+    )
     lake: Any = SimpleNamespace(control=control)
     join_tables(lake, change(MAIL, table()), write_plan=lambda: written.append("plan"))
     assert written == ["plan", "resume/t.json {'mended': 'columns'}"]
