@@ -38,7 +38,6 @@ from cdclake.local.lake_continuation import compared, continued
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
-from cdclake.local.process.supervisor_client import supervisor_alive
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.shutdown import stop_streaming
 from cdclake.local.streaming_start import await_rows, start_streaming
@@ -171,10 +170,8 @@ def _bring_up(
     """Start the servers, after the source has answered and can stream the plan."""
     if dsn is not None:
         _check_source(home, dsn, plan)
-    was_down = not supervisor_alive(home)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None, converter=converter)
-    if was_down:
-        free_leases(home)
+    free_leases(home)
     write_client_files(home, endpoints)
     if dsn is not None:
         home.remember("source_dsn", dsn)

@@ -31,7 +31,6 @@ from cdclake.local.lake_continuation import continued
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home
-from cdclake.local.process.supervisor_client import supervisor_alive
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.table_answer import table_answer
 from cdclake.plan import Plan
@@ -50,10 +49,8 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     if dsn is not None:
         login = _checked(dsn, plan)
         home.remember("source_dsn", dsn)
-    was_down = not supervisor_alive(home)
     endpoints = stack.bring_up(home, embedded_postgres=embedded, streaming=False)
-    if was_down:
-        free_leases(home)
+    free_leases(home)
     write_client_files(home, endpoints)
     state = replace(
         known, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,

@@ -46,15 +46,21 @@ def schedule_jobs(lake: LocalLake) -> None:
 
 
 def free_leases(home: Home) -> None:
-    """Free the leases of jobs that ended with the lake's supervisor; only while no job runs."""
-    state = LakeState.load(home)
-    if not state.plan:
+    """Free the leases of jobs that ended with an earlier supervisor.
+
+    Do nothing if that is done: the scheduled jobs of the present one may run. An `up` that failed
+    before it leaves it to the next one.
+    """
+    if not home.earlier_leases_file.exists():
         return
-    lake = describe_lake(home, state)
-    create_bucket_and_database(lake)  # the first `up` may have ended before it
-    held = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB)
-    for job in (*held, naming.POLL_JOB, naming.PUBLISH_JOB):
-        Leases(lake.control, job).abandon_earlier_runs()
+    state = LakeState.load(home)
+    if state.plan:
+        lake = describe_lake(home, state)
+        create_bucket_and_database(lake)  # the first `up` may have ended before it
+        held = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB)
+        for job in (*held, naming.POLL_JOB, naming.PUBLISH_JOB):
+            Leases(lake.control, job).abandon_earlier_runs()
+    home.earlier_leases_file.unlink()
 
 
 def scheduled_tables(plan: Plan) -> list[Table]:

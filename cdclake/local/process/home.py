@@ -85,6 +85,11 @@ class Home:
         return self.run / "observed.json"
 
     @property
+    def earlier_leases_file(self) -> Path:
+        """File that exists from the start of a supervisor until earlier runs' leases are freed."""
+        return self.run / "earlier_leases"
+
+    @property
     def java_file(self) -> Path:
         """File with the path of the Java that the running components use."""
         return self.run / "java"

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import trino
-from trino.exceptions import Error
+from trino.exceptions import Error, TrinoQueryError
 
 from cdclake.activity import step
 from cdclake.errors import ComponentFailed
@@ -37,6 +37,7 @@ Access = Literal["read-only", "all"]
 _VERSION = "406"
 _START = Path(__file__).with_name("StartTrino.java")
 _START_S = 90.0
+_NODE_S = 30.0  # Trino looks every five seconds which nodes have a catalog
 _END_S = 1.0  # a connection breaks before the server's process has ended
 # Its one node announces itself every few seconds; on a busy machine it would pass for gone.
 _CONFIG = """\
@@ -73,10 +74,21 @@ class Trino:
         )
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the query's rows."""
-        cursor = self._connection.cursor()
-        cursor.execute(query, list(values) or None)
-        return [tuple(row) for row in cursor.fetchall()]
+        """Return the query's rows.
+
+        A server that has just started may not know yet that its node has the catalog. Such a query
+        has not begun, so it is repeated.
+        """
+        deadline = time.monotonic() + _NODE_S
+        while True:
+            cursor = self._connection.cursor()
+            try:
+                cursor.execute(query, list(values) or None)
+                return [tuple(row) for row in cursor.fetchall()]
+            except TrinoQueryError as error:
+                if error.error_name != "NO_NODES_AVAILABLE" or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.5)
 
     def close(self) -> None:
         """End the session."""

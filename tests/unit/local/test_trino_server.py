@@ -6,10 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
+from trino.exceptions import TrinoQueryError
 
 from cdclake.errors import ComponentFailed
 from cdclake.local.process.home import Home
@@ -117,3 +119,31 @@ def test_only_the_secret_user_may_ask(plays: Any, tmp_path: Path) -> None:
     assert len(config["internal-communication.shared-secret"]) >= 32
     assert config["node.bind-ip"] == "127.0.0.1"
     assert config["http-server.http.port"] == str(engine.port)
+
+
+@pytest.mark.parametrize("patience", [30.0, -1.0])
+def test_a_query_is_repeated_until_the_node_has_the_catalog(
+    monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    """Trino knows it some seconds after it has answered its first query."""
+    missing = {"errorName": "NO_NODES_AVAILABLE", "message": "No nodes available to run query"}
+    answers = [TrinoQueryError(missing, "1"), [(7,)]]
+
+    class Cursor:
+        def execute(self, *_: Any) -> None:
+            self.answer = answers.pop(0)
+            if isinstance(self.answer, TrinoQueryError):
+                raise self.answer
+
+        def fetchall(self) -> Any:
+            return self.answer
+
+    engine = server.Trino(port=1, user="u")
+    monkeypatch.setattr(engine, "_connection", SimpleNamespace(cursor=Cursor))
+    monkeypatch.setattr(server, "_NODE_S", patience)
+    monkeypatch.setattr(server.time, "sleep", lambda _: None)
+    if patience > 0:
+        assert engine.rows("SELECT 7") == [(7,)]
+    else:
+        with pytest.raises(TrinoQueryError, match="No nodes available"):
+            engine.rows("SELECT 7")

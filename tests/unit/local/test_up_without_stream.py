@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,9 +13,10 @@ from cdclake.config.resolve import load_plan
 from cdclake.errors import NotRunning
 from cdclake.local import lifecycle, shutdown
 from cdclake.local.forget.local_surroundings import LocalSurroundings
-from cdclake.local.lake import stack
+from cdclake.local.lake import job_schedules, stack
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.operations_backend import LocalBackend
+from cdclake.local.process import supervisor_client
 from cdclake.local.process.home import Home
 from tests.unit.postgres.tables import plan
 
@@ -51,19 +53,36 @@ def test_resume_needs_up_first() -> None:
     LocalBackend(lake).check_resumable()
 
 
-@pytest.mark.parametrize(("is_alive", "freed"), [(True, 0), (False, 1)])
-def test_leases_are_freed_only_with_a_new_supervisor(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, is_alive: bool, freed: int
+def test_leases_are_freed_once_after_the_start_of_a_supervisor(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """With the supervisor of before, its scheduled jobs run on."""
-    found: list[Home] = []
-    endpoints = SimpleNamespace(source=None)
-    monkeypatch.setattr(lifecycle, "supervisor_alive", lambda _: is_alive)
-    monkeypatch.setattr(lifecycle, "free_leases", found.append)
+    """Also if the `up` that started it fails. With a supervisor of before, its jobs run on."""
+    home, freed = Home(tmp_path), list[str]()
+    home.create()
+    LakeState(plan=PUTS.to_json()).save(home)
+    lake = SimpleNamespace(control=None)
+    monkeypatch.setattr(job_schedules, "describe_lake", lambda *_: lake)
+    monkeypatch.setattr(job_schedules, "create_bucket_and_database", lambda _: None)
+    monkeypatch.setattr(job_schedules.Leases, "abandon_earlier_runs", lambda _: freed.append("."))
+    monkeypatch.setattr(supervisor_client, "_start_supervisor", lambda _: None)
+    monkeypatch.setattr(supervisor_client, "_await_generation", lambda *_: None)
     monkeypatch.setattr(lifecycle, "write_client_files", lambda *_: None)
-    monkeypatch.setattr(stack, "bring_up", lambda *_, **__: endpoints)
-    lifecycle._bring_up(Home(tmp_path), None, None)
-    assert len(found) == freed
+
+    def bring_up(home: Home, *, fails: bool = False, **_: Any) -> Any:
+        supervisor_client.want(home, [])
+        if fails:
+            raise NotRunning("Kafka did not start", "run it again")
+        return SimpleNamespace(source=None)
+
+    monkeypatch.setattr(stack, "bring_up", partial(bring_up, fails=True))
+    with pytest.raises(NotRunning):
+        lifecycle._bring_up(home, None, None)
+    assert freed == []
+    monkeypatch.setattr(stack, "bring_up", bring_up)
+    monkeypatch.setattr(supervisor_client, "supervisor_alive", lambda _: True)
+    for _ in range(2):
+        lifecycle._bring_up(home, None, None)
+        assert len(freed) == 5
 
 
 def test_an_erasure_leaves_a_stopped_stream_alone(
