@@ -141,7 +141,7 @@ def test_a_query_is_repeated_until_the_node_has_the_catalog(
     engine = server.Trino(port=1, user="u")
     monkeypatch.setattr(engine, "_connection", SimpleNamespace(cursor=Cursor))
     monkeypatch.setattr(server, "_NODE_S", patience)
-    monkeypatch.setattr(server.time, "sleep", lambda _: None)
+    monkeypatch.setattr("cdclake.local.trino.server.time.sleep", lambda _: None)
     if patience > 0:
         assert engine.rows("SELECT 7") == [(7,)]
     else:

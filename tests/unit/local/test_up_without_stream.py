@@ -11,6 +11,7 @@ import pytest
 
 from cdclake.config.resolve import load_plan
 from cdclake.errors import NotRunning
+from cdclake.jobs.control.leases import Leases
 from cdclake.local import lifecycle, shutdown
 from cdclake.local.forget.local_surroundings import LocalSurroundings
 from cdclake.local.lake import job_schedules, stack
@@ -63,7 +64,7 @@ def test_leases_are_freed_once_after_the_start_of_a_supervisor(
     lake = SimpleNamespace(control=None)
     monkeypatch.setattr(job_schedules, "describe_lake", lambda *_: lake)
     monkeypatch.setattr(job_schedules, "create_bucket_and_database", lambda _: None)
-    monkeypatch.setattr(job_schedules.Leases, "abandon_earlier_runs", lambda _: freed.append("."))
+    monkeypatch.setattr(Leases, "abandon_earlier_runs", lambda _: freed.append("."))
     monkeypatch.setattr(supervisor_client, "_start_supervisor", lambda _: None)
     monkeypatch.setattr(supervisor_client, "_await_generation", lambda *_: None)
     monkeypatch.setattr(lifecycle, "write_client_files", lambda *_: None)
