@@ -87,7 +87,7 @@ def want(home: Home, specs: Sequence[Spec]) -> Desired:
         # Processes of the dead supervisor are dropped; the caller requests them again.
         desired = Desired(desired.generation).with_specs(tuple(specs))
         _write(home, desired)
-        home.earlier_leases_file.touch()
+        home.earlier_leases_file.touch(mode=0o600)
         _start_supervisor(home)
     _await_generation(home, desired.generation)
     return desired
