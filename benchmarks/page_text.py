@@ -62,11 +62,11 @@ WORDS = {
     ),
     "P4": (
         "Ours and a bare `from_json` of the same columns in turn, in one session; ours checks "
-        "every value, sums the batch up and quarantines what it refuses. Neither keeps the rows "
+        "every value, summarizes the batch and quarantines refused events. Neither keeps the rows "
         "that are timed: ours drops them in the task, the peer writes them to Spark's `noop`. The "
         "rows that are compared are of a second decoding, not timed, by the same decoder; of the "
         "timed ones only the numbers of accepted and refused events are checked. The figures on "
-        "top are of the subject in which ours does worst."
+        "top are those of the subject where ours is slowest against the peer."
     ),
     "P5": (
         "From the wish to stream (`cdclake up`, all servers running) to the commit that completes "

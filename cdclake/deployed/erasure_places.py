@@ -14,7 +14,7 @@ from cdclake.config.deployment import (
 )
 from cdclake.plan import Table
 
-_QUERY_HISTORY_DAYS = 45  # Athena's, which cannot be set
+_QUERY_HISTORY_DAYS = 45  # Athena's API reference, ListQueryExecutions
 
 
 def places_of(deployment: Deployment, table: Table) -> list[dict[str, str]]:

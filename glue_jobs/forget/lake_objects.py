@@ -122,7 +122,7 @@ class LakeObjects:
 
     @property
     def _declared(self) -> set[str]:
-        """The names of everything that the plan stores, each of which has a folder."""
+        """Return the folder names of everything that the plan stores."""
         plan = self.plan
         return {
             naming.QUARANTINE,

@@ -76,7 +76,7 @@ class PolledSnapshot:
         return self._read(bulk_read.rows(table), bulk_read.chunks(int(blocks)))
 
     def end(self) -> None:
-        """Release the source, all of whose rows have been read and cached.
+        """Release the source when all rows have been read and cached.
 
         Raises InputError if tables may have been rewritten meanwhile. The snapshot ends with the
         locks: rows of a cache that is lost would be read again, perhaps of a table that is empty by

@@ -267,7 +267,7 @@ def test_a_comparison_is_overdue_after_its_interval_and_at_most_a_week(deploy, s
 
 
 def test_the_dashboard_shows_any_number_of_alarms(tmp_path):
-    """Of web logs and put tables each entry has its own."""
+    """Each entry of web logs and put tables has an alarm."""
     (tmp_path / "shop.yaml").write_text(PUTS.replace("    transform: transforms/visits\n", ""))
     stack = Stack(App(), "Watch", analytics_reporting=False)
     names = [f"shop-{number}" for number in range(201)]
