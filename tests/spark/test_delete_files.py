@@ -119,7 +119,7 @@ READERS: dict[str, Callable[[DeletedRows], list[tuple[Any, ...]]]] = {
 def test_deletes_are_read_as_the_table_of_facts_says(spark: SparkSession, kind: str) -> None:
     table = DeletedRows(spark, kind)
     for name, read in READERS.items():
-        fact = getattr(READER_FACTS[name], kind)  # type: ignore[index]
+        fact = getattr(READER_FACTS[name], kind)
         if fact.text.startswith("no"):
             with pytest.raises(ValueError, match="not yet support"):
                 read(table)
