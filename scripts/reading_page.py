@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from cdclake import naming
 from cdclake.config.resolve import load_plan
-from cdclake.iceberg.reader_facts import READER_FACTS
+from cdclake.iceberg.reader_facts import NOT_STATED, READER_FACTS, Fact, ReaderFacts
 from cdclake.iceberg.saved_queries import ATHENA, INCOMPLETE, SPARK, saved_queries
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -128,10 +129,18 @@ _READERS = """\
 
 `lake: readers:` lists the engines that must be able to read the lake; `cdclake validate` refuses
 settings that one of them cannot read, and notes the columns whose values one may cut. cdclake
-writes position deletes (with format version 3 deletion vectors), and never equality deletes.
+writes position deletes (with format version 3 deletion vectors), and never equality deletes; nor
+does its [Iceberg sink](connectors.md#the-iceberg-sink), which only appends. Another writer of the
+same lake may, as Flink does in upsert mode.
 
-| engine | version | format versions | `<t>_current` | attached by | limits | source, date |
-|---|---|---|---|---|---|---|
+The tables have [few types](types.md): a uuid, a time of day and JSON are text, timestamps have
+microseconds. Changelogs and states also have lists of text (`{unavailable}`,
+`{missing}`), and states a map of text (`{positions}`). "{not_stated}": no
+statement of the vendor was found. A service has no version but the month of its newest fact.
+
+| engine | version | format versions | position deletes | deletion vectors | equality deletes \
+| types | `<t>_current` | attached by | limits | source, date |
+|---|---|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -244,7 +253,7 @@ plans the joins. Without a tail its plan is that of the state.
 
 def page() -> str:
     """Return the expected text of the page."""
-    engines = _READERS + "\n".join(_readers())
+    engines = _readers_section()
     return "\n".join(
         [_BEGINNING, *_sections(), _AS_OF, engines, "", _seen() + _SPARK, _costs(), ""]
     )
@@ -281,11 +290,43 @@ def _cost_row(runs: Mapping[tuple[str, str, str], Any], reader: str, shape: str)
     return f"| {' | '.join(cells)} |"
 
 
+def _readers_section() -> str:
+    introduction = _READERS.format(
+        unavailable=naming.UNAVAILABLE,
+        missing=naming.TOAST_MISSING,
+        positions=naming.VALUE_POSITIONS,
+        not_stated=NOT_STATED,
+    )
+    return introduction + "\n".join(_readers())
+
+
 def _readers() -> Iterator[str]:
     for facts in READER_FACTS.values():
-        formats = ", ".join(map(str, facts.formats))
-        cells = (facts.title, facts.version, formats, facts.views, facts.attached_by, facts.limits)
-        yield f"| {' | '.join(cells)} | {facts.source}, {facts.read_on} |".replace("|  |", "| |")
+        cells = (
+            *(facts.title, facts.version, ", ".join(map(str, facts.formats))),
+            *(fact.text for fact in _facts(facts).values()),
+            *(facts.views, facts.attached_by, facts.limits, _sources(facts)),
+        )
+        yield f"| {' | '.join(cells)} |".replace("|  |", "| |")
+
+
+def _facts(facts: ReaderFacts) -> dict[str, Fact]:
+    return {
+        "position deletes": facts.position_deletes,
+        "deletion vectors": facts.deletion_vectors,
+        "equality deletes": facts.equality_deletes,
+        "types": facts.types,
+    }
+
+
+def _sources(facts: ReaderFacts) -> str:
+    """Return the sources of one engine's facts, each once, with the dates of reading them."""
+    subjects: dict[str, list[str]] = {}
+    for subject, fact in _facts(facts).items():
+        if fact.source:
+            subjects.setdefault(f"{fact.source}, {fact.read_on}", []).append(subject)
+    named = [f"{', '.join(about)}: {source}" for source, about in subjects.items()]
+    return ". ".join([*named, f"other: {facts.source}, {facts.read_on}"])
 
 
 def _sections() -> Iterator[str]:

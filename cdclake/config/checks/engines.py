@@ -22,7 +22,8 @@ def check_format_version(document: Document, tables: Sequence[TableOutline]) -> 
         if facts is not None and version not in facts.formats:
             yield document.problem(
                 ("lake", "format_version"),
-                f"{facts.title} cannot read format version 3 ({facts.source})",
+                f"{facts.title} does not support format version 3 (deletion vectors:"
+                f" {facts.deletion_vectors.text}; {facts.deletion_vectors.source})",
                 f"write `format_version: 2`, or list `readers:` without {reader}",
             )
     for table in tables:

@@ -89,10 +89,10 @@ CASES = {
     ),
     "lake database": (top("lake: {database: My-Lake}"), 2, 18, "invalid lake name", "my_lake_"),
     "version 3, redshift": (
-        top("lake: {format_version: 3, readers: [spark, redshift]}"), 2, 24, "Redshift cannot read", "without redshift",
+        top("lake: {format_version: 3, readers: [spark, redshift]}"), 2, 24, "Redshift does not support", "without redshift",
     ),
     "unknown reader": (top("lake: {readers: [spark, hive]}"), 2, 25, "cannot be 'hive'", "clickhouse"),
-    "version 3, athena": (top("lake: {format_version: 3}"), 2, 24, "Athena cannot read", "readers"),
+    "version 3, athena": (top("lake: {format_version: 3}"), 2, 24, "Athena does not support", "readers"),
     "version 3, firehose": (
         top("lake: {format_version: 3, readers: [spark]}") + "    delivery: firehose\n",
         12, 15, "Firehose cannot write 'public.orders' with format version 3", "`delivery: stream`",
@@ -155,7 +155,7 @@ CASES = {
         2, 108, "the setting 'url' holds a password", "Secrets Manager",
     ),
     "overlay meets the rest": (
-        top("environments: {dev: {lake: {format_version: 3}}}"), 2, 45, "Athena cannot", "readers",
+        top("environments: {dev: {lake: {format_version: 3}}}"), 2, 45, "Athena does not", "readers",
     ),
     "environment's name": (top("environments: {Prod_1: {}}"), 2, 16, "invalid environment name", "1 to 10"),
     "empty overlay": (last("environments:\n  dev:\n"), 12, 3, "`dev` must be a mapping", "beneath"),
