@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from cdclake.control_reader import StoredObject
 from cdclake.plan import Plan
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FixedPlan:
-    """A plan that does not change."""
+    """The plan, where a stream would read it."""
 
     plan: Plan
 
@@ -20,11 +20,11 @@ class FixedPlan:
         return self.plan
 
 
-@dataclass(slots=True)
 class MemoryStore:
     """Object store in memory, with what the stream needs of one."""
 
-    stored: dict[str, StoredObject] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.stored: dict[str, StoredObject] = {}
 
     def read(self, name: str) -> StoredObject | None:
         return self.stored.get(name)
@@ -42,6 +42,9 @@ class MemoryStore:
     def names(self, folder: str) -> list[str]:
         found = [name for name in self.stored if name.startswith(f"{folder}/")]
         return [name.removeprefix(f"{folder}/") for name in found]
+
+    def etags(self, folder: str) -> dict[str, str]:
+        return {name: self.stored[f"{folder}/{name}"].etag for name in self.names(folder)}
 
     def delete(self, name: str) -> None:
         self.stored.pop(name, None)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 NAMESPACE = "cdclake"
 DEPLOYMENT = "Deployment"  # dimension of every metric
@@ -58,6 +60,22 @@ NEW_COLUMNS = Metric("NewColumns")  # source columns that are neither declared n
 STREAM_RUNNING = Metric("StreamRunning")
 STREAM_FAILURES = Metric("StreamFailures")
 STREAM_GIVEN_UP = Metric("StreamGivenUp")
+
+
+def metric_data(
+    values: Mapping[Metric, float], dimensions: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the `MetricData` of CloudWatch's PutMetricData; each value has these dimensions."""
+    named = [{"Name": name, "Value": value} for name, value in dimensions.items()]
+    return [
+        {
+            "MetricName": metric.name,
+            "Dimensions": named,
+            "Value": float(value),
+            "Unit": metric.unit,
+        }
+        for metric, value in values.items()
+    ]
 
 
 def alarm_topic_name(prefix: str) -> str:

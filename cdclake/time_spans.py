@@ -33,6 +33,11 @@ def parse_time(text: str, now: datetime) -> datetime | None:
         time = datetime.fromisoformat(stripped)
     except ValueError:
         return None
+    return as_utc(time)
+
+
+def as_utc(time: datetime) -> datetime:
+    """Return the time with its zone; naive times are UTC."""
     return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 

@@ -36,7 +36,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
         *("adbc_driver_postgresql", "numpy", "psycopg", "py4j", "pyarrow", "pyspark"),
     },
     "cdclake.jobs.control": {"boto3", "botocore"},
-    "cdclake.jobs.derived": {"boto3", "botocore", "pyarrow", "pyspark"},
+    "cdclake.jobs.derived": {"boto3", "pyarrow", "pyspark"},
     "cdclake.jobs.erasure": {"botocore", "fastavro", "numpy", "pyarrow"},
     "cdclake.jobs.forget": {"boto3", "botocore", "pyspark"},
     "cdclake.jobs.iceberg": {
@@ -47,7 +47,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.jobs.operations": {"pyarrow", "pyspark"},
     "cdclake.jobs.poll": {"psycopg", "pyarrow", "pyspark"},
     "cdclake.jobs.probing": {"botocore", "py4j", "pyarrow", "pyspark"},
-    "cdclake.jobs.publish": {"boto3", "botocore", "pyspark"},
+    "cdclake.jobs.publish": {"boto3", "pyspark"},
     "cdclake.jobs.quality": {"pyspark"},
     "cdclake.jobs.reader": {"boto3", "botocore", "duckdb", "pyspark"},
     "cdclake.jobs.runtime": {"awsglue", "boto3", "botocore", "psycopg", "pyspark"},

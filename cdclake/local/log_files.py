@@ -15,6 +15,7 @@ from cdclake.errors import InputError, NotRunning
 from cdclake.local.process.child_process import rotated_log
 from cdclake.local.process.home import Home
 from cdclake.log_line import LogLine, merged_lines
+from cdclake.time_spans import as_utc
 
 _POLL_S = 0.5
 _LOOKED_AT = 1000  # lines
@@ -133,5 +134,4 @@ def _written(match: re.Match[str]) -> datetime:
 
 
 def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return as_utc(datetime.fromisoformat(text))

@@ -16,6 +16,7 @@ from cdclake.errors import ComponentFailed, TableError
 from cdclake.fail_points import reach
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.iceberg.catalog_entries import table_entries
 from cdclake.jobs.operations.table_operations import streamed_tables
 from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.bulk_load import end_epoch, load_and_hand_over
@@ -319,13 +320,8 @@ def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerRe
 
 
 def _all_objects_exist(lake: LocalLake) -> bool:
-    tables = lake.client("glue").get_paginator("get_tables")
-    names = {
-        entry["Name"]
-        for page in tables.paginate(DatabaseName=lake.plan.lake_database)
-        for entry in page["TableList"]
-    }
-    return {schema.name for schema in all_schemas(lake.plan)} <= names
+    entries = table_entries(lake.client("glue"), lake.plan.lake_database)
+    return {schema.name for schema in all_schemas(lake.plan)} <= entries.keys()
 
 
 def _await(lake: LocalLake, connector: ConnectorClient, condition: Callable[[], bool]) -> None:

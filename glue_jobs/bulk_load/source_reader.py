@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from adbc_driver_postgresql import dbapi
 from psycopg.conninfo import make_conninfo
 
+from cdclake.jobs.runtime.dsn import with_authorities
 from cdclake.postgres.bulk_read import import_snapshot
 
 # A chunk that is read again has its rows in the same order.
@@ -49,15 +48,8 @@ class SourceReader:
         with self.batches(query) as batches:
             return int(pa.Table.from_batches(list(batches)).column(0)[0].as_py())
 
-    @contextmanager
-    def _conninfo(self) -> Iterator[str]:
-        if not self.authorities:
-            yield make_conninfo(**self.words)
-            return
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "authorities.pem"
-            file.write_text(self.authorities)
-            yield make_conninfo(**self.words, sslrootcert=str(file))
+    def _conninfo(self) -> AbstractContextManager[str]:
+        return with_authorities(make_conninfo(**self.words), self.authorities)
 
 
 @contextmanager

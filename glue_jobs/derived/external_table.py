@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import boto3
-from botocore.exceptions import ClientError
 
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import TableError
+from cdclake.jobs.iceberg.catalog_entries import table_entry
 
 _FORMATS = ("parquet", "json")
 _PARQUET = {
@@ -62,7 +62,7 @@ class ExternalTable:
         Call it for an Iceberg table only where the catalog has none of the name: any entry is then
         another table.
         """
-        known = self._entry()
+        known = table_entry(self._glue, self._database, self._name)
         stored = known.get("Parameters", {}).get("classification") if known else None
         if known is not None and (stored not in _FORMATS or table.format not in _FORMATS):
             raise TableError(
@@ -73,15 +73,6 @@ class ExternalTable:
                 f" {known.get('StorageDescriptor', {}).get('Location')}",
             )
         return known
-
-    def _entry(self) -> dict[str, Any] | None:
-        try:
-            found = self._glue.get_table(DatabaseName=self._database, Name=self._name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "EntityNotFoundException":
-                return None
-            raise
-        return dict(found["Table"])
 
 
 def table_input(

@@ -10,6 +10,7 @@ from urllib.parse import urlparse
 from cdclake import naming
 from cdclake.jobs.erasure.reachable_files import reachable_files
 from cdclake.jobs.erasure.stored_objects import newest_content
+from cdclake.jobs.iceberg.catalog_entries import table_entries
 from cdclake.jobs.publish.hudi_timeline import HudiCommit, copy_folder, newest_stamped
 from cdclake.plan import Plan, Table
 
@@ -143,9 +144,7 @@ class LakeObjects:
             yield from (f"s3://{self.bucket}/{each['Key']}" for each in page.get("Contents", ()))
 
     def _entries(self) -> dict[str, dict[str, Any]]:
-        pages = self.glue.get_paginator("get_tables")
-        found = pages.paginate(DatabaseName=self.plan.lake_database)
-        return {entry["Name"]: entry for page in found for entry in page["TableList"]}
+        return table_entries(self.glue, self.plan.lake_database)
 
 
 def _folder_of(metadata: str) -> str:

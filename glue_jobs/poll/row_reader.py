@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
 import pyarrow as pa
-from psycopg.conninfo import make_conninfo
 
 from cdclake.errors import InputError
+from cdclake.jobs.runtime.dsn import with_authorities
 from cdclake.jobs.runtime.source import connect, salted_dsn
 from cdclake.postgres.bulk_read import import_snapshot, value_name
 
@@ -57,16 +55,8 @@ class RowReader:
         arrays = [pa.array(v, kind) for v, kind in zip(values, self.types, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, names)
 
-    @contextmanager
-    def _dsn(self) -> Iterator[str]:
-        dsn = salted_dsn(self.dsn, self.salt)
-        if not self.authorities:
-            yield dsn
-            return
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "authorities.pem"
-            file.write_text(self.authorities)
-            yield make_conninfo(dsn, sslrootcert=str(file))
+    def _dsn(self) -> AbstractContextManager[str]:
+        return with_authorities(salted_dsn(self.dsn, self.salt), self.authorities)
 
 
 @contextmanager

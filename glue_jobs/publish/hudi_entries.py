@@ -11,11 +11,11 @@ from typing import Any
 from urllib.parse import unquote
 
 import boto3
-from botocore.exceptions import ClientError
 from pyspark.sql.types import StringType, StructField, StructType
 
 from cdclake.errors import TableError
 from cdclake.hudi_copy import HudiCopy
+from cdclake.jobs.iceberg.catalog_entries import table_entry
 
 _HADOOP = "org.apache.hudi.hadoop"
 _HIVE = "org.apache.hadoop.hive.ql.io.parquet"
@@ -44,7 +44,7 @@ class HudiEntries:
         """
         for name in self._copy.entries:
             wanted = table_input(self._copy, name, folder, schema)
-            known = self._table(name)
+            known = table_entry(self._glue, self._database, name)
             if known is None:
                 self._glue.create_table(DatabaseName=self._database, TableInput=wanted)
             elif known.get("Parameters", {}).get(_PROVIDER) != "hudi":
@@ -56,15 +56,6 @@ class HudiEntries:
             elif any(known.get(field) != value for field, value in wanted.items()):
                 self._glue.update_table(DatabaseName=self._database, TableInput=wanted)
             self._put_partitions(name, wanted["StorageDescriptor"], partitions)
-
-    def _table(self, name: str) -> dict[str, Any] | None:
-        try:
-            found = self._glue.get_table(DatabaseName=self._database, Name=name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "EntityNotFoundException":
-                return None
-            raise
-        return dict(found["Table"])
 
     def _put_partitions(
         self, name: str, storage: dict[str, Any], partitions: Sequence[str]

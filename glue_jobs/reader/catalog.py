@@ -9,11 +9,12 @@ from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlparse
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError
 
 from cdclake import naming
 from cdclake.errors import APPLY_FILE, ComponentFailed, InputError
 from cdclake.iceberg.snapshot_tags import hour_of, moment_of
+from cdclake.jobs.iceberg.catalog_entries import table_entries, table_entry
 from cdclake.jobs.reader.file_tables import file_rows, no_file_rows
 
 
@@ -135,19 +136,17 @@ class Catalog:
     def load(self, name: str) -> CatalogTable:
         """Load the table's current metadata; raise InputError if it does not exist."""
         try:
-            answer = self._glue.get_table(DatabaseName=self._database, Name=name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "EntityNotFoundException":
-                raise InputError(
-                    f"the lake has no table {self._database}.{name}",
-                    f"list the tables with `cdclake status`; for a declared one, {APPLY_FILE}",
-                ) from None
-            raise
+            entry = table_entry(self._glue, self._database, name)
         except BotoCoreError as error:
             raise ComponentFailed(
                 f"the lake's catalog does not answer: {error}", "see `cdclake status`", "aws"
             ) from None
-        location = answer["Table"]["Parameters"]["metadata_location"]
+        if entry is None:
+            raise InputError(
+                f"the lake has no table {self._database}.{name}",
+                f"list the tables with `cdclake status`; for a declared one, {APPLY_FILE}",
+            )
+        location = entry["Parameters"]["metadata_location"]
         return parse_table(name, location, self._metadata(location))
 
     def rows_in_files(self, name: str) -> str:
@@ -163,8 +162,7 @@ class Catalog:
 
     def names(self) -> frozenset[str]:
         """Return the names of all tables of the database."""
-        pages = self._glue.get_paginator("get_tables").paginate(DatabaseName=self._database)
-        return frozenset(entry["Name"] for page in pages for entry in page["TableList"])
+        return frozenset(table_entries(self._glue, self._database))
 
     def _metadata(self, location: str) -> Any:
         parsed = urlparse(location)

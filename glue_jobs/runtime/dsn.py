@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdclake.errors import InputError
 
@@ -30,6 +34,21 @@ def dsn_parts(dsn: str) -> dict[str, Any]:
     if _has_unescaped_login(dsn) or not _is_port(parts):
         raise invalid_dsn()
     return parts
+
+
+@contextmanager
+def with_authorities(dsn: str, authorities: str) -> Iterator[str]:
+    """Yield the DSN with these certificate authorities (PEM) in a file; "" leaves it as it is.
+
+    The DSN is valid inside the block, on the machine of the process or Spark task that runs it.
+    """
+    if not authorities:
+        yield dsn
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "authorities.pem"
+        file.write_text(authorities)
+        yield make_conninfo(dsn, sslrootcert=str(file))
 
 
 def invalid_dsn() -> InputError:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import boto3
 from botocore.config import Config
 
-from cdclake.metrics import DEPLOYMENT, JOB, NAMESPACE, Metric
+from cdclake.metrics import DEPLOYMENT, JOB, NAMESPACE, Metric, metric_data
 
 log = logging.getLogger("cdclake.metrics")
 
@@ -24,9 +24,7 @@ class Metrics:
     def __init__(self, deployment: str | None, job: str | None = None) -> None:
         """Set the dimensions: `deployment` is the one that alarms use, `job` is optional."""
         named = {DEPLOYMENT: deployment, JOB: job}
-        self._dimensions = [
-            {"Name": name, "Value": value} for name, value in named.items() if value
-        ]
+        self._dimensions = {name: value for name, value in named.items() if value}
         self._is_on = deployment is not None
         self._failed = False
 
@@ -53,14 +51,5 @@ class Metrics:
     def _publish(self, values: Values) -> None:
         # A new client each time: creating it may fail, without a region or credentials.
         boto3.client("cloudwatch", config=_QUICK).put_metric_data(
-            Namespace=NAMESPACE,
-            MetricData=[
-                {
-                    "MetricName": metric.name,
-                    "Dimensions": self._dimensions,
-                    "Value": float(value),
-                    "Unit": metric.unit,
-                }
-                for metric, value in values.items()
-            ],
+            Namespace=NAMESPACE, MetricData=metric_data(values, self._dimensions)
         )

@@ -25,6 +25,7 @@ from botocore.exceptions import ClientError
 
 from cdclake import metrics
 from cdclake.backoff import pause_after
+from cdclake.time_spans import as_utc
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)
@@ -156,32 +157,17 @@ def pause(count: int, last: datetime) -> timedelta:
     return timedelta(minutes=pause_after(count, first, longest, seed=last.isoformat()))
 
 
-def as_utc(time: datetime) -> datetime:
-    """Return the time with its zone; naive times are UTC."""
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
 def publish(seen: ConnectorStatus, refused: list[str]) -> None:
     """Publish how often the connector was restarted, and whether an update was refused.
 
     `refused` are the sinks whose newest one was.
     """
     values = {
-        metrics.CONNECTOR_RESTARTS: float(seen.restarts),
-        metrics.CONNECTOR_UPDATE_REFUSED: float(seen.update_refused or bool(refused)),
+        metrics.CONNECTOR_RESTARTS: seen.restarts,
+        metrics.CONNECTOR_UPDATE_REFUSED: seen.update_refused or bool(refused),
     }
-    boto3.client("cloudwatch").put_metric_data(
-        Namespace=metrics.NAMESPACE,
-        MetricData=[
-            {
-                "MetricName": metric.name,
-                "Dimensions": [{"Name": metrics.DEPLOYMENT, "Value": os.environ["DIMENSION"]}],
-                "Value": value,
-                "Unit": metric.unit,
-            }
-            for metric, value in values.items()
-        ],
-    )
+    data = metrics.metric_data(values, {metrics.DEPLOYMENT: os.environ["DIMENSION"]})
+    boto3.client("cloudwatch").put_metric_data(Namespace=metrics.NAMESPACE, MetricData=data)
 
 
 def kafkaconnect() -> Any:

@@ -259,16 +259,7 @@ def note_columns(plan: Plan, source: SourceState) -> int:
 
 def publish(values: Mapping[metrics.Metric, int]) -> None:
     """Publish the metrics on every call: missing data raises an alarm."""
-    dimensions = [{"Name": metrics.DEPLOYMENT, "Value": os.environ["DIMENSION"]}]
-    data = [
-        {
-            "MetricName": metric.name,
-            "Value": float(value),
-            "Unit": metric.unit,
-            "Dimensions": dimensions,
-        }
-        for metric, value in values.items()
-    ]
+    data = metrics.metric_data(values, {metrics.DEPLOYMENT: os.environ["DIMENSION"]})
     boto3.client("cloudwatch").put_metric_data(Namespace=metrics.NAMESPACE, MetricData=data)
 
 

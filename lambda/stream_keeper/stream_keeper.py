@@ -23,6 +23,7 @@ from botocore.exceptions import ClientError
 
 from cdclake import metrics, stream_keeping
 from cdclake.backoff import pause_after
+from cdclake.time_spans import as_utc
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)
@@ -161,11 +162,6 @@ def ended(run: dict[str, Any]) -> datetime:
     return as_utc(run.get("CompletedOn") or run["StartedOn"])
 
 
-def as_utc(time: datetime) -> datetime:
-    """Return the time with its zone; naive times are UTC."""
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
 def publish(seen: StreamStatus) -> None:
     """Publish the metrics of the alarms on every call: missing data raises an alarm."""
     values = {
@@ -173,19 +169,8 @@ def publish(seen: StreamStatus) -> None:
         metrics.STREAM_FAILURES: seen.failures,
         metrics.STREAM_GIVEN_UP: seen.needs_operator,
     }
-    dimensions = [{"Name": metrics.DEPLOYMENT, "Value": os.environ["DIMENSION"]}]
-    boto3.client("cloudwatch").put_metric_data(
-        Namespace=metrics.NAMESPACE,
-        MetricData=[
-            {
-                "MetricName": metric.name,
-                "Dimensions": dimensions,
-                "Value": float(value),
-                "Unit": metric.unit,
-            }
-            for metric, value in values.items()
-        ],
-    )
+    data = metrics.metric_data(values, {metrics.DEPLOYMENT: os.environ["DIMENSION"]})
+    boto3.client("cloudwatch").put_metric_data(Namespace=metrics.NAMESPACE, MetricData=data)
 
 
 def glue() -> Any:

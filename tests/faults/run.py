@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +27,7 @@ from tests.model_lake.history import history
 from tests.model_lake.lake_model import Model
 from tests.model_lake.shapes import pipeline
 from tests.model_lake.waves import Wave
+from tests.proofs.run import git, say
 
 RESULTS = PROJECT / "docs" / "proofs" / "fault-campaign.json"
 HISTORIES = 12  # at a time
@@ -84,7 +84,7 @@ def _inject(model: Model, lake: FaultyLake, fault: Fault, wave: Wave, seed: int)
         {
             "title": fault.title,
             "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-            "commit": _commit(),
+            "commit": git("rev-parse", "--short=10", "HEAD"),
             "injected_s": round(injected, 1),
             "compared_after_s": round(time.monotonic() - started - injected, 1),
             "events_compared": events,
@@ -105,23 +105,6 @@ def _record(fault: str, seed: int, result: dict[str, Any]) -> None:
     known[fault] = dict(sorted(by_seed.items(), key=lambda each: int(each[0])))
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n")
-
-
-def _commit() -> str:
-    done = subprocess.run(
-        ["git", "rev-parse", "--short=10", "HEAD"],
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
-
-
-def say(text: str) -> None:
-    """Print a line at once."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def run_part(part: Part, minutes: float, *, again: bool = False, only: Sequence[
     results = {name: result for name, result in results.items() if name in known}
     chosen = [u for u in part.units if not only or any(text in u.name for text in only)]
     open_units = [u for u in chosen if again or not _is_proved(u, results, engine)]
-    commit = _git("rev-parse", "--short=10", "HEAD")
+    commit = git("rev-parse", "--short=10", "HEAD")
     if open_units and _report_changes(commit):
         return False
     for number, unit in enumerate(open_units):
@@ -154,12 +154,13 @@ def _report_changes(commit: str) -> bool:
 def changed_files(commit: str) -> list[str]:
     """Return the files that differ from the commit or are in none, without the records."""
     files = ("--", ".", ":!docs/proofs")
-    changed = _git("diff", "--name-only", commit, *files)
-    added = _git("ls-files", "--others", "--exclude-standard", *files)
+    changed = git("diff", "--name-only", commit, *files)
+    added = git("ls-files", "--others", "--exclude-standard", *files)
     return [*changed.splitlines(), *added.splitlines()]
 
 
-def _git(*words: str) -> str:
+def git(*words: str) -> str:
+    """Run git in the project; return what it prints."""
     done = subprocess.run(["git", *words], cwd=PROJECT, capture_output=True, text=True, check=True)
     return done.stdout.strip()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from cdclake.control_reader import StoredObject
+from benchmarks.stream_fakes import MemoryStore as MemoryStore
 from cdclake.debezium.position import epoch_start
 from cdclake.erasures import ErasedKeys
 from cdclake.iceberg.schemas import all_schemas
@@ -51,36 +51,6 @@ class FreeLeases(Leases):
 
     def __init__(self) -> None:
         super().__init__(MemoryStore(), "test")  # type: ignore[arg-type]
-
-
-class MemoryStore:
-    """As much of an object store as leases and repairs need."""
-
-    def __init__(self) -> None:
-        self.stored: dict[str, StoredObject] = {}
-
-    def read(self, name: str) -> StoredObject | None:
-        return self.stored.get(name)
-
-    def write_if(self, name: str, content: dict[str, Any], etag: str | None) -> str | None:
-        present = self.stored.get(name)
-        if (present.etag if present else None) != etag:
-            return None
-        self.stored[name] = StoredObject(content, uuid.uuid4().hex)
-        return self.stored[name].etag
-
-    def write(self, name: str, content: dict[str, Any]) -> None:
-        self.stored[name] = StoredObject(content, uuid.uuid4().hex)
-
-    def names(self, folder: str) -> list[str]:
-        found = [name for name in self.stored if name.startswith(f"{folder}/")]
-        return [name.removeprefix(f"{folder}/") for name in found]
-
-    def etags(self, folder: str) -> dict[str, str]:
-        return {name: self.stored[f"{folder}/{name}"].etag for name in self.names(folder)}
-
-    def delete(self, name: str) -> None:
-        self.stored.pop(name, None)
 
 
 @dataclass

@@ -8,25 +8,15 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from benchmarks.stream_fakes import FixedPlan
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream.batch import MicroBatch
-from cdclake.plan import Plan
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
 BEAT_US = 1_795_305_917_320_241
 
 Sent = dict[str, list[Any]]  # by table: events, or (key, value) as bytes
-
-
-class FixedPlan:
-    """The plan, where a stream would read it."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-
-    def read(self) -> Plan:
-        return self.plan
 
 
 class Stream:

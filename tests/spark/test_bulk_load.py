@@ -26,10 +26,9 @@ from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres import bulk_read
 from cdclake.quality_rule import QualityRule, ValueLimit
-from tests.local.source_database import running_server
 from tests.recorded.limits import LIMITS
-from tests.recorded.recording import SALT, Recording
-from tests.spark.bulk import BulkSource, statements
+from tests.recorded.recording import Recording
+from tests.spark.bulk import statements
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -39,16 +38,6 @@ OTHERWISE = {
     *((column, int(key)) for column, keys in LIMITS["typed"].items() for key in keys),
     *(("c_cut", id) for id in (1, 3, 4, 101, 103, 104)),
 }
-
-
-@pytest.fixture(scope="module")
-def source(spark, tmp_path_factory):
-    secrets = tmp_path_factory.mktemp("secrets") / "secrets.properties"
-    with running_server() as server:
-        dsn = f"{server}/postgres"
-        password = psycopg.conninfo.conninfo_to_dict(dsn)["password"]
-        secrets.write_text(f"mask_salt={SALT}\npassword={password}\n")
-        yield BulkSource(spark, dsn, secrets)
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import psycopg
 import pyarrow as pa
 import pytest
 
@@ -17,8 +15,7 @@ from cdclake.jobs.bulk_load.sent_column import SentColumn
 from cdclake.plan import Column, Table
 from cdclake.postgres.bulk_read import sent_rows
 from cdclake.quality_rule import QualityRule, ValueLimit
-from tests.local.source_database import running_server
-from tests.recorded.recording import SALT, Recording
+from tests.recorded.recording import Recording
 from tests.spark.bulk import BulkSource, statements
 from tests.spark.events import plan_of
 
@@ -95,16 +92,6 @@ LEFT_TO_SPARK = {
     "text[]", "integer[]", "bigint[]", "double precision[]", "real[]", "jsonb[]",
     "timestamp[]",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def source(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BulkSource]:
-    secrets = tmp_path_factory.mktemp("secrets") / "secrets.properties"
-    with running_server() as server:
-        dsn = f"{server}/postgres"
-        password = psycopg.conninfo.conninfo_to_dict(dsn)["password"]
-        secrets.write_text(f"mask_salt={SALT}\npassword={password}\n")
-        yield BulkSource(spark, dsn, secrets)
 
 
 def extremes() -> tuple[Table, list[str]]:

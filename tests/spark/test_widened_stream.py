@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks.stream_fakes import FixedPlan
 from cdclake.control_objects import WIDENED, WIDENED_CHANGELOGS
 from cdclake.iceberg.schemas import TableSchema
 from cdclake.iceberg.widening import with_widened
@@ -21,7 +22,6 @@ from cdclake.jobs.stream.batch import MicroBatch
 from cdclake.plan import Column, Plan
 from cdclake.stream_requests import request_resume
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
-from tests.spark.fed_stream import FixedPlan
 
 pytestmark = pytest.mark.spark
 

@@ -200,9 +200,9 @@ def test_only_a_commit_without_changes_is_recorded(
     (tmp_path / "docs" / "proofs").mkdir(parents=True)
     record, code = tmp_path / "docs" / "proofs" / "p.json", tmp_path / "code.py"
     code.write_text("1")
-    run._git("init", "-q")
+    run.git("init", "-q")
     _commit()
-    commit = run._git("rev-parse", "HEAD")
+    commit = run.git("rev-parse", "HEAD")
     record.write_text("{}")
     assert run.changed_files(commit) == []
     _commit()
@@ -227,8 +227,8 @@ def test_only_a_commit_without_changes_is_recorded(
 
 
 def _commit() -> None:
-    run._git("add", "-A")
-    run._git(
+    run.git("add", "-A")
+    run.git(
         "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "c"
     )
 

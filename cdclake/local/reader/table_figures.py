@@ -12,6 +12,7 @@ from cdclake import naming
 from cdclake.debezium.position import SNAPSHOT_PHASE
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.iceberg.catalog_entries import table_entries
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import CatalogTable
 from cdclake.jobs.reader.duck import Reader
@@ -117,11 +118,10 @@ def _of_metadata(
 
 def _made(lake: LocalLake) -> dict[str, str]:
     """Return the location of each table's metadata."""
-    pages = lake.client("glue").get_paginator("get_tables")
+    entries = table_entries(lake.client("glue"), lake.plan.lake_database)
     return {
-        entry["Name"]: entry.get("Parameters", {}).get("metadata_location", "")
-        for page in pages.paginate(DatabaseName=lake.plan.lake_database)
-        for entry in page["TableList"]
+        name: entry.get("Parameters", {}).get("metadata_location", "")
+        for name, entry in entries.items()
     }
 
 
