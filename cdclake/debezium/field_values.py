@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
 from struct import Struct
@@ -122,11 +122,16 @@ def _int(value: Any) -> int:
     raise RefusedEvent(UNREADABLE_VALUE)
 
 
-def bigint(value: Any) -> int:
-    """Return the value if it is a 64-bit integer."""
+def _bigint(value: Any) -> int:
     if type(value) is int and -_BIGINT <= value < _BIGINT:
         return value
     raise RefusedEvent(UNREADABLE_VALUE)
+
+
+def optional_bigint(fields: Mapping[str, Any], name: str) -> int | None:
+    """Return the field if it is a 64-bit integer; None if it is null or absent."""
+    value = fields.get(name)
+    return None if value is None else _bigint(value)
 
 
 def _text(value: Any) -> str:
@@ -193,7 +198,7 @@ def is_written_as_real(number: float) -> bool:
 _READERS: dict[str, Read] = {
     "boolean": _boolean,
     "int": _int,
-    "bigint": bigint,
+    "bigint": _bigint,
     "float": _float,
     "double": _double,
     "string": _text,

@@ -13,8 +13,8 @@ and undeclared columns for the stream, and publishes how many tables and columns
 `run_sql` is a third function, which runs an operator's SQL file as the administrator.
 
 The zip contains the plan (plan.json) and the RDS certificate authorities (rds-ca.pem). Environment:
-HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET and BUCKET of the control objects; of `check` without
-ADMIN_SECRET, but with DIMENSION of the metrics; of `run_sql` without LOGIN_SECRET.
+HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET and BUCKET of the control objects; of `check`
+without ADMIN_SECRET, but with DIMENSION of the metrics; of `run_sql` without LOGIN_SECRET.
 Passwords are only held in memory.
 """
 
