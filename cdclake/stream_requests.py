@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 from cdclake.control_objects import (
@@ -13,21 +12,13 @@ from cdclake.control_objects import (
     request_name,
     resume_name,
 )
-
-
-class StoredContent(Protocol):
-    """Object as a store returns it."""
-
-    @property
-    def content(self) -> Mapping[str, Any]:
-        """JSON content."""
-        ...
+from cdclake.control_reader import StoredObject
 
 
 class ControlStore(Protocol):
     """Store of the control objects: that of the jobs, or that of a Lambda function."""
 
-    def read(self, name: str) -> StoredContent | None:
+    def read(self, name: str) -> StoredObject | None:
         """Return the object, or None if there is none."""
         ...
 

@@ -10,21 +10,18 @@ for `cdc_ingested_at`; events that the stream can only decode with the help of o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cdclake import naming
 from cdclake.debezium import refusals
-from cdclake.debezium.field_values import Digits, Read, bigint, holds, reader
+from cdclake.debezium.field_values import Digits, optional_bigint
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.debezium.row_field import RowField
 from cdclake.debezium.row_rules import RowRules
-from cdclake.debezium.toast_placeholder import (
-    is_lost_when_unsent,
-    refuses_unsent,
-    unavailable_forms,
-)
-from cdclake.plan import Column, Plan, Table
+from cdclake.debezium.toast_placeholder import refuses_unsent
+from cdclake.plan import Plan, Table
 
 Event = Mapping[str, Any]
 _PUNCTUATION = str.maketrans("", "", '[]" ')
@@ -93,7 +90,7 @@ class LogRows:
     def __init__(self, table: Table, plan: Plan) -> None:
         self.table = table
         self._whole = table.replica_identity == "full"
-        self._fields = [_Field.of(column, table, plan) for column in table.columns]
+        self._fields = [RowField.of(column, table, plan) for column in table.columns]
         self._keys = [field for field in self._fields if field.is_key]
         self._deleted = self._keys
         if self._whole:  # with hard deletes only the changelog has a deleted row's last values
@@ -146,36 +143,8 @@ def _refuse_marker(event: Event) -> None:
             raise RefusedEvent(facts["reason"])
 
 
-class _Field(NamedTuple):
-    """Column with the decoder of its field."""
-
-    column: Column
-    name: str
-    source: str
-    is_key: bool
-    read: Read
-    unsent: frozenset[str]  # placeholders of an unsent value
-    holds: Callable[[Any], bool] | None
-    is_lost_when_unsent: bool
-
-    @staticmethod
-    def of(column: Column, table: Table, plan: Plan) -> _Field:
-        kind, is_key = column.column_type, column.name in table.key
-        may_be_unsent = kind.toastable and not is_key
-        return _Field(
-            column=column,
-            name=column.name,
-            source=column.source,
-            is_key=is_key,
-            read=reader(kind),
-            unsent=frozenset(unavailable_forms(kind, plan.placeholder) if may_be_unsent else ()),
-            holds=holds(kind) if plan.refuses_unheld(table, column) else None,
-            is_lost_when_unsent=not (is_key or column.is_nulled) and is_lost_when_unsent(kind),
-        )
-
-
 def _read_fields(
-    fields: Sequence[_Field],
+    fields: Sequence[RowField],
     image: Mapping[str, Any],
     row: dict[str, Any],
     table: Table,
@@ -215,8 +184,8 @@ def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
     return {
         naming.OP: op,
         naming.POSITION: position_text(epoch, prev, phase, lsn, place.offset or 0),
-        naming.TX_ID: _optional(source, "txId"),
-        naming.COMMITTED_AT: _optional(source, "ts_us"),
+        naming.TX_ID: optional_bigint(source, "txId"),
+        naming.COMMITTED_AT: optional_bigint(source, "ts_us"),
         naming.PARTITION: place.partition,
         naming.OFFSET: place.offset,
         naming.EPOCH: epoch,
@@ -242,7 +211,7 @@ def sequence_of(source: Mapping[str, Any]) -> tuple[int, int]:
 
     Rows of an incremental snapshot have their LSN only in the sequence.
     """
-    text, lsn = source.get("sequence"), _optional(source, "lsn")
+    text, lsn = source.get("sequence"), optional_bigint(source, "lsn")
     if type(text) is not str:
         raise RefusedEvent(refusals.NO_SEQUENCE)
     prev, _, last = text.translate(_PUNCTUATION).partition(",")
@@ -264,11 +233,6 @@ def epoch_of(event: Event) -> int:
     if 0 <= epoch < _MAX_EPOCH:
         return epoch
     raise RefusedEvent(refusals.NO_EPOCH)
-
-
-def _optional(source: Mapping[str, Any], name: str) -> int | None:
-    value = source.get(name)
-    return None if value is None else bigint(value)
 
 
 def _part(event: Event, name: str) -> Mapping[str, Any]:

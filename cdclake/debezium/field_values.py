@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
 from struct import Struct
@@ -122,11 +122,16 @@ def _int(value: Any) -> int:
     raise RefusedEvent(UNREADABLE_VALUE)
 
 
-def bigint(value: Any) -> int:
-    """Return the value if it is a 64-bit integer."""
+def _bigint(value: Any) -> int:
     if type(value) is int and -_BIGINT <= value < _BIGINT:
         return value
     raise RefusedEvent(UNREADABLE_VALUE)
+
+
+def optional_bigint(fields: Mapping[str, Any], name: str) -> int | None:
+    """Return the field if it is a 64-bit integer; None if it is null or absent."""
+    value = fields.get(name)
+    return None if value is None else _bigint(value)
 
 
 def _text(value: Any) -> str:
@@ -193,7 +198,7 @@ def is_written_as_real(number: float) -> bool:
 _READERS: dict[str, Read] = {
     "boolean": _boolean,
     "int": _int,
-    "bigint": bigint,
+    "bigint": _bigint,
     "float": _float,
     "double": _double,
     "string": _text,
@@ -254,6 +259,8 @@ def _is_instant(text: str) -> bool:
 def instant_micros(text: str) -> int:
     """Return the microseconds since 1970 of an instant that the state's type can hold.
 
+    Digits after the sixth of a second are cut, as Spark does.
+
     >>> instant_micros("1970-01-02T00:00:00.5Z"), instant_micros("-0001-12-31T23:59Z")
     (86400500000, -62167219260000000)
     """
@@ -266,6 +273,17 @@ def instant_micros(text: str) -> int:
     hour, minute, second = (int(part or 0) for part in found.group(5, 6, 7))
     fraction = int(text.partition(".")[2].rstrip("Z")[:6].ljust(6, "0"))
     return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + fraction
+
+
+def time_text(micros: int) -> str:
+    """Return a time of day as the state shows it; 24:00:00 is a valid time.
+
+    >>> time_text(3723000000), time_text(86400000000), time_text(1)
+    ('01:02:03', '24:00:00', '00:00:00.000001')
+    """
+    seconds, fraction = divmod(micros, 1_000_000)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{text}.{fraction:06}" if fraction else text
 
 
 def _is_base64(text: str) -> bool:

@@ -15,7 +15,7 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from cdclake.debezium import refusals
-from cdclake.debezium.field_values import holds, instant_micros
+from cdclake.debezium.field_values import holds, instant_micros, time_text
 from cdclake.debezium.types import ColumnType, Conversion
 from cdclake.plan import Column, Table
 from cdclake.quality_rule import ValueLimit
@@ -90,7 +90,7 @@ def _conversion(kind: ColumnType) -> Comparable:
         case Conversion.TIMESTAMPTZ:
             return instant_micros
         case Conversion.TIME:
-            return _time_of_day
+            return time_text
     return {"float": _real, "double": _number}.get("" if kind.array else kind.log, _same)
 
 
@@ -122,13 +122,6 @@ def _number(value: float) -> tuple[bool, float]:
 def _real(value: float) -> tuple[bool, float]:
     [nearest] = _REAL.unpack(_REAL.pack(value))
     return _number(nearest)
-
-
-def _time_of_day(micros: int) -> str:
-    """Return the time as the state shows it."""
-    seconds, fraction = divmod(micros, 1_000_000)
-    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return f"{text}.{fraction:06}" if fraction else text
 
 
 def _micros(time: datetime) -> int:

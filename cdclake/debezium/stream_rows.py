@@ -9,30 +9,21 @@ since the stream compares it with earlier events; and numbers may be NaN or infi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import Any, NamedTuple
 
 from cdclake import naming
 from cdclake.debezium import refusals
-from cdclake.debezium.changelog_rows import (
-    Event,
-    Place,
-    epoch_of,
-    parse_json,
-    sequence_of,
-    unwrapped,
-)
-from cdclake.debezium.field_values import Read, bigint, holds, reader
+from cdclake.debezium.changelog_rows import Event, Place, epoch_of, sequence_of
+from cdclake.debezium.event_parts import json_object
+from cdclake.debezium.field_values import optional_bigint
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.debezium.row_field import RowField
 from cdclake.debezium.row_rules import RowRules
-from cdclake.debezium.toast_placeholder import (
-    is_lost_when_unsent,
-    refuses_unsent,
-    unavailable_forms,
-)
-from cdclake.plan import Column, Plan, Table
+from cdclake.debezium.toast_placeholder import refuses_unsent
+from cdclake.plan import Plan, Table
 
 _OPERATIONS = ("c", "u", "r", "d", "t")
 _INTEGERS = frozenset({"smallint", "integer"})  # a single value may be too large for the column
@@ -57,7 +48,9 @@ class StreamRows:
         self._whole = table.replica_identity == "full"
         self._refuses_unsent = refuses_unsent(table)
         self._table = table
-        self._fields = [_Field.of(column, table, plan) for column in table.columns]
+        self._fields = [
+            RowField.of(column, table, plan, non_finite=True) for column in table.columns
+        ]
         self._keys = [field for field in self._fields if field.is_key]
         # With hard deletes only the changelog has a deleted row's last values.
         self._forgets = table.deletes == "hard"
@@ -74,7 +67,7 @@ class StreamRows:
         row = {**self._nothing, naming.PARTITION: place.partition, naming.OFFSET: place.offset}
         image = _Image()
         try:
-            event = _object(value)
+            event = json_object(value)
             if event is None:
                 raise RefusedEvent(refusals.UNREADABLE_VALUE)
             refusal = self._read(event, key, row, image)
@@ -114,7 +107,7 @@ class StreamRows:
     def _key_of(self, key: bytes | None) -> Mapping[str, Any] | None:
         """Return the values of the record's key by column, None if it is unreadable."""
         try:
-            fields = None if key is None else _object(key)
+            fields = json_object(key)
             if fields is None:
                 return None
             found = {field.name: fields.get(field.source) for field in self._keys}
@@ -164,41 +157,6 @@ class StreamRows:
         row[naming.UNAVAILABLE] = listed or None
 
 
-class _Field(NamedTuple):
-    """Column with the decoder of its field."""
-
-    column: Column
-    name: str
-    source: str
-    is_key: bool
-    read: Read
-    unsent: frozenset[str]  # placeholders of an unsent value
-    holds: Callable[[Any], bool] | None
-    is_lost_when_unsent: bool
-
-    @staticmethod
-    def of(column: Column, table: Table, plan: Plan) -> _Field:
-        kind, is_key = column.column_type, column.name in table.key
-        may_be_unsent = kind.toastable and not is_key
-        return _Field(
-            column=column,
-            name=column.name,
-            source=column.source,
-            is_key=is_key,
-            read=reader(kind, non_finite=True),
-            unsent=frozenset(unavailable_forms(kind, plan.placeholder) if may_be_unsent else ()),
-            holds=holds(kind) if plan.refuses_unheld(table, column) else None,
-            is_lost_when_unsent=not (is_key or column.is_nulled) and is_lost_when_unsent(kind),
-        )
-
-    def image(self, fields: Mapping[str, Any]) -> Any:
-        """Return the field under its current name or, without it, an earlier one."""
-        if self.source in fields:
-            return fields[self.source]
-        earlier = (fields.get(name) for name in self.column.names[1:])
-        return next((value for value in earlier if value is not None), None)
-
-
 class _Image:
     """Values of a row's fields, and what is wrong with them."""
 
@@ -212,7 +170,7 @@ class _Image:
         self.unnamed: set[str] = set()  # a renamed column that has a field under none of its names
         self.is_unreadable = False
 
-    def read(self, fields: Sequence[_Field], image: Mapping[str, Any]) -> None:
+    def read(self, fields: Sequence[RowField], image: Mapping[str, Any]) -> None:
         """Read all columns' fields."""
         for field in fields:
             if field.source not in image:
@@ -220,9 +178,9 @@ class _Image:
                 names = field.column.renamed_from
                 if names and not any(name in image for name in names):
                     self.unnamed.add(field.name)
-            self._read_one(field, field.image(image))
+            self._read_one(field, _value_in(image, field))
 
-    def _read_one(self, field: _Field, value: Any) -> None:
+    def _read_one(self, field: RowField, value: Any) -> None:
         if value is None:
             return
         try:
@@ -238,13 +196,12 @@ class _Image:
             self.values[field.name] = read
 
 
-def _object(text: bytes) -> Event | None:
-    """Parse a JSON object, without the schema that a converter may have wrapped it with."""
-    try:
-        found = unwrapped(parse_json(text))
-    except RefusedEvent:
-        return None
-    return found if type(found) is dict else None
+def _value_in(image: Mapping[str, Any], field: RowField) -> Any:
+    """Return the field under its current name or, without it, an earlier one."""
+    if field.source in image:
+        return image[field.source]
+    earlier = (image.get(name) for name in field.column.names[1:])
+    return next((value for value in earlier if value is not None), None)
 
 
 def _are_equal(one: Any, other: Any) -> bool:
@@ -273,8 +230,8 @@ def _read_facts(event: Event, row: dict[str, Any]) -> str | None:
     op, phase = event.get("op"), SNAPSHOT_PHASE if event.get("op") == "r" else STREAM_PHASE
     row[naming.PHASE] = phase
     row[naming.OP] = op if type(op) is str else None
-    row[naming.TX_ID] = _optional(source, "txId")
-    row[naming.COMMITTED_AT] = _optional(source, "ts_us")
+    row[naming.TX_ID] = optional_bigint(source, "txId")
+    row[naming.COMMITTED_AT] = optional_bigint(source, "ts_us")
     problems = [] if op in _OPERATIONS else [refusals.UNKNOWN_OPERATION]
     try:
         row[naming.PREV_COMMIT_LSN], row[naming.LSN] = sequence_of(source)
@@ -293,8 +250,3 @@ def _read_facts(event: Event, row: dict[str, Any]) -> str | None:
             row[naming.OFFSET] or 0,
         )
     return problems[0] if problems else None
-
-
-def _optional(source: Mapping[str, Any], name: str) -> int | None:
-    value = source.get(name)
-    return None if value is None else bigint(value)

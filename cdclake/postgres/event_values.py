@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from cdclake.debezium.types import ColumnType
 from cdclake.plan import Column, Table
 from cdclake.postgres.instant_ending import instant_ending
-from cdclake.postgres.mask_values import SALT_SETTING, masked
+from cdclake.postgres.mask_values import hashed, masked
 from cdclake.postgres.quoting import identifier, literal
 
 # A session that reads for long, or waits in its transaction while others read.
@@ -26,15 +26,14 @@ NO_TIMEOUTS = (
 )
 
 # These settings fix everything in the session that a value's text depends on.
-SESSION = (
-    "SET search_path = pg_catalog",
+TEXT_SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET DateStyle = 'ISO, YMD'",
     "SET IntervalStyle = 'postgres'",
     "SET extra_float_digits = 1",
     "SET row_security = off",  # hidden rows would be missing silently
-    *NO_TIMEOUTS,
 )
+SESSION = ("SET search_path = pg_catalog", *TEXT_SETTINGS, *NO_TIMEOUTS)
 
 # Debezium writes maps in the order of a Java HashMap, and vectors in Java's notation.
 NOT_LOADED = frozenset({"hstore", "vector"})
@@ -45,7 +44,7 @@ def log_value(column: Column, table: Table) -> str:
     x, form = identifier(column.source), _form(column.column_type)
     form = form.replace("{ending}", instant_ending(column, table))
     if column.mask == "hash":
-        return _hashed(form.replace("{x}", x), column, table)
+        return hashed(x, form.replace("{x}", x), _length(column, table))
     if column.mask is not None:
         form = masked(column.mask, form)
     return form.replace("{x}", x)
@@ -56,20 +55,19 @@ def is_json(column_type: ColumnType) -> bool:
     return column_type.array or column_type.base == "point"
 
 
-def _hashed(value: str, column: Column, table: Table) -> str:
-    """Return Debezium's mask v2: SHA-256 of salt and value in hex, cut to the column's length.
+def _length(column: Column, table: Table) -> str | None:
+    """Return the expression of the column's length, 64 if it has none: that of the whole hash.
 
     The columns of a query's result have none, whatever table has its name.
     """
-    salted = f"current_setting({literal(SALT_SETTING)}) || {value}"
+    if table.is_query:
+        return None
     length = (
         "SELECT character_maximum_length::int FROM information_schema.columns"
         f" WHERE table_schema = {literal(table.schema)} AND table_name = {literal(table.table)}"
         f" AND column_name = {literal(column.source)}"
     )
-    digest = f"encode(sha256(convert_to({salted}, 'UTF8')), 'hex')"
-    cut = digest if table.is_query else f"left({digest}, coalesce(({length}), 64))"
-    return f"CASE WHEN {identifier(column.source)} IS NOT NULL THEN {cut} END"
+    return f"coalesce(({length}), 64)"
 
 
 def _form(column_type: ColumnType) -> str:

@@ -1,6 +1,6 @@
 """SQL expressions of masked values in PostgreSQL, as `MaskConverter` (java/) masks them.
 
-`{x}` is the column. Hashes are in `cdclake.postgres.event_values`, since they depend on the table.
+`{x}` is the column.
 """
 
 from __future__ import annotations
@@ -40,7 +40,21 @@ def masked(kind: MaskKind, form: str) -> str:
         return form.replace("{x}", f"({_FIRST_OF_MONTH})")
     if kind == "token":
         return f"CASE WHEN {{x}} IS NOT NULL THEN {_hmac(form)} END"
-    return form  # a cut is refused where these expressions are used
+    return form  # a cut is refused where these expressions are used, and a hash is `hashed`
+
+
+def hashed(x: str, form: str, length: str | None) -> str:
+    """Return Debezium's mask v2: SHA-256 of salt and value in hex, cut to the column's length.
+
+    Args:
+        x: Expression of the column.
+        form: Expression of the clear value.
+        length: Expression of the column's length in characters; None if it has none.
+    """
+    salted = f"current_setting({literal(SALT_SETTING)}) || {form}"
+    digest = f"encode(sha256(convert_to({salted}, 'UTF8')), 'hex')"
+    cut = digest if length is None else f"left({digest}, {length})"
+    return f"CASE WHEN {x} IS NOT NULL THEN {cut} END"
 
 
 def _hmac(text: str) -> str:

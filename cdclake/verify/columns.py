@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cdclake.iceberg.dialect import DUCKDB, Dialect
 from cdclake.plan import Column, Plan, Table
-from cdclake.postgres.mask_values import SALT_SETTING, masked
+from cdclake.postgres.mask_values import hashed, masked
 from cdclake.postgres.quoting import identifier
 from cdclake.verify import normal
 from cdclake.verify.engine_texts import decoder, engine_text
@@ -87,9 +87,6 @@ def _masked(column: Column, texts: TypeTexts, length: int | None) -> TypeTexts:
     if column.mask is not None and column.mask != "hash":
         return replace(texts, source=masked(column.mask, texts.source))
     if column.mask == "hash":
-        # Debezium's v2: SHA-256 of salt and value in hex, cut to the column's own length.
-        salted = f"current_setting('{SALT_SETTING}') || {texts.source}"
-        digest = f"encode(sha256(convert_to({salted}, 'UTF8')), 'hex')"
-        cut = f"left({digest}, {length})" if length is not None else digest
-        return replace(texts, source=f"CASE WHEN {{x}} IS NOT NULL THEN {cut} END")
+        cut_to = None if length is None else str(length)
+        return replace(texts, source=hashed("{x}", texts.source, cut_to))
     return texts

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable
-from datetime import date
 from decimal import Context, Decimal
 from typing import Any
 
@@ -19,18 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdclake.debezium.field_values import holds
+from cdclake.debezium.field_values import holds, instant_micros, time_text
 from cdclake.debezium.types import ColumnType, Conversion
 from cdclake.jobs.apply.representable_values import representable
 
 _EXACT = Context(prec=80)
-_INSTANT = re.compile(
-    r"([+-]?)([0-9]{4,6})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2})"
-    r"(?::([0-9]{2})(?:[.]([0-9]{1,9}))?)?Z"
-)
-_DAYS_OF_400_YEARS, _MICROS_OF_DAY = 146_097, 86_400_000_000
-_DAY_ZERO = date(1970, 1, 1).toordinal()
-_LONGS = range(-(2**63), 2**63)
 
 
 def to_state(values: pa.Array, kind: ColumnType) -> pa.Array:
@@ -46,7 +37,7 @@ def to_state(values: pa.Array, kind: ColumnType) -> pa.Array:
         case Conversion.TIMESTAMP:
             return _within(values, kind).cast(pa.timestamp("us"))
         case Conversion.TIMESTAMPTZ:
-            return _checked(values, kind, pa.timestamp("us", "UTC"), _instant)
+            return _checked(values, kind, pa.timestamp("us", "UTC"), instant_micros)
         case Conversion.TIME:
             return _times(values)
         case Conversion.BINARY:
@@ -88,24 +79,6 @@ def _decimal(scale: int) -> Callable[[str], Decimal]:
     return lambda text: Decimal(text).quantize(exponent, context=_EXACT)
 
 
-def _instant(text: str) -> int | None:
-    """Return microseconds since 1970; digits after the sixth of a second are cut, as Spark does."""
-    found = _INSTANT.fullmatch(text)
-    if found is None:
-        return None
-    year = int(found[1] + found[2])
-    # Python's calendar is shorter, and repeats every 400 years.
-    cycles, within = divmod(year - 2000, 400)
-    day = date(2000 + within, int(found[3]), int(found[4]))
-    days = day.toordinal() - _DAY_ZERO
-    hour, minute, second = (int(part or 0) for part in found.group(5, 6, 7))
-    micro = int((found[8] or "").ljust(6, "0")[:6])
-    seconds = (hour * 60 + minute) * 60 + second
-    whole_days = days + cycles * _DAYS_OF_400_YEARS
-    micros = whole_days * _MICROS_OF_DAY + seconds * 1_000_000 + micro
-    return micros if micros in _LONGS else None
-
-
 def _within(values: pa.Array, kind: ColumnType) -> pa.Array:
     prove = representable(kind)
     assert prove is not None
@@ -114,16 +87,8 @@ def _within(values: pa.Array, kind: ColumnType) -> pa.Array:
 
 def _times(micros: pa.Array) -> pa.Array:
     """Return `HH:MM:SS`, with six more digits if there is a fraction; 24:00:00 is a valid time."""
-    texts = [None if each is None else _time(each) for each in micros.to_pylist()]
+    texts = [None if each is None else time_text(each) for each in micros.to_pylist()]
     return pa.array(texts, pa.string())
-
-
-def _time(micros: int) -> str:
-    seconds, fraction = divmod(micros, 1_000_000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    shown = f".{fraction:06}" if fraction else ""
-    return f"{hour:02}:{minute:02}:{second:02}{shown}"
 
 
 def _bytes(text: str | None) -> bytes | None:

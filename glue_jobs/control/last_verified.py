@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
 
 from cdclake.control_objects import VERIFIED
-
-
-class _Stored(Protocol):
-    @property
-    def content(self) -> Mapping[str, Any]: ...
-
-
-class _Control(Protocol):
-    def read(self, name: str) -> _Stored | None: ...
-    def write(self, name: str, content: dict[str, Any]) -> None: ...
+from cdclake.stream_requests import ControlStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +23,7 @@ class LastVerified:
         return datetime.fromisoformat(self.at).timestamp()
 
 
-def note_verified(control: _Control, equal: Mapping[str, bool]) -> None:
+def note_verified(control: ControlStore, equal: Mapping[str, bool]) -> None:
     """Note by table whether it was equal just now; the others keep what is noted."""
     at = datetime.now(UTC).isoformat(timespec="seconds")
     noted = {name: {"at": at, "equal": is_equal} for name, is_equal in equal.items()}
@@ -41,7 +31,7 @@ def note_verified(control: _Control, equal: Mapping[str, bool]) -> None:
     control.write(VERIFIED, {**(stored.content if stored else {}), **noted})
 
 
-def read_verified(control: _Control) -> dict[str, LastVerified]:
+def read_verified(control: ControlStore) -> dict[str, LastVerified]:
     """Return the newest comparison of each table that has had one."""
     stored = control.read(VERIFIED)
     content = stored.content if stored else {}

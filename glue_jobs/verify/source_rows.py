@@ -13,22 +13,13 @@ from cdclake.jobs.runtime import source
 from cdclake.jobs.runtime.source import Connection
 from cdclake.jobs.verify.compared_rows import Place, Sums, sums_of
 from cdclake.plan import Table
-from cdclake.postgres.event_values import NO_TIMEOUTS
+from cdclake.postgres.event_values import NO_TIMEOUTS, TEXT_SETTINGS
 from cdclake.verify.compare import Row
 from cdclake.verify.statements import Comparable, unpacked
 
 _FETCH_ROWS = 2000
 
-# Session settings that determine a row's text.
-_SETTINGS = (
-    "SET TimeZone = 'UTC'",
-    "SET DateStyle = 'ISO, YMD'",
-    "SET IntervalStyle = 'postgres'",
-    "SET extra_float_digits = 1",
-    "SET row_security = off",  # hidden rows would be reported as extra in the lake
-    *NO_TIMEOUTS,
-    "SET jit = off",
-)
+_SETTINGS = (*TEXT_SETTINGS, *NO_TIMEOUTS, "SET jit = off")
 _LENGTHS = """
 SELECT column_name::text, character_maximum_length::int FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s

@@ -13,8 +13,8 @@ and undeclared columns for the stream, and publishes how many tables and columns
 `run_sql` is a third function, which runs an operator's SQL file as the administrator.
 
 The zip contains the plan (plan.json) and the RDS certificate authorities (rds-ca.pem). Environment:
-HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET, BUCKET and KEY of the records; of `check` without
-ADMIN_SECRET, but with DIMENSION of the metrics; of `run_sql` without LOGIN_SECRET and KEY.
+HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET and BUCKET of the control objects; of `check`
+without ADMIN_SECRET, but with DIMENSION of the metrics; of `run_sql` without LOGIN_SECRET.
 Passwords are only held in memory.
 """
 
@@ -25,7 +25,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, LiteralString
 
@@ -35,6 +35,7 @@ from botocore.exceptions import ClientError
 
 from cdclake import metrics, naming
 from cdclake.cloudformation import answer, answer_failure, repeat_denied
+from cdclake.control_writer import ControlWriter
 from cdclake.errors import CdcError
 from cdclake.iceberg.widening import with_widened
 from cdclake.plan import Plan, Table
@@ -78,7 +79,6 @@ PLAN = HERE / "plan.json"
 # After a failed creation CloudFormation sends a deletion with this id: there is nothing to delete.
 NOT_PREPARED = "not-prepared"
 _CONNECT_TIMEOUT_S = 10
-_REFUSED = ("PreconditionFailed", "ConditionalRequestConflict")  # by S3: another writer was first
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
@@ -191,26 +191,14 @@ def check(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 def stored_records(tables: Iterable[Table]) -> tuple[Records, str | None]:
     """Return the records that are these tables', and their object's ETag; None if there is none."""
-    s3 = boto3.client("s3")
-    try:
-        stored = s3.get_object(Bucket=os.environ["BUCKET"], Key=os.environ["KEY"])
-    except s3.exceptions.NoSuchKey:
-        return {}, None
-    return parse_records(json.loads(stored["Body"].read()), tables), stored["ETag"]
+    stored = control_objects().read(naming.RELATIONS)
+    return ({}, None) if stored is None else (parse_records(stored.content, tables), stored.etag)
 
 
 def put_records(records: Records, etag: str | None) -> bool:
     """Put the records if their object's ETag is still this one; return False if it is not."""
-    s3, place = boto3.client("s3"), {"Bucket": os.environ["BUCKET"], "Key": os.environ["KEY"]}
-    condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
-    body = json.dumps(records_content(records)).encode()
-    try:
-        s3.put_object(**place, **condition, Body=body)
-    except s3.exceptions.ClientError as error:
-        if error.response["Error"]["Code"] in _REFUSED:
-            return False
-        raise
-    return True
+    content = records_content(records)
+    return control_objects().write_if(naming.RELATIONS, content, etag) is not None
 
 
 def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -242,7 +230,7 @@ def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 def note_columns(plan: Plan, source: SourceState) -> int:
     """Note widened types and undeclared columns for the stream; return the number of the latter."""
-    control = ControlObjects(os.environ["BUCKET"])
+    control = control_objects()
     plan = with_widened(plan, read_widened(control))
     widened = find_widened(plan, source.tables)
     for warning in widening_warnings(plan, widened):
@@ -263,35 +251,10 @@ def publish(values: Mapping[metrics.Metric, int]) -> None:
     boto3.client("cloudwatch").put_metric_data(Namespace=metrics.NAMESPACE, MetricData=data)
 
 
-@dataclass(frozen=True, slots=True)
-class ControlObject:
-    """Control object as it is stored."""
-
-    content: Mapping[str, Any]
-
-
-class ControlObjects:
-    """Control objects of the deployment, as the jobs read them."""
-
-    def __init__(self, bucket: str) -> None:
-        self._s3, self._bucket = boto3.client("s3"), bucket
-
-    def read(self, name: str) -> ControlObject | None:
-        """Return the object, or None if there is none."""
-        try:
-            found = self._s3.get_object(Bucket=self._bucket, Key=self._key(name))
-        except self._s3.exceptions.NoSuchKey:
-            return None
-        return ControlObject(json.loads(found["Body"].read()))
-
-    def write(self, name: str, content: dict[str, Any]) -> None:
-        """Put the object unconditionally."""
-        body = json.dumps(content, sort_keys=True).encode()
-        self._s3.put_object(Bucket=self._bucket, Key=self._key(name), Body=body)
-
-    @staticmethod
-    def _key(name: str) -> str:
-        return f"{naming.CONTROL_PREFIX}/{name}"
+def control_objects() -> ControlWriter:
+    """Return the control objects of the deployment, as the jobs read them."""
+    uri = f"s3://{os.environ['BUCKET']}/{naming.CONTROL_PREFIX}"
+    return ControlWriter(boto3.client("s3"), uri)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.job_grants import publishes_metrics
 from cdclake.stacks.constructs.job_schedule import JobSchedules
 from cdclake.stacks.constructs.lake_bucket import BucketReference
-from cdclake.stacks.constructs.relation_records import RECORDS_KEY, keeps_records
+from cdclake.stacks.constructs.relation_records import keeps_records
 
 # Twice within the alarm's period of an hour, so that no period lacks data.
 _EVERY = "rate(30 minutes)"
@@ -49,7 +49,6 @@ class SourceCheck(LambdaFunction):
             environment={
                 **environment,
                 "BUCKET": state.name,
-                "KEY": RECORDS_KEY,
                 "DIMENSION": ground.prefix,
             },
             grants=[

@@ -12,7 +12,7 @@ from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.lake_bucket import BucketReference
-from cdclake.stacks.constructs.relation_records import RECORDS_KEY, keeps_records
+from cdclake.stacks.constructs.relation_records import keeps_records
 
 _TIMEOUT_S = 600  # long enough to wait for locks of long transactions
 _MEMORY_MB = 512
@@ -45,7 +45,7 @@ class Preparation(LambdaFunction):
             construct_id,
             module="prepare_source",
             code=file,
-            environment={**environment, "BUCKET": state.name, "KEY": RECORDS_KEY},
+            environment={**environment, "BUCKET": state.name},
             grants=[*grants, *keeps_records(state, ground.key_arn)],
             timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,

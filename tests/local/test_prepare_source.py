@@ -129,7 +129,6 @@ def deployed(
         ("ADMIN_SECRET", "admin"),
         ("LOGIN_SECRET", "login"),
         ("BUCKET", "state"),
-        ("KEY", "control/relations.json"),
         ("AWS_ACCESS_KEY_ID", "moto"),
         ("AWS_SECRET_ACCESS_KEY", "moto"),
         ("AWS_DEFAULT_REGION", "eu-west-1"),

@@ -13,6 +13,7 @@ ONE_WRITER = "tests/spark/test_one_writer.py"
 AVRO = ("tests/unit/jobs/test_avro_values.py",)
 
 _SLOW = "cdclake/debezium/stream_rows.py"
+_FIELD = "cdclake/debezium/row_field.py"
 _FAST = "glue_jobs/stream/block_decoder.py"
 _COLUMN = "glue_jobs/stream/decoded_column.py"
 _PROOFS = "glue_jobs/stream/value_proofs.py"
@@ -75,7 +76,7 @@ DECODING = (
     ),
     Mutation(
         "know a value that was not sent as text only", _cases("T6"),
-        ((_SLOW, "unavailable_forms(kind, plan.placeholder)", "(plan.placeholder,)"),
+        ((_FIELD, "unavailable_forms(kind, plan.placeholder)", "(plan.placeholder,)"),
          (_COLUMN, "unavailable_forms(kind, plan.placeholder)", "(plan.placeholder,)")),
     ),
     Mutation(

@@ -88,7 +88,7 @@ FIRST_ACCOUNT = (
     ),
     Mutation(
         "a condition is not sent as a header", ("tests/unit/jobs/test_conditional_writes.py",),
-        (("glue_jobs/control/store.py",
+        (("cdclake/control_writer.py",
           'self._s3.meta.events.register("before-call.s3.PutObject", self._add_headers)', "pass"),),
     ),
     Mutation(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -91,7 +92,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
     boto3.client("s3").create_bucket(Bucket="state", **where)
     function = load("prepare_source")
     made = Source(function, tmp_path)
-    names = {"BUCKET": "state", "KEY": KEY, "DIMENSION": "shop", "LOGIN_SECRET": "shop/source"}
+    names = {"BUCKET": "state", "DIMENSION": "shop", "LOGIN_SECRET": "shop/source"}
     for name, value in names.items():
         monkeypatch.setenv(name, value)
     for name, stand_in in {
@@ -206,26 +207,50 @@ def test_a_table_that_left_and_returns_has_omitted_changes(source: Source) -> No
     assert source.check() == 1
 
 
-def test_a_record_that_is_written_meanwhile_is_kept(
-    source: Source, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As by a resync, which does not wait for a deployment."""
-    source.deploy(plan(), "Create")
-    assert source.check() == 0
-    source.publication = NARROWED
+def before_put(
+    source: Source, monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]
+) -> list[bool]:
+    """Have another writer act before the first put of the records; collect the puts' answers."""
     put: Callable[..., bool] = source.function.put_records
     answers: list[bool] = []
 
     def after_another_writer(records: Any, etag: str | None) -> bool:
         if not answers:
-            stored = source.records()
-            stored["tables"]["public.orders"]["file"] = 99
-            boto3.client("s3").put_object(Bucket="state", Key=KEY, Body=json.dumps(stored).encode())
+            act()
         answers.append(put(records, etag))
         return answers[-1]
 
     monkeypatch.setattr(source.function, "put_records", after_another_writer)
+    return answers
+
+
+def test_a_record_that_is_written_meanwhile_is_kept(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a resync, which does not wait for a deployment."""
+
+    def write() -> None:
+        stored = source.records()
+        stored["tables"]["public.orders"]["file"] = 99
+        boto3.client("s3").put_object(Bucket="state", Key=KEY, Body=json.dumps(stored).encode())
+
+    source.deploy(plan(), "Create")
+    assert source.check() == 0
+    source.publication = NARROWED
+    answers = before_put(source, monkeypatch, write)
     source.deploy(plan())
     assert answers == [False, True]
     [record] = source.records()["tables"].values()
     assert (record["file"], record["omitted"]) == (99, True)
+
+
+def test_records_that_are_deleted_meanwhile_fail_no_deployment(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.deploy(plan(), "Create")
+    assert source.check() == 0
+    delete = partial(boto3.client("s3").delete_object, Bucket="state", Key=KEY)
+    answers = before_put(source, monkeypatch, delete)
+    source.deploy(plan(), epochs=("1", "2"))  # which records the tables again
+    assert answers == [False, True]
+    assert source.records()["tables"].keys() == {"public.orders"}

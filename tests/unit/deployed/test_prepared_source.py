@@ -82,10 +82,10 @@ def prepare(tmp_path, monkeypatch):
     records = json.dumps(records_content({"public.orders": record})).encode()
     where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
     boto3.client("s3").create_bucket(Bucket="state", **where)
-    boto3.client("s3").put_object(Bucket="state", Key="r.json", Body=records)
+    boto3.client("s3").put_object(Bucket="state", Key="control/relations.json", Body=records)
     login = {"Name": "shop/source", "SecretString": '{"password": "p"}'}
     boto3.client("secretsmanager").create_secret(**login)
-    for key, value in {"BUCKET": "state", "KEY": "r.json", "LOGIN_SECRET": "shop/source"}.items():
+    for key, value in {"BUCKET": "state", "LOGIN_SECRET": "shop/source"}.items():
         monkeypatch.setenv(key, value)
     (tmp_path / "plan.json").write_text(plan().to_json())
     narrowed = PublicationState(True, False, False, {actual().id: None})

@@ -123,8 +123,7 @@ def check(function: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     key, plan_json = "control/relations.json", tmp_path / "plan.json"
     body = json.dumps(records_content(records)).encode()
     boto3.client("s3").put_object(Bucket="state", Key=key, Body=body)
-    for name, value in {"KEY": key, "DIMENSION": "shop"}.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("DIMENSION", "shop")
     monkeypatch.setattr(function, "PLAN", plan_json)
     monkeypatch.setattr(function, "connected", lambda login: nullcontext())
     monkeypatch.setattr(function, "read_source", lambda *_: source)
