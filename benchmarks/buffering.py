@@ -29,7 +29,6 @@ from cdclake.local.firehose.records import Record
 from cdclake.plan import Plan
 
 BUFFER_MIB = (1, 64, 128)
-DAY_SECONDS = 86_400
 _COLUMNS = {
     "number": "bigint",
     "put_at": "timestamptz",

@@ -155,7 +155,7 @@ class _DecodeOnly:
         for batch in batches:
             for _, partition, records in runs_of(batch):
                 values, keys = (bytes_of(records[name]) for name in ("value", "key"))
-                rows = decoder.decode(values, keys, partition, records["offset"].to_numpy()).rows
+                rows = decoder.decode(values, keys, partition, records["offset"].to_numpy())
                 decoded.setdefault(partition, []).append(rows)
                 if rows[REFUSAL].null_count < rows.num_rows:
                     refused.append(refused_records(records, rows, ORDERS))

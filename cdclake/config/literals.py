@@ -36,7 +36,7 @@ def parse_table_key(spelling: str) -> tuple[str, str]:
             f"write it like `public.{spelling.strip('.') or 'orders'}`; quote names that start with"
             ' a double quote or contain dots like \'"my.schema"."a.b"\'',
         )
-    schema, table = (_unquoted(part) for part in parts.groups())
+    schema, table = (unquoted(part) for part in parts.groups())
     for name in (schema, table):
         check_source_name(name)
     if schema == naming.SOURCE_SCHEMA:
@@ -52,7 +52,12 @@ def parse_table_key(spelling: str) -> tuple[str, str]:
     return schema, table
 
 
-def _unquoted(part: str) -> str:
+def unquoted(part: str) -> str:
+    """Return the name that PostgreSQL reads; text that is not one quoted name stays as it is.
+
+    >>> unquoted('"a""b"'), unquoted('"a"b"')
+    ('a"b', '"a"b"')
+    """
     return part[1:-1].replace('""', '"') if re.fullmatch(_QUOTED, part) else part
 
 
@@ -120,7 +125,7 @@ def parse_replica_identity(spelling: str) -> ReplicaIdentity:
     words = spelling.strip()
     match = re.fullmatch(r"index\s+(.+)", words, re.DOTALL | re.IGNORECASE)
     if match is not None:
-        return ReplicaIdentity("index", check_source_name(_unquoted(match[1])))
+        return ReplicaIdentity("index", check_source_name(unquoted(match[1])))
     if words.lower() == "default":
         return ReplicaIdentity("default")
     if words.lower() == "full":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from cdclake.config.literals import unquoted
 from cdclake.config.problems import Refused
 from cdclake.debezium.types import ColumnType
 
@@ -94,6 +95,4 @@ def parse_transform(spelling: str) -> Transform:
 def _column(text: str) -> str:
     if not text:
         raise Refused("an entry of partition_by is empty", _FORMS)
-    if len(text) > 1 and text.startswith('"') and text.endswith('"'):
-        return text[1:-1].replace('""', '"')
-    return text
+    return unquoted(text)

@@ -1,4 +1,4 @@
-"""Parser from YAML text to a `Document`; it and `added_columns` use ruamel.yaml."""
+"""Parser from YAML text to a `Document`."""
 
 from __future__ import annotations
 

@@ -37,11 +37,6 @@ class DeliveryStream:
     function: str | None = CHANGES_FUNCTION  # in lambda/; None: records are rows already
 
     @property
-    def is_put(self) -> bool:
-        """Check whether producers put its records, directly or into Kinesis."""
-        return self.source != "msk"
-
-    @property
     def lateness_seconds(self) -> int:
         """Return the time within which Firehose appends a row that its function has decoded.
 

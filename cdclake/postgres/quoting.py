@@ -1,4 +1,4 @@
-"""Quoting of names and values in SQL text; nothing else inserts them."""
+"""Quoting of names and values in the text of PostgreSQL statements."""
 
 from __future__ import annotations
 

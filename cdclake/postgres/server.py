@@ -33,7 +33,6 @@ class ServerState:
     replicates: bool
     creates_in_database: bool
     rds: bool  # roles get rds_replication, since REPLICATION cannot be granted
-    role_logs_in: bool
     role_replicates: bool
     role_sees_all_rows: bool
     role_exists: bool

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -32,14 +31,6 @@ from cdclake.plan import Plan, Table
 _EPOCH = re.compile("[0-9]{1,8}", re.ASCII).fullmatch
 
 Flags = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class DecodedBlock:
-    """Decoded events, refused ones among them, in the order of their offsets."""
-
-    rows: pa.Table  # columns of `decoded_schema`
-    slow: int  # number of events that the slow decoder has read
 
 
 class BlockDecoder:
@@ -67,8 +58,11 @@ class BlockDecoder:
         keys: Sequence[bytes | None],
         partition: int,
         offsets: Numbers,
-    ) -> DecodedBlock:
-        """Decode records of one partition of the table's topic, in the order of their offsets."""
+    ) -> pa.Table:
+        """Decode records of one partition of the table's topic, in the order of their offsets.
+
+        The result has the columns of `decoded_schema`, and refused events among its rows.
+        """
         fast = np.zeros(len(values), bool)
         at, rows = np.zeros(0, np.int64), self._nothing
         parsed = parse_events(self._structs, values, keys) if self._structs is not None else None
@@ -78,10 +72,9 @@ class BlockDecoder:
             fast[at[proved]] = True
         again = [int(i) for i in np.flatnonzero(~fast) if values[i] is not None]
         if not again:
-            return DecodedBlock(rows, 0)
+            return rows
         slow = [self._slow_row(values[i], keys[i], partition, int(offsets[i])) for i in again]
-        found = _replaced(rows, at, self._slow_table(slow), again)
-        return DecodedBlock(found, len(slow))
+        return _replaced(rows, at, self._slow_table(slow), again)
 
     def _proved_rows(
         self, parsed: ParsedEvents, partition: int, offsets: Numbers

@@ -183,7 +183,7 @@ class _Work:
             bytes_of(wanted["key"]),
             partition,
             wanted["offset"].to_numpy(),
-        ).rows
+        )
         if target.erased is not None:
             kept = target.erased.dropped(rows, wanted, table)
             self._erased[topic] += rows.num_rows - kept.num_rows

@@ -55,5 +55,5 @@ class _DecodeTask:
                     values = [without_refusal(value) for value in values]
                 values = decoders.as_json(values)
                 offsets = records["offset"].to_numpy()
-                rows = decoder.decode(values, keys, partition, offsets).rows
+                rows = decoder.decode(values, keys, partition, offsets)
                 yield from rows.to_batches()

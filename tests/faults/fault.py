@@ -126,4 +126,3 @@ class Fault:
     title: str
     inject: Callable[[FaultyLake], None]  # injects the fault and heals it, while writers run
     database_may_die: bool = False
-    keeps_history: bool = True  # False: events of a gap are lost by design, only rows are compared

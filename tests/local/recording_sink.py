@@ -9,7 +9,6 @@ from pathlib import Path
 from cdclake.places import JARS
 
 SOURCE = Path(__file__).with_name("RecordingSink.java")
-CLASS = "example.RecordingSink"
 
 
 def plugin_zip(folder: Path) -> Path:

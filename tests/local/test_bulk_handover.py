@@ -70,6 +70,19 @@ def kill_between_two_tables(running: RunningLake, lake: LocalLake, epoch: int) -
     assert "orders: Loaded(" not in load_log(running)
 
 
+def assert_nothing_continues_a_killed_load(
+    running: RunningLake, lake: LocalLake, config: dict[str, str]
+) -> None:
+    """Kill a load of epoch 2: neither a connector nor another load of that epoch begins."""
+    connector = ConnectorClient(lake.endpoints.connect, lake.plan)
+    kill_between_two_tables(running, lake, 2)
+    assert newest_record(lake) == (RECORDED["key"], UNFINISHED)
+    connector.set_config(of_epoch(config, 2))
+    running.eventually(lambda: "ClassCast" in str(connector.failure()), seconds=60)
+    connector.remove()
+    assert "has rows of epoch 2" in refusal(lake, 2)
+
+
 def test_a_connector_goes_on_where_a_load_under_writes_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,12 +103,7 @@ def test_a_connector_goes_on_where_a_load_under_writes_ended(
             connection.execute(MORE_ORDERS)
 
         with Business(running, seed=5, pause_s=0.02):
-            kill_between_two_tables(running, lake, 2)
-            assert newest_record(lake) == (RECORDED["key"], UNFINISHED)
-            connector.set_config(of_epoch(config, 2))
-            running.eventually(lambda: "ClassCast" in str(connector.failure()), seconds=60)
-            connector.remove()
-            assert "has rows of epoch 2" in refusal(lake, 2)
+            assert_nothing_continues_a_killed_load(running, lake, config)
             with running.connect() as connection:
                 connection.execute("delete from orders where order_id between 100001 and 100500")
             job = started(lake, naming.LOAD_JOB, load(lake, 3))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from cdclake.errors import CdcError
@@ -117,7 +118,7 @@ def lose_slot(lake: RunningLake) -> None:
                 connection.execute(
                     "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
                 )
-            except Exception:  # the connector was faster
+            except psycopg.errors.ObjectInUse:  # the connector was faster
                 return False
             return True
 

@@ -244,15 +244,13 @@ def test_column_policies(lake: RunningLake, tmp_path: Path) -> None:
     assert home.secret("mask_salt") not in home.log("connect").read_text()
 
 
+NARROW = ("n: int", "label: varchar(10)", "price: 'numeric(8,2)'")
+WIDENED = ("n: bigint", "label: text", "price: 'numeric(12,2)'", "note: text", "seen: date")
+WRONG = ("n: date", "label: text", "price: 'numeric(12,2)'", "note: text")
+
+
 def test_columns_are_added_and_widened(lake: RunningLake, tmp_path: Path) -> None:
-    before, after, wrong = (
-        _things(tmp_path, *columns)
-        for columns in (
-            ("n: int", "label: varchar(10)", "price: 'numeric(8,2)'"),
-            ("n: bigint", "label: text", "price: 'numeric(12,2)'", "note: text", "seen: date"),
-            ("n: date", "label: text", "price: 'numeric(12,2)'", "note: text"),
-        )
-    )
+    before, after, wrong = (_things(tmp_path, *columns) for columns in (NARROW, WIDENED, WRONG))
     with lake.connect() as connection:
         connection.execute(
             "create table things (id bigint primary key, n int, label varchar(10),"

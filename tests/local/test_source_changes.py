@@ -22,6 +22,14 @@ from tests.local.source_database import OWNER, PASSWORD, proposed, role_dsn, run
 pytestmark = pytest.mark.local
 
 
+def published(database: str, name: str) -> dict[tuple[str, str], Any]:
+    """Return the publication's tables and their column lists."""
+    with connect(database) as connection:
+        state = read_publication(connection, name)
+    assert state.right
+    return dict(state.tables or {})
+
+
 def test_the_publication_follows_the_declaration(database: str, tmp_path: Path) -> None:
     run(
         database,
@@ -35,19 +43,12 @@ def test_the_publication_follows_the_declaration(database: str, tmp_path: Path) 
         lambda text: text.replace("secret: text", "secret: {exclude: true}").split("  public.b")[0],
     )
     name = both.source_object
-
-    def published() -> dict[tuple[str, str], Any]:
-        with connect(database) as connection:
-            state = read_publication(connection, name)
-            assert state.right
-            return dict(state.tables or {})
-
     own = {("cdclake", "heartbeat"): None, ("cdclake", "signal"): None}
     everything = {**own, ("public", "a"): None, ("public", "b"): None}
     prepare_source(database, both, embedded=True, owner=OWNER, role_password=PASSWORD)
-    assert published() == everything
+    assert published(database, name) == everything
     prepare_source(database, one, embedded=True, owner=OWNER, role_password=PASSWORD)
-    assert published() == {**own, ("public", "a"): ("id", "n")}
+    assert published(database, name) == {**own, ("public", "a"): ("id", "n")}
     with psycopg.connect(role_dsn(database, both), autocommit=True) as connection:
         connection.execute("SELECT id, n FROM a")
         for hidden in ("SELECT secret FROM a", "TABLE b"):
@@ -60,10 +61,10 @@ def test_the_publication_follows_the_declaration(database: str, tmp_path: Path) 
         lacking = {table.table for table in both.tables if publication.lacks(table)}
         assert lacking == ({"a", "b"} if "publish" in narrowed else {"a"})
         prepare_source(database, both, embedded=True, owner=OWNER, role_password=PASSWORD)
-        assert published() == everything
+        assert published(database, name) == everything
     run(database, f"DROP PUBLICATION {name}", f"CREATE PUBLICATION {name} FOR ALL TABLES")
     prepare_source(database, both, embedded=True, owner=OWNER, role_password=PASSWORD)
-    assert published() == everything
+    assert published(database, name) == everything
 
 
 def test_no_writer_waits_while_a_reader_delays_the_change(database: str, tmp_path: Path) -> None:
@@ -273,6 +274,30 @@ def test_a_table_that_a_cascade_took_out_of_the_publication_is_noticed(
         prepare_source(database, mended, embedded=True, owner=OWNER, role_password=PASSWORD)
 
 
+class Inserting(threading.Thread):
+    """Writer of rows of `a`, one in each transaction, until it is closed."""
+
+    def __init__(self, database: str) -> None:
+        super().__init__(daemon=True)
+        self._database = database
+        self._closing = threading.Event()
+        self.rows = 0
+
+    def run(self) -> None:
+        with psycopg.connect(self._database, autocommit=True) as writer:
+            while not self._closing.is_set():
+                writer.execute("INSERT INTO a VALUES (%s, 'x', 1)", (self.rows,))
+                self.rows += 1
+
+    def wait_for(self, rows: int) -> None:
+        while self.rows < rows and self.is_alive():
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        self._closing.set()
+        self.join()
+
+
 def test_a_listed_columns_type_changes_in_one_transaction_and_no_change_is_lost(
     database: str, tmp_path: Path
 ) -> None:
@@ -287,22 +312,9 @@ def test_a_listed_columns_type_changes_in_one_transaction_and_no_change_is_lost(
     run(database, f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
     with pytest.raises(psycopg.errors.FeatureNotSupported):
         run(database, "ALTER TABLE a ALTER COLUMN n TYPE bigint")
-    closing = threading.Event()
-    written: list[int] = []
-
-    def write() -> None:
-        with psycopg.connect(database, autocommit=True) as writer:
-            while not closing.is_set():
-                writer.execute("INSERT INTO a VALUES (%s, 'x', 1)", (len(written),))
-                written.append(len(written))
-
-    def wait_for(rows: int) -> None:
-        while len(written) < rows and worker.is_alive():
-            time.sleep(0.01)
-
-    worker = threading.Thread(target=write, daemon=True)
-    worker.start()
-    wait_for(20)
+    writer = Inserting(database)
+    writer.start()
+    writer.wait_for(20)
     with psycopg.connect(database) as owner:
         for statement in (
             "LOCK TABLE a",
@@ -311,11 +323,10 @@ def test_a_listed_columns_type_changes_in_one_transaction_and_no_change_is_lost(
             f"ALTER PUBLICATION {name} ADD TABLE a (id, n)",
         ):
             owner.execute(statement.encode())
-    changed_at = len(written)
-    wait_for(changed_at + 20)
-    closing.set()
-    worker.join()
-    assert len(written) >= changed_at + 20
+    changed_at = writer.rows
+    writer.wait_for(changed_at + 20)
+    writer.close()
+    assert writer.rows >= changed_at + 20
     [(inserts,)] = run(
         database,
         "SELECT count(*) FROM pg_logical_slot_get_binary_changes("
@@ -323,4 +334,4 @@ def test_a_listed_columns_type_changes_in_one_transaction_and_no_change_is_lost(
         " WHERE get_byte(data, 0) = ascii('I')",
     )
     run(database, f"SELECT pg_drop_replication_slot('{name}')")
-    assert inserts == len(written)
+    assert inserts == writer.rows

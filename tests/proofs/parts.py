@@ -40,64 +40,46 @@ class Part:
     units: tuple[Unit, ...]
 
 
+_PROVES = {
+    "slow-spark": "the engine on Spark: histories, bulk load, unknown commits, one writer, MERGE",
+    "slow-local": (
+        "the real local lake: crashes, edges of Debezium, Kafka and PostgreSQL, operations"
+    ),
+    "installed": (
+        "the wheel alone: a new project, its tests, `cdk synth`, a lake that equals its source"
+    ),
+    "browser": "the page of `cdclake ui` in Debian's Chromium, over planted answers",
+    "slow-trino": (
+        "Athena's SQL in a Trino: each amount applied, older stamps, wide tables; a whole lake"
+    ),
+    "reads": f"{READS:,} reads of `_current` in Trino during writes, jobs and rollbacks",
+    "model": f"{MODEL_SEEDS} random histories on the real local lake, with kills",
+    "mutations": "faults of the code that the tests must notice",
+    "synth": "the deployment by the CDK CLI, and over many tables",
+    "site": "the docs' site: strict, complete, and nothing of it from another host",
+    "faults": f"each fault of the campaign on the real local lake under load, {FAULT_SEEDS} seeds",
+}
+
+
 def all_parts() -> list[Part]:
     """Return every part, in the order in which they are best run."""
-    return [
-        Part(
-            "slow-spark",
-            "the engine on Spark: histories, bulk load, unknown commits, one writer, MERGE",
-            _marked_files("tests/spark", "slow"),
+    slow_trino = _marked_files("tests/trino", "slow")
+    units: dict[str, tuple[Unit, ...]] = {
+        "slow-spark": _marked_files("tests/spark", "slow"),
+        "slow-local": (*_local_units(), *_marked_files("tests/avro", "slow")),
+        "installed": _marked_files("tests/installed", "slow"),
+        "browser": _marked_files("tests/browser", "slow"),
+        "slow-trino": tuple(unit for unit in slow_trino if unit.name != _READS),
+        "reads": tuple(_reads_unit(first) for first in range(0, READS, READS_PER_UNIT)),
+        "model": tuple(_model_unit(first) for first in range(0, MODEL_SEEDS, SEEDS_PER_UNIT)),
+        "mutations": _mutation_units(),
+        "synth": _marked_files("tests/synth", "synth"),
+        "site": _marked_files("tests/site", "slow"),
+        "faults": tuple(
+            _fault_unit(group, seed) for seed in range(FAULT_SEEDS) for group in GROUPS
         ),
-        Part(
-            "slow-local",
-            "the real local lake: crashes, edges of Debezium, Kafka and PostgreSQL, operations",
-            (
-                *_local_units(),
-                *_marked_files("tests/avro", "slow"),
-            ),
-        ),
-        Part(
-            "installed",
-            "the wheel alone: a new project, its tests, `cdk synth`, a lake that equals its source",
-            _marked_files("tests/installed", "slow"),
-        ),
-        Part(
-            "browser",
-            "the page of `cdclake ui` in Debian's Chromium, over planted answers",
-            _marked_files("tests/browser", "slow"),
-        ),
-        Part(
-            "slow-trino",
-            "Athena's SQL in a Trino: each amount applied, older stamps, wide tables; a whole lake",
-            tuple(unit for unit in _marked_files("tests/trino", "slow") if unit.name != _READS),
-        ),
-        Part(
-            "reads",
-            f"{READS:,} reads of `_current` in Trino during writes, jobs and rollbacks",
-            tuple(_reads_unit(first) for first in range(0, READS, READS_PER_UNIT)),
-        ),
-        Part(
-            "model",
-            f"{MODEL_SEEDS} random histories on the real local lake, with kills",
-            tuple(_model_unit(first) for first in range(0, MODEL_SEEDS, SEEDS_PER_UNIT)),
-        ),
-        Part("mutations", "faults of the code that the tests must notice", _mutation_units()),
-        Part(
-            "synth",
-            "the deployment by the CDK CLI, and over many tables",
-            _marked_files("tests/synth", "synth"),
-        ),
-        Part(
-            "site",
-            "the docs' site: strict, complete, and nothing of it from another host",
-            _marked_files("tests/site", "slow"),
-        ),
-        Part(
-            "faults",
-            f"each fault of the campaign on the real local lake under load, {FAULT_SEEDS} seeds",
-            tuple(_fault_unit(group, seed) for seed in range(FAULT_SEEDS) for group in GROUPS),
-        ),
-    ]
+    }
+    return [Part(name, _PROVES[name], of_part) for name, of_part in units.items()]
 
 
 def _marked_files(folder: str, mark: str, *, whole: bool = False) -> tuple[Unit, ...]:

@@ -16,6 +16,7 @@ from cdclake.debezium.stream_rows import StreamRows
 from cdclake.jobs.stream.block_decoder import BlockDecoder
 from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
 from cdclake.plan import Plan, Table
+from tests.recorded.decoders import counting_slow_rows
 
 
 class Sent(NamedTuple):
@@ -41,17 +42,17 @@ Outcomes = dict[tuple[int, int], Outcome]
 
 def by_block(records: Sequence[Sent], table: Table, plan: Plan) -> tuple[Outcomes, int]:
     """What the block decoder makes of them, by place; and how many it decoded alone."""
-    tables, slow = [], 0
-    for partition in sorted({record.partition for record in records}):
-        mine = [record for record in records if record.partition == partition]
-        block = BlockDecoder(table, plan).decode(
-            [record.value for record in mine],
-            [record.key for record in mine],
-            partition,
-            np.array([record.offset for record in mine], np.int64),
-        )
-        tables.append(block.rows)
-        slow += block.slow
+    tables = []
+    with counting_slow_rows() as slow:
+        for partition in sorted({record.partition for record in records}):
+            mine = [record for record in records if record.partition == partition]
+            decoded = BlockDecoder(table, plan).decode(
+                [record.value for record in mine],
+                [record.key for record in mine],
+                partition,
+                np.array([record.offset for record in mine], np.int64),
+            )
+            tables.append(decoded)
     rows = pa.concat_tables(tables)
     at = rows.schema.names.index(naming.COMMITTED_AT)
     micros = rows.column(at).combine_chunks().view("int64")
@@ -60,7 +61,7 @@ def by_block(records: Sequence[Sent], table: Table, plan: Plan) -> tuple[Outcome
     for row in in_micros:
         findings = [row.pop(name) for name in (REFUSAL, ABSENT, MISFITS)]
         found[_place(row)] = Outcome(_as_text(row, {}), *findings)
-    return found, slow
+    return found, slow.call_count
 
 
 def alone(records: Sequence[Sent], table: Table, plan: Plan) -> Outcomes:

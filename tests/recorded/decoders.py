@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock, patch
 
 import numpy as np
 
@@ -40,13 +42,21 @@ def fast_rows(
 ) -> tuple[list[dict[str, Any] | None], int]:
     """The same by the fast decoder, in one block, and how many it left to the slow one."""
     keys, values = [key for key, _ in records], [value for _, value in records]
-    block = BlockDecoder(table, plan).decode(values, keys, 0, np.arange(len(records)))
+    decoder = BlockDecoder(table, plan)
+    with counting_slow_rows() as slow:
+        rows = decoder.decode(values, keys, 0, np.arange(len(records)))
     found: list[dict[str, Any] | None] = [None] * len(records)
-    for row in block.rows.to_pylist():
+    for row in rows.to_pylist():
         at = row[naming.COMMITTED_AT]
         micros = None if at is None else (at - _EPOCH) // timedelta(microseconds=1)
         found[row[naming.OFFSET]] = {**row, naming.COMMITTED_AT: micros}
-    return found, block.slow
+    return found, slow.call_count
+
+
+def counting_slow_rows() -> AbstractContextManager[Mock]:
+    """Count the calls of the slow decoder within the block."""
+    row = StreamRows.row
+    return patch.object(StreamRows, "row", autospec=True, side_effect=row)
 
 
 def firehose_row(

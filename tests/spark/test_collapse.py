@@ -1,6 +1,7 @@
 """Old days of a log collapse, and the state that is rebuilt from it stays what it was."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -59,8 +60,8 @@ def events(engine: Engine) -> list[tuple[str, Any, Any, Any]]:
     return [(row["cdc_op"], row["id"], row["v"], row["big"]) for row in engine.log()]
 
 
-def test_old_events_become_the_newest_of_each_key(spark, ingest_at) -> None:
-    engine = Engine(spark)
+def ingest_old_events(engine: Engine, ingest_at: Callable[[datetime], None]) -> None:
+    """Ingest events of keys that end in each way: deleted, truncated, changed, without a value."""
     e = engine.event
     ingest_at(OLD)
     engine.run(
@@ -79,6 +80,12 @@ def test_old_events_become_the_newest_of_each_key(spark, ingest_at) -> None:
         e("c", 63, 63, id=9, v="former row", big="F"), e("d", 64, 64, id=9),
         e("c", 65, 65, id=9, v="no value of it", big=...), e("u", 66, 66, id=9, v="nor", big=...),
     )  # fmt: skip
+
+
+def test_old_events_become_the_newest_of_each_key(spark, ingest_at) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    ingest_old_events(engine, ingest_at)
     ingest_at(NOW)
     engine.run(e("c", 70, 70, id=70, v="z", big=..., tx=8), e("u", 80, 80, v="4", big=...))
     before = state(engine)

@@ -78,7 +78,9 @@ def test_the_list_has_every_page_and_the_alarms_in_the_datas_order(deploy):
 def test_stacks_that_are_named_are_there(deploy):
     every = PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + CONNECTED
     stacks = {name.removeprefix("shop-") for name in deploy(every).templates}
-    for page, line in commands("npx"):
+    lines = commands("npx")
+    assert lines
+    for page, line in lines:
         assert set(re.findall(r"shop-prod-([a-z0-9-]+)", line)) <= stacks, page
 
 

@@ -356,7 +356,9 @@ def test_queries_of_runbooks_answer(engine: Trino) -> None:
         "orders": relation({"order_id": "bigint"}, [{"order_id": 1}]),
         "orders$refs": relation(REFS, [{"name": "at-2026-01-01T09:00:00Z", "snapshot_id": 5}]),
     }
-    for page, query in blocks("athena"):
+    queries = blocks("athena")
+    assert queries
+    for page, query in queries:
         text = without_time_travel(query).replace("cdc_iceberg.", "").replace('"cdc_iceberg".', "")
         assert engine.rows(over(text, lake, "cdc_iceberg")), page
 

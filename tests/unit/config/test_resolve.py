@@ -13,6 +13,7 @@ import pytest
 from cdclake.config.deployment import load_deployment
 from cdclake.config.literals import parse_table_key
 from cdclake.config.model import Environment, PipelineFile
+from cdclake.config.partition import parse_transform
 from cdclake.config.problems import InvalidPipeline, Refused
 from cdclake.config.resolve import find_problems, load_file, load_plan
 from cdclake.config.schedule import parse_schedule, shortest_minutes
@@ -266,6 +267,21 @@ def test_names_of_every_kind(tmp_path, spelling, schema, table):
     quoted = spelling.replace("'", "''")
     plan = load_plan(write(tmp_path, VALID.replace("public.orders:", f"'{quoted}':")))
     assert (plan.tables[0].schema, plan.tables[0].table) == (schema, table)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "column"),
+    [
+        ("a", "a"),
+        ('"a"', "a"),
+        ('"a""b"', 'a"b'),
+        ('"a"b"', '"a"b"'),
+        ('bucket(4, "a""b")', 'a"b'),
+        ('day("a"b")', '"a"b"'),
+    ],
+)
+def test_partition_columns_are_quoted_as_table_keys_are(spelling, column):
+    assert parse_transform(spelling).column == column
 
 
 @pytest.mark.parametrize("spelling", ["", ".", "a.", ".a", "a", '"a', '"a"', '"a"b.c', 'a."b'])

@@ -200,9 +200,12 @@ def test_without_a_first_heartbeat_nothing_is_said_of_freshness_and_lag(control)
     assert not {"Freshness", "Lag", "BatchAge"} & told().keys()
 
 
-def test_a_lake_that_is_nowhere_deployed_tells_nobody(control, monkeypatch):
-    monkeypatch.setattr(boto3, "client", None)
+def test_a_lake_that_is_not_deployed_publishes_nothing(control, monkeypatch, caplog):
+    client = Mock()
+    monkeypatch.setattr(boto3, "client", client)
     StreamGauges(control, Metrics(None)).tell(None)
+    assert client.mock_calls == []
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize(

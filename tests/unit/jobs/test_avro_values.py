@@ -93,7 +93,7 @@ def test_a_header_names_the_schema(value: bytes, identifier: str) -> None:
 )
 def test_what_cannot_be_read_is_refused_with_the_reason(value: bytes) -> None:
     values = AvroValues(Stored({str(ID): json.dumps(SCHEMA)})).as_json([value])
-    rows = BlockDecoder(TABLE, PLAN).decode(values, [b'{"id":1}'], 0, np.arange(1)).rows
+    rows = BlockDecoder(TABLE, PLAN).decode(values, [b'{"id":1}'], 0, np.arange(1))
     [reason] = rows[REFUSAL].to_pylist()
     assert reason.startswith("UNREADABLE_AVRO: ")
 
@@ -206,7 +206,7 @@ def test_a_refused_schema_is_found_by_its_table_until_it_is_accepted() -> None:
     )
     summaries = []
     for value in (event, without_refusal(event)):
-        rows = BlockDecoder(TABLE, PLAN).decode([value], [b'{"id":1}'], 0, np.arange(1)).rows
+        rows = BlockDecoder(TABLE, PLAN).decode([value], [b'{"id":1}'], 0, np.arange(1))
         summaries.append(summarize(rows, 0, identity(TABLE)))
     assert [found.schema_refused for found in summaries] == ["SCHEMA_REFUSED: no", None]
     assert [found.accepted for found in summaries] == [0, 1]

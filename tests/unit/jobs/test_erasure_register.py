@@ -110,7 +110,7 @@ def test_older_events_of_erased_keys_are_dropped_also_refused_ones() -> None:
     decoder = BlockDecoder(table, plan)
     rows = decoder.decode(
         [value for _, value in records], [key for key, _ in records], 0, batch["offset"].to_numpy()
-    ).rows
+    )
     erased = ErasedKeys.of(table.name, "s", erasures)
     kept = without_erased(rows, batch, erased, table)[naming.OFFSET].to_pylist()
     assert kept == [1, 2, 4, 5, 6]
@@ -151,15 +151,8 @@ def test_events_are_dropped_by_any_spelling_of_an_erased_number() -> None:
         "key": pa.array([key for key, _ in records], pa.binary()),
         "value": pa.array([value for _, value in records], pa.binary()),
     })  # fmt: skip
-    rows = (
-        BlockDecoder(table, plan)
-        .decode(
-            [value for _, value in records],
-            [key for key, _ in records],
-            0,
-            batch["offset"].to_numpy(),
-        )
-        .rows
+    rows = BlockDecoder(table, plan).decode(
+        [value for _, value in records], [key for key, _ in records], 0, batch["offset"].to_numpy()
     )
     erased = ErasedKeys.of(table.name, "s", erasures)
     assert without_erased(rows, batch, erased, table)[naming.OFFSET].to_pylist() == [2, 4]

@@ -29,7 +29,7 @@ def refusals(kinds: list[str]) -> tuple[list[tuple[int, str | None]], int]:
     """Return offset and code of the refusal of each row, and the number of chunks."""
     records = [record(kind) for kind in kinds]
     keys, values = [key for key, _ in records], [value for _, value in records]
-    rows = BlockDecoder(TABLE, plan_with(TABLE)).decode(values, keys, 0, np.arange(len(kinds))).rows
+    rows = BlockDecoder(TABLE, plan_with(TABLE)).decode(values, keys, 0, np.arange(len(kinds)))
     codes = [text and text.split(":")[0] for text in rows[REFUSAL].to_pylist()]
     return list(zip(rows[naming.OFFSET].to_pylist(), codes, strict=True)), rows[REFUSAL].num_chunks
 

@@ -72,7 +72,6 @@ def server(**changes: Any) -> ServerState:
             "replicates": True,
             "creates_in_database": True,
             "rds": False,
-            "role_logs_in": False,
             "role_replicates": False,
             "role_sees_all_rows": False,
             "role_exists": False,
