@@ -60,7 +60,7 @@ JOBS_DESCRIBED = {
         {},
     ),
     naming.APPLY_JOB: Described(
-        "Merges into each state the changes that its changelog has ingested since the last merge.",
+        "Applies to each state the changes that its changelog has ingested since the last apply.",
         "Started by `schedules.apply`, if any table has `apply: scheduled`.",
         {"--tables": "orders", "--run": "by-hand-1"},
     ),
