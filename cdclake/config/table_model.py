@@ -189,8 +189,8 @@ class TableEntry(Section):
     )
     capture: Annotated[Capture | None, BeforeValidator(polls_or_none)] = Field(
         default=None,
-        description="How changes are found. log: Debezium reads them from the log. With `poll`:"
-        " queries on a schedule, for tables without a log that can be read.",
+        description="How changes are found. log: Debezium reads them from the WAL. With `poll`:"
+        " queries on a schedule, for tables that cannot be replicated logically.",
         examples=[LOG, {"poll": {"by": "last_update", "every": "rate(15 minutes)"}}],
         json_schema_extra={"default": LOG},
     )

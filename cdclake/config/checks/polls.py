@@ -32,7 +32,7 @@ def check_deployed_polls(document: Document, tables: Sequence[TableOutline]) -> 
     if tables and all(table.is_polled for table in tables):
         yield document.problem(
             ("tables",),
-            "every table is polled, and a deployment needs one whose changes come from the log",
+            "every table is polled, and a deployment needs one whose changes come from the WAL",
             "remove `capture:` from one table, or run this pipeline as a local lake",
         )
 
@@ -44,7 +44,7 @@ def _check_settings(
         if setting in table.entry:
             yield document.problem(
                 (*table.location, setting),
-                f"{table.spelled!r} is polled, and `{setting}` is for tables from the log",
+                f"{table.spelled!r} is polled, and `{setting}` is for replicated tables",
                 f"remove `{setting}`, or `capture:`",
             )
     if "sweep_every" in poll and poll.get("deletes") == "none":
