@@ -54,12 +54,13 @@ def forget(
 ) -> None:
     """Erase rows that the source has deleted from everything that the lake stores.
 
-    The rows leave changelog, state, derived tables, quarantine, snapshots, tags, all versions of
-    objects and key indexes, and the logs of a local lake. Events from before the erasure do not
-    come back; a new row with the same key flows. Then everything that is left is decoded and
-    searched for their values; exit 1 if any is left. The answer lists what remains.
+    Erase them from changelog, state, derived tables, quarantine, snapshots, tags, all object
+    versions, key indexes, and the logs of a local lake. Older events of these keys are dropped from
+    then on; a new row with the same key is replicated. Then decode everything that is left and
+    search it for the rows' values: exit with 1 if one is found. The report also lists places that
+    the command does not reach.
 
-    Readers keep working. Queries as of an earlier time answer without the rows. Nothing undoes it.
+    This cannot be undone. Readers keep working; queries as of an earlier time omit the rows.
     """
     from cdclake.forget.erasure_report import erasure_lines
 

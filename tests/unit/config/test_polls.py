@@ -142,7 +142,7 @@ def test_tables_of_one_schedule_are_polled_together(tmp_path: Path) -> None:
         ({"type": "date"}, 15, "does not say when", "timestamptz or timestamp"),
         ({"type": '"timestamptz[]"'}, 15, "does not say when", "timestamptz or timestamp"),
         ({"more": "delivery: firehose"}, 14, "`delivery` is for replicated tables", "remove"),
-        ({"more": "state_freshness: 10"}, 14, "`state_freshness` is for tables", "remove"),
+        ({"more": "state_freshness: 10"}, 14, "`state_freshness` is for replicated tables", "remove"),
         (
             {"poll": "by: changed, deletes: none, sweep_every: rate(1 day)"},
             15, "`deletes: none` never sweeps", "remove `sweep_every`",
