@@ -40,10 +40,12 @@ def job(
     verbose: VerboseOption = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Run a job for the lake's tables.
+    """Run a job over the lake's tables.
 
-    Exit with 1 if tables break only their quality rules. With --target aws it can also run
-    load_tables, a bulk load, and start stream_changes, without waiting for it.
+    The jobs are apply_changes, maintain_tables, rebuild_tables, refresh_derived, check_tables,
+    poll_tables and publish_tables; with --target aws also load_tables (a bulk load), and
+    stream_changes, which is started and left running. Exit with 1 if the only failures are broken
+    quality rules.
     """
     from cdclake.quality_rule import broke_rules_only
 

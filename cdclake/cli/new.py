@@ -30,8 +30,8 @@ def new(
 ) -> None:
     """Write a project into a new folder: pipeline file, CDK app, tests and CI workflow.
 
-    The project pins this version of cdclake. Its `app.py` builds the deployment and has a stack of
-    the project next to it. Without --from-db the pipeline file is an example with one table.
+    The project pins this version of cdclake. Its `app.py` builds the deployment and an example
+    stack of your own. Without --from-db the pipeline file is an example with one table.
     """
     from cdclake.config.schema import render_schema
     from cdclake.scaffold.new_project import check_empty, project_files, write_project

@@ -100,7 +100,9 @@ EngineOption = Annotated[
 FormatOption = Annotated[
     Format | None,
     typer.Option(
-        "--format", help="By default a table, or one line per value if a row does not fit."
+        "--format",
+        help="table, line, csv, json, md or parquet; default: table, or line if a row is wider than"
+        " the terminal.",
     ),
 ]
 

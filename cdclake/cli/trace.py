@@ -29,7 +29,9 @@ def trace(
     ],
     stored: Annotated[
         bool,
-        typer.Option("--stored", help="Also search every stored file for the row's values (local lake only)."),
+        typer.Option(
+            "--stored", help="Also search every stored file for the row's values (local lake only)."
+        ),
     ] = False,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,

@@ -30,7 +30,7 @@ def _as_text(value: Any) -> Any:
 
 
 ConnectorName = Annotated[str, AfterValidator(_check_connector_name)]
-SettingText = Annotated[str, BeforeValidator(_as_text)]
+SettingText = Annotated[str, BeforeValidator(_as_text), Field(description="Value of the setting.")]
 
 
 class ConnectorEntry(Section):

@@ -53,7 +53,7 @@ def _check_folder(folder: str) -> str:
 
 
 PutsName = Annotated[str, AfterValidator(_check_name)]
-PutType = Annotated[str, AfterValidator(_check_put_type)]
+PutType = Annotated[str, AfterValidator(_check_put_type), Field(description="Type of the field.")]
 
 
 class PutColumns(Section):

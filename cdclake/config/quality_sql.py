@@ -115,7 +115,7 @@ def _name(table: RuleTable, column: str) -> str:
     if column not in table.names:
         hint = did_you_mean(column, table.names)
         raise Refused(
-            f"{table.name!r} has no column {column!r}", hint or "name a column that flows"
+            f"{table.name!r} has no column {column!r}", hint or "name a column that is not excluded"
         )
     return SPARK.name(table.names[column])
 

@@ -66,8 +66,8 @@ class ColumnEntry(Section):
     )
     exclude: bool = Field(
         default=False,
-        description="Stays in the database: the next `up` or deployment keeps it out of the"
-        " publication.",
+        description="Do not replicate this column. From the next `up` or deployment on, the"
+        " publication omits it.",
     )
     mask: Annotated[str, AfterValidator(_check_mask)] | None = Field(
         default=None,
@@ -185,7 +185,8 @@ class TableEntry(Section):
         " full`, other columns that are unique together.",
     )
     columns: dict[str, ColumnEntry] = Field(
-        min_length=1, description="Every column that flows, in the source's exact spelling."
+        min_length=1,
+        description="Every column that is copied to the lake, by its exact name in the source.",
     )
     capture: Annotated[Capture | None, BeforeValidator(polls_or_none)] = Field(
         default=None,

@@ -67,7 +67,7 @@ def _check_by(
         names = [each.source for each in table.columns if not each.excluded]
         yield document.problem(
             location,
-            f"{table.spelled!r} has no column {by!r} that flows",
+            f"{table.spelled!r} has no column {by!r}, or excludes it",
             did_you_mean(by, names) or f"name one of: {', '.join(names)}",
         )
     elif column.masked or (column.type is not None and not _tells_time(column.type)):

@@ -135,7 +135,7 @@ def test_tables_of_one_schedule_are_polled_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("parts", "line", "message", "remedy"),
     [
-        ({"poll": "by: changd"}, 15, "has no column 'changd' that flows", "did you mean"),
+        ({"poll": "by: changd"}, 15, "has no column 'changd', or excludes it", "did you mean"),
         ({"poll": "by: left_out"}, 15, "has no column 'left_out'", "name one of: city_id, City"),
         ({"poll": "by: City"}, 15, "'City' of 'public.city' does not say when", "timestamptz"),
         ({"poll": "by: secret"}, 15, "does not say when", "without `mask:`"),

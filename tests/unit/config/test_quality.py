@@ -111,7 +111,7 @@ def test_a_rule_of_tables(tmp_path: Path, rule: str, expected: dict[str, Any]) -
     ("rule", "message", "remedy"),
     [
         ("not_null: [state]", "'orders' has no column 'state'", "status"),
-        ("not_null: [card]", "'orders' has no column 'card'", "name a column that flows"),
+        ("not_null: [card]", "'orders' has no column 'card'", "name a column that is not excluded"),
         ("in: {status: []}", "no value is allowed", "list the values"),
         ("in: {status: [1]}", "1 is no value of 'status'", "of that type"),
         ("in: {total: [a]}", "'a' is no value of 'total'", "of that type"),
@@ -121,7 +121,7 @@ def test_a_rule_of_tables(tmp_path: Path, rule: str, expected: dict[str, Any]) -
         ("range: {total: {}}", "the range has no limits", "min"),
         ("row_count: {}", "the row count has no limits", "min"),
         ("sql: {a: total >}", "not valid SQL", "correct it"),
-        ("sql: {a: nothing > 1}", "no column 'nothing'", "name a column that flows"),
+        ("sql: {a: nothing > 1}", "no column 'nothing'", "name a column that is not excluded"),
         ("sql: {a: sum(total) > 1}", "SUM(total) is not part of one row", "derived table"),
         ("sql: {a: 'Id IN (SELECT 1)'}", "not part of one row", "derived table"),
         ("sql: {a: at < now()}", "NOW() gives another value", "columns only"),
