@@ -136,7 +136,7 @@ def _registry_region(deployment: Deployment, region: str | None) -> str:
         return ""
     if region is None:
         raise InputError(
-            f"{deployment.file} names no region, and its Glue registry has one",
+            f"the Glue registry needs a region, and {deployment.file} does not set one",
             "add --region REGION, or `aws: region:`",
         )
     return region

@@ -143,7 +143,8 @@ def _listed(file: Path) -> list[list[str]]:
         read = sys.stdin.buffer.read if str(file) == "-" else file.read_bytes
         text = read().decode("utf-8-sig")  # a key may have a carriage return
     except (OSError, UnicodeDecodeError) as error:
-        remedy = "name a file that you can read" if isinstance(error, OSError) else "save it so"
+        is_unread = isinstance(error, OSError)
+        remedy = "name a file that you can read" if is_unread else "save the file as UTF-8"
         raise InputError(f"cannot read {file}: {reading_failure(error)}", remedy) from None
     # A value may hold characters that Python's splitlines() takes for the end of a line.
     end = "\r\n" if text.count("\r\n") == text.count("\n") else "\n"
@@ -169,7 +170,7 @@ def _confirm(table: str, keys: list[str], *, yes: bool) -> None:
         return
     if not is_terminal():
         raise InputError(
-            "forget erases for good, and nothing can answer here", "add --yes to erase anyway"
+            "an erasure must be confirmed, and this is not a terminal", "add --yes to confirm it"
         )
     [first, *more] = keys
     wanted = table if more else first

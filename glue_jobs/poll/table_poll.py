@@ -75,7 +75,7 @@ def poll_table(job: TableJob, table: Table) -> int:
     try:
         with deployed_dsn(job.arguments) as dsn, lease as is_held:
             if not is_held:
-                log.info("%s: left to another run, which polls it", table.name)
+                log.info("%s: skipped, another run is polling it", table.name)
                 return 0
             current = job.with_current_plan()
             declared = current.plan.polled_table(table.name)

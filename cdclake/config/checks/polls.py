@@ -73,7 +73,7 @@ def _check_by(
     elif column.masked or (column.type is not None and not _tells_time(column.type)):
         yield document.problem(
             location,
-            f"{by!r} of {table.spelled!r} does not say when a row was written",
+            f"{by!r} of {table.spelled!r} is not an unmasked timestamp column",
             "name a column of type timestamptz or timestamp without `mask:`, that every insert and"
             " update sets to now()",
         )
