@@ -15,7 +15,7 @@ from cdclake.cost.meters import DPUS, HOURS, Quantity
 from cdclake.schedule_times import runs_a_day
 
 DAYS = HOURS / 24
-EVENT_BYTES = 1000  # of an event as JSON, where only a number of events is given
+EVENT_BYTES = 1000  # assumed JSON size of an event if only --events-s is given
 # benchmarks/results, N1: CPU seconds of an event through changelog and state, on one core.
 _CPU_S_PER_EVENT = 17.0e-6
 # N7: requests of a table in a batch for both commits. S3's writes are files, manifests, metadata.

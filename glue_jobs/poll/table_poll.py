@@ -194,7 +194,7 @@ class TablePoll:
 
     @property
     def _definition(self) -> str:
-        """A digest of what is read: rows that were not written since lack a new column's value."""
+        """Digest of columns, query and rules of the poll; after a change it reads all rows."""
         columns = [(c.source, c.name, c.type, c.mask) for c in self.table.columns]
         read: list[object] = [columns, self.table.poll.by, self.table.poll.query]
         # After a rule or the policy has changed, rows that were refused are read again. The
