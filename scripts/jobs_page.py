@@ -14,7 +14,7 @@ from pathlib import Path
 from cdclake import naming
 from cdclake.deployed_jobs import (
     JOBS,
-    Places,
+    JobLocations,
     own_arguments,
     probe_arguments,
     source_words,
@@ -23,7 +23,7 @@ from cdclake.deployed_jobs import (
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "jobs.md"
 
 # Example values of settings that differ between deployments.
-EXAMPLE = Places(
+EXAMPLE = JobLocations(
     prefix="shop-prod",
     pipeline="shop",
     state="STATE-BUCKET",

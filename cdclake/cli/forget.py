@@ -124,9 +124,9 @@ def _erase_deployed(
 
 
 def _keys(table: Table, listed: list[list[str]]) -> list[tuple[str, ...]]:
-    from cdclake.forget.given_keys import keys_of_words
+    from cdclake.forget.parse_keys import parse_keys
 
-    return [each for line in listed for each in keys_of_words(table, line)]
+    return [each for line in listed for each in parse_keys(table, line)]
 
 
 def _span(text: str) -> timedelta:

@@ -63,13 +63,13 @@ def job(
 
 
 def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
-    from cdclake.deployed_jobs import has_work, subject
+    from cdclake.deployed_jobs import has_work, resolve_name
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.lake.spark_jobs import run_job
     from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
-    chosen = [subject(name, lake.plan, each) for each in tables]
+    chosen = [resolve_name(name, lake.plan, each) for each in tables]
     # Its jars, such as Hudi's, may not have been fetched.
     if not chosen and not has_work(name, lake.plan):
         return {"ok": True, "tables": []}

@@ -53,12 +53,12 @@ def new(
 
 def _read(name: str, dsn: str) -> tuple[str, list[dict[str, str]]]:
     """Return the text of the database's pipeline file, and the tables that it cannot have."""
-    from cdclake.local.lake.introspect import survey
+    from cdclake.local.lake.introspect import introspect_tables
     from cdclake.local.lake.source_tls import secured
     from cdclake.postgres.pipeline_text import render_pipeline
 
     with step("read the database's tables"):
-        database, proposals = survey(secured(given_source(dsn)), None)
+        database, proposals = introspect_tables(secured(given_source(dsn)), None)
     refused = [
         {"source": proposal.source.source, "reason": proposal.reason}
         for proposal in proposals

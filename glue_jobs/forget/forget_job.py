@@ -55,7 +55,7 @@ def run(arguments: Mapping[str, str]) -> int:
     if "error" not in report:
         log.info("erased %s; %d places left", report["erased"], len(report["stored"]))
     metrics = Metrics(arguments.get("metrics"), naming.FORGET_JOB)
-    metrics.tell(lambda: {FAILED_TABLES: int(not report["ok"])})
+    metrics.publish(lambda: {FAILED_TABLES: int(not report["ok"])})
     return 0 if report["ok"] else 1
 
 

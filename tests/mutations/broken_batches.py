@@ -29,7 +29,8 @@ BATCHES = (
     ),
     Mutation(
         "a query that fails does not publish its last refused events", _METRICS_TESTS,
-        (("glue_jobs/stream/streaming_query.py", "        gauges.tell(None, is_end=False)\n", ""),),
+        (("glue_jobs/stream/streaming_query.py",
+          "        gauges.publish(None, is_end=False)\n", ""),),
     ),
     Mutation(
         "a new process takes refused events for published", _METRICS_TESTS,
