@@ -57,8 +57,7 @@ def forget(
     Erase them from changelog, state, derived tables, quarantine, snapshots, tags, all object
     versions, key indexes, and the logs of a local lake. Older events of these keys are dropped from
     then on; a new row with the same key is replicated. Then decode everything that is left and
-    search it for the rows' values: exit with 1 if one is found. The report also lists places that
-    the command does not reach.
+    search it for the rows' values: exit with 1 if one is found. Also list places not reached.
 
     This cannot be undone. Readers keep working; queries as of an earlier time omit the rows.
     """

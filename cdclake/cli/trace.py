@@ -40,10 +40,9 @@ def trace(
 ) -> None:
     """Explain why the lake shows a row as it does, from the source to the readers.
 
-    Print the answer as one word with its reasons, then every event of the row: its transaction, its
-    offset in Kafka, and the time between the hops. Values are those of the lake, so masked columns
-    are masked. Write `--` before a key that begins with a minus sign. With --target aws, only the
-    lake is read, not the deployment's source and Kafka.
+    Print the answer as one word with its reasons, then every event of the row: its transaction,
+    offset in Kafka, and the time between the hops. Masked columns are masked. Write `--` before a
+    key that begins with a minus sign. With --target aws, read only the lake, not source and Kafka.
 
     --stored (local lake only) decodes all files of the lake and searches them for every value that
     the row has or had. It also lists places outside the lake that may keep them, and until when.

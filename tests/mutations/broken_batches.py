@@ -39,8 +39,8 @@ BATCHES = (
     ),
     Mutation(
         "refused events are noted as published before they are", _METRICS_TESTS,
-        (("glue_jobs/stream/gauges.py", "told, self._gathered = self._read_told()",
-          "told, self._told = self._read_told()"),),
+        (("glue_jobs/stream/gauges.py", "reported, self._gathered = self._read_reported()",
+          "reported, self._reported = self._read_reported()"),),
     ),
     Mutation(
         "replay what is older than its tombstone", ("tests/spark/test_repairs.py", "-k", "purged"),
