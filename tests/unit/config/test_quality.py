@@ -143,7 +143,7 @@ def test_a_rule_of_tables(tmp_path: Path, rule: str, expected: dict[str, Any]) -
         ),
         ("{not_null: [Id], on: stop}", "'stop'", "quarantine"),
         ("range: {Id: {min: 2.5}}", "2.5 is not a valid value of 'Id'", "of that type"),
-        ("range: {Id: {max: 9223372036854775808}}", "is no value of 'Id'", "of that type"),
+        ("range: {Id: {max: 9223372036854775808}}", "is not a valid value of 'Id'", "of that type"),
         (
             "{range: {sum: {max: 99999999999999.99}}, on: quarantine}",
             "to 99999999999999.98",
