@@ -54,7 +54,7 @@ SIGNED_BY_IAM = {
 }
 
 
-def subject(job: str, plan: Plan, name: str, *, of: str = "lake") -> str:
+def resolve_name(job: str, plan: Plan, name: str, *, of: str = "lake") -> str:
     """Return the lake's name of what the job works on, such as a table, a derived table or a copy.
 
     Raises InputError, which mentions `of`, if the plan has none of this name.
@@ -82,7 +82,7 @@ def has_work(job: str, plan: Plan) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class JobLocations:
     """Locations that a deployment's jobs read and write; bucket names may be CDK tokens."""
 
     prefix: str
@@ -111,54 +111,54 @@ class Places:
         return f"s3://{self.state}/{naming.checkpoint_prefix(self.pipeline)}/stream"
 
 
-def own_arguments(job: str, places: Places) -> dict[str, str]:
+def own_arguments(job: str, locations: JobLocations) -> dict[str, str]:
     """Return the arguments for the job's own code, except those that each run adds."""
-    arguments = {"--plan": places.plan, "--control": places.control}
-    arguments["--metrics"] = places.prefix
+    arguments = {"--plan": locations.plan, "--control": locations.control}
+    arguments["--metrics"] = locations.prefix
     if job == naming.STREAM_JOB:
-        arguments["--checkpoint"] = places.checkpoint
+        arguments["--checkpoint"] = locations.checkpoint
     if job in AT_KAFKA:
         # Spark creates a new consumer group for every start; the role allows them by this prefix.
-        group = {"groupIdPrefix": naming.consumer_group_prefix(places.prefix)}
-        arguments["--brokers"] = places.brokers
+        group = {"groupIdPrefix": naming.consumer_group_prefix(locations.prefix)}
+        arguments["--brokers"] = locations.brokers
         signed = {f"kafka.{name}": value for name, value in SIGNED_BY_IAM.items()}
         arguments["--kafka_options"] = json.dumps(signed | group, sort_keys=True)
     if job in AT_SOURCE:
-        arguments["--source"] = places.source
-        arguments["--login"] = places.login
-        arguments["--authorities"] = places.authorities
-    of_some = {naming.VERIFY_JOB: places.is_masked or places.is_delivered}
-    of_some |= dict.fromkeys(OF_DELIVERED, places.is_delivered)
+        arguments["--source"] = locations.source
+        arguments["--login"] = locations.login
+        arguments["--authorities"] = locations.authorities
+    of_some = {naming.VERIFY_JOB: locations.is_masked or locations.is_delivered}
+    of_some |= dict.fromkeys(OF_DELIVERED, locations.is_delivered)
     if job in ERASING or of_some.get(job):
-        arguments["--mask_salt"] = places.salt
-    if job == naming.VERIFY_JOB and places.runs:
-        arguments["--runs"] = ",".join(places.runs)
+        arguments["--mask_salt"] = locations.salt
+    if job == naming.VERIFY_JOB and locations.runs:
+        arguments["--runs"] = ",".join(locations.runs)
     if job in (naming.OPERATE_JOB, naming.LOAD_JOB):
-        arguments["--offsets"] = naming.offsets_topic(places.pipeline)
+        arguments["--offsets"] = naming.offsets_topic(locations.pipeline)
     if job == naming.LOAD_JOB:
-        arguments |= _load_arguments(places)
+        arguments |= _load_arguments(locations)
     return arguments
 
 
-def _load_arguments(places: Places) -> dict[str, str]:
+def _load_arguments(locations: JobLocations) -> dict[str, str]:
     """Return what the load needs to read the source as the connector will, and where it begins."""
-    words = json.loads(places.source)
+    words = json.loads(locations.source)
     address = SourceAddress(
         host=words["host"],
         port=int(words["port"]),
         database=words["dbname"],
-        user=naming.source_object(places.pipeline),
-        password=password_of(places.login),
+        user=naming.source_object(locations.pipeline),
+        password=password_of(locations.login),
         sslmode=words["sslmode"],
         sslfactory=RDS_CERTIFICATES,
     )
     return {
         "--source": json.dumps(asdict(address), sort_keys=True),
-        "--slot": naming.source_object(places.pipeline),
-        "--epoch": str(places.epoch),
-        "--connector": naming.connector_name(places.prefix),
-        "--authorities": places.authorities,
-        **({"--mask_salt": salt_of(places.salt)} if places.is_masked else {}),
+        "--slot": naming.source_object(locations.pipeline),
+        "--epoch": str(locations.epoch),
+        "--connector": naming.connector_name(locations.prefix),
+        "--authorities": locations.authorities,
+        **({"--mask_salt": salt_of(locations.salt)} if locations.is_masked else {}),
     }
 
 

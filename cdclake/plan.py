@@ -194,7 +194,7 @@ class Plan:
     oversized_records: Literal["quarantine", "stop"] = "quarantine"
     new_columns: Literal["ignore", "declare", "stop"] = "ignore"
     widened_columns: Literal["widen", "stop"] = "widen"
-    tables: tuple[Table, ...]  # whose changes Debezium reads from the log
+    tables: tuple[Table, ...]  # whose changes Debezium reads from the WAL
     polled: tuple[Table, ...] = ()  # whose changes queries find
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
     web_logs: tuple[WebLogs, ...] = ()
@@ -205,7 +205,7 @@ class Plan:
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
-        """Return the tables with a changelog and a state: those from the log, and polled ones."""
+        """Return the tables with a changelog and a state: replicated and polled ones."""
         return (*self.tables, *self.polled)
 
     @property
@@ -330,7 +330,7 @@ class Plan:
         table = self.table(name, of=of)
         if table.polling is None:
             raise InputError(
-                f"{table.name} is not polled: its changes come from the log",
+                f"{table.name} is not polled: its changes come from the WAL",
                 "name a table with `capture: {poll: ...}`",
             )
         return table

@@ -14,7 +14,7 @@ from pathlib import Path
 from cdclake import naming
 from cdclake.deployed_jobs import (
     JOBS,
-    Places,
+    JobLocations,
     own_arguments,
     probe_arguments,
     source_words,
@@ -23,7 +23,7 @@ from cdclake.deployed_jobs import (
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "jobs.md"
 
 # Example values of settings that differ between deployments.
-EXAMPLE = Places(
+EXAMPLE = JobLocations(
     prefix="shop-prod",
     pipeline="shop",
     state="STATE-BUCKET",
@@ -60,7 +60,7 @@ JOBS_DESCRIBED = {
         {},
     ),
     naming.APPLY_JOB: Described(
-        "Merges into each state the changes that its changelog has ingested since the last merge.",
+        "Applies to each state the changes that its changelog has ingested since the last apply.",
         "Started by `schedules.apply`, if any table has `apply: scheduled`.",
         {"--tables": "orders", "--run": "by-hand-1"},
     ),

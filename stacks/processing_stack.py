@@ -15,7 +15,7 @@ from cdclake.deployed_jobs import (
     AT_KAFKA,
     OF_DELIVERED,
     TABLE_JOBS,
-    Places,
+    JobLocations,
     glue_arguments,
     has_work,
     own_arguments,
@@ -96,7 +96,7 @@ class ProcessingStack(PipelineStack):
         self._login_jar = self._files.add(jar_of("msk", "aws-msk-iam-auth-*.jar"))
         self._wheels = self._files.add(build_job_wheels(), "cdclake", JOB_WHEELS_SUFFIX)
         plan = self._files.add_text("plan.json", self.deployment.plan.to_json())
-        self._places = Places(
+        self._locations = JobLocations(
             prefix=self.deployment.prefix,
             pipeline=self.deployment.plan.name,
             state=self._lake.state.name,
@@ -271,7 +271,7 @@ class ProcessingStack(PipelineStack):
             lake=self._lake,
             streaming=self._streaming,
             source=self._source,
-            runs=[naming.glue_job_name(prefix, job) for job in self._places.runs],
+            runs=[naming.glue_job_name(prefix, job) for job in self._locations.runs],
             groups=self._consumer_groups,
         )
 
@@ -310,7 +310,7 @@ class ProcessingStack(PipelineStack):
         return self.deployment.plan.mode == "always_on"
 
     def _arguments(self, job: str) -> dict[str, str]:
-        own = own_arguments(job, self._places)
+        own = own_arguments(job, self._locations)
         group = log_group_name(self.deployment.prefix, job)
         whole = own | glue_arguments(
             job, self._lake.warehouse.name, package=self._package, log_group=group

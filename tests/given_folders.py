@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cdclake.local.demo.given_database import GIVEN
+from cdclake.local.demo.sample_database import SAMPLES
 from tests.source_tree import PROJECT
 
 SHARED = PROJECT.parent / "shared" / "data"
@@ -15,7 +15,7 @@ SHARED = PROJECT.parent / "shared" / "data"
 
 def given_folder(database: str) -> Path:
     """Return the folder that the environment names, else the one next to this clone."""
-    return Path(os.environ.get(GIVEN[database].folder_key) or SHARED / database)
+    return Path(os.environ.get(SAMPLES[database].folder_key) or SHARED / database)
 
 
 def is_given(database: str) -> bool:
@@ -23,11 +23,11 @@ def is_given(database: str) -> bool:
 
     A folder that the environment names counts in any case: tests fail if its name is wrong.
     """
-    return bool(os.environ.get(GIVEN[database].folder_key)) or given_folder(database).is_dir()
+    return bool(os.environ.get(SAMPLES[database].folder_key)) or given_folder(database).is_dir()
 
 
 def needs_files(database: str) -> pytest.MarkDecorator:
     """Return the mark of a test that is skipped without the database's files."""
-    key = GIVEN[database].folder_key
+    key = SAMPLES[database].folder_key
     reason = f"{key} names no folder, and ../shared/data/{database} does not exist"
     return pytest.mark.skipif(not is_given(database), reason=reason)

@@ -79,7 +79,7 @@ def _local(
 
     check_local(file, environment)
     if region is not None:
-        raise InputError("--region is of a deployment", "add --target aws, or omit --region")
+        raise InputError("--region needs --target aws", "add --target aws, or omit --region")
     home = Home.from_environment()
     lake = open_lake(home)
     access = LocalAccess(

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 Warned = Mapping[str, str]
 
-Worker = Annotated[bool, typer.Option("--worker", help="Print the worker's settings instead.")]
+Worker = Annotated[
+    bool,
+    typer.Option(
+        "--worker",
+        help="Print settings for the Connect worker instead of the connector's configuration.",
+    ),
+]
 Host = Annotated[
     str | None,
     typer.Option(
@@ -28,7 +34,12 @@ Port = Annotated[int, typer.Option(help="Source's port, with --host.")]
 Authorities = Annotated[
     str, typer.Option(help="PEM file on the worker that the source's certificate is checked with.")
 ]
-HeapMb = Annotated[int, typer.Option(min=256, help="Worker's heap; an eighth holds events.")]
+HeapMb = Annotated[
+    int,
+    typer.Option(
+        min=256, help="Heap of the worker in MB; the connector queues events in an eighth of it."
+    ),
+]
 Region = Annotated[str | None, typer.Option(help="Region of the secrets; default: `aws: region`.")]
 
 
@@ -125,7 +136,7 @@ def _registry_region(deployment: Deployment, region: str | None) -> str:
         return ""
     if region is None:
         raise InputError(
-            f"{deployment.file} names no region, and its Glue registry has one",
+            f"the Glue registry needs a region, and {deployment.file} does not set one",
             "add --region REGION, or `aws: region:`",
         )
     return region

@@ -43,8 +43,8 @@ def cost(
 ) -> None:
     """Estimate the monthly cost of a deployment in us-east-1, before tax.
 
-    What is billed by time comes from the synthesized templates; requests, storage and runs from
-    --gb-day or --events-s. A price that is not known is listed, and is missing in the total.
+    Resources billed by time are counted in the synthesized templates; requests, storage and job
+    runs are estimated from --gb-day or --events-s. Unknown prices are listed and not in the total.
     """
     from cdclake.config.deployment import load_deployment
     from cdclake.cost.prices import load_prices

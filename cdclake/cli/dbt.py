@@ -14,7 +14,7 @@ def dbt(
     file: DeploymentFile,
     environment: DeploymentEnvironment = None,
     database: Annotated[
-        str, typer.Option(help="What the dbt adapter calls the catalog.")
+        str, typer.Option(help="Name of the catalog in the dbt adapter.")
     ] = "awsdatacatalog",
     warn_after_hours: Annotated[
         int, typer.Option(min=1, help="Hours without a change until dbt warns.")

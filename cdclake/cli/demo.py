@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.activity import listening
-from cdclake.cli.demo_text import given_lines, shop_lines
+from cdclake.cli.demo_text import sample_lines, shop_lines
 from cdclake.cli.output import JsonOption, close_progress, emit, say, say_progress
 from cdclake.errors import InputError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _OF_SHOP = ("seconds", "rate", "seed", "delivery")
-_OF_GIVEN = ("data",)
+_OF_SAMPLE = ("data",)
 
 DatabaseOption = Annotated[
     str, typer.Option("--database", help="shop, or a database that others made: pagila or moma.")
@@ -74,7 +74,7 @@ def demo(
 def _refuse_others(context: typer.Context, database: str) -> None:
     """Raise InputError for an option of the other kind of database that the command line has."""
     of_shop = database == "shop"
-    for name in _OF_GIVEN if of_shop else _OF_SHOP:
+    for name in _OF_SAMPLE if of_shop else _OF_SHOP:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             used = "a database of --database" if of_shop else "the shop"
@@ -113,26 +113,26 @@ def _demo_of_shop(json_output: bool, **given: Any) -> None:
 
 
 def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> None:
-    from cdclake.local.demo.given_database import GIVEN
-    from cdclake.local.demo.given_run import run_given
     from cdclake.local.demo.interrupts import ending_in_order
+    from cdclake.local.demo.sample_database import SAMPLES
+    from cdclake.local.demo.sample_run import run_sample
     from cdclake.local.demo.show import PlainLines
     from cdclake.local.demo.tasks import Stopwatch
     from cdclake.local.demo.workspace import temporary_home
     from cdclake.local.process.home import Home
 
-    if name not in GIVEN:
-        raise InputError(f"unknown database {name!r}", f"use shop, {' or '.join(GIVEN)}")
-    given = GIVEN[name]
+    if name not in SAMPLES:
+        raise InputError(f"unknown database {name!r}", f"use shop, {' or '.join(SAMPLES)}")
+    given = SAMPLES[name]
     folder = given.folder(data)
     _fetch_jars()
     watch = Stopwatch()
     show = PlainLines(watch, say_progress if json_output else say)
     base = Home.from_environment().path
     with listening(None), ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
-        answer = run_given(home, given, folder, watch, show, keep=keep)
+        answer = run_sample(home, given, folder, watch, show, keep=keep)
     answer["seconds_total"] = round(watch.elapsed, 1)
-    _end(answer | ({"home": str(home.path)} if keep else {}), json_output, _render_given)
+    _end(answer | ({"home": str(home.path)} if keep else {}), json_output, _render_sample)
 
 
 def _fetch_jars() -> None:
@@ -170,6 +170,6 @@ def _render(answer: dict[str, Any]) -> None:
         say(line)
 
 
-def _render_given(answer: dict[str, Any]) -> None:
-    for line in given_lines(answer):
+def _render_sample(answer: dict[str, Any]) -> None:
+    for line in sample_lines(answer):
         say(line)

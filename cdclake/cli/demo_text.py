@@ -33,7 +33,7 @@ def shop_lines(answer: Line) -> Iterator[str]:
     yield from _end_lines(answer)
 
 
-def given_lines(answer: Line) -> Iterator[str]:
+def sample_lines(answer: Line) -> Iterator[str]:
     """Yield the end of the demo with a given database."""
     yield from _table_lines(answer["tables"])
     yield f"{answer['statements']} statements changed the source while it was streamed"

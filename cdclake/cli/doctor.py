@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 _FixOption = Annotated[
-    bool, typer.Option("--fix", help="Repair what can be repaired without a decision.")
+    bool,
+    typer.Option(
+        "--fix",
+        help="Fix what needs no decision: folder permissions, and service-linked roles on AWS.",
+    ),
 ]
 _ProbeOption = Annotated[
     bool,
@@ -30,7 +34,8 @@ _ConnectorOption = Annotated[
     bool,
     typer.Option(
         "--probe-connector",
-        help="With --target aws: create a connector, add what its log answers, and delete it.",
+        help="With --target aws: create a temporary connector, report what its log shows, and"
+        " delete it.",
     ),
 ]
 _YesOption = Annotated[

@@ -34,10 +34,10 @@ def down(
 ) -> None:
     """Stop all components and keep the lake, which `up` continues.
 
-    A --source database loses the slot, the publication, the schema and the role of cdclake, since
-    an unread slot retains WAL. The next `up` then reads every table again, and changes that were
-    made meanwhile are not in the history. --keep-slot avoids both. On a terminal, --purge lists
-    what it deletes, and asks.
+    In a database given by --source, also drop cdclake's slot, publication, schema and role, since
+    an unread slot retains WAL. The next `up` then reads every table again, and the history lacks
+    the changes made in between; --keep-slot avoids both. On a terminal, --purge lists what it
+    deletes and asks.
     """
     from cdclake.local import shutdown
     from cdclake.local.process.home import Home

@@ -54,12 +54,12 @@ def forget(
 ) -> None:
     """Erase rows that the source has deleted from everything that the lake stores.
 
-    The rows leave changelog, state, derived tables, quarantine, snapshots, tags, all versions of
-    objects and key indexes, and the logs of a local lake. Events from before the erasure do not
-    come back; a new row with the same key flows. Then everything that is left is decoded and
-    searched for their values; exit 1 if any is left. The answer lists what remains.
+    Erase them from changelog, state, derived tables, quarantine, snapshots, tags, all object
+    versions, key indexes, and the logs of a local lake. Older events of these keys are dropped from
+    then on; a new row with the same key is replicated. Then decode everything that is left and
+    search it for the rows' values: exit with 1 if one is found. Also list places not reached.
 
-    Readers keep working. Queries as of an earlier time answer without the rows. Nothing undoes it.
+    This cannot be undone. Readers keep working; queries as of an earlier time omit the rows.
     """
     from cdclake.forget.erasure_report import erasure_lines
 
@@ -123,9 +123,9 @@ def _erase_deployed(
 
 
 def _keys(table: Table, listed: list[list[str]]) -> list[tuple[str, ...]]:
-    from cdclake.forget.given_keys import keys_of_words
+    from cdclake.forget.parse_keys import parse_keys
 
-    return [each for line in listed for each in keys_of_words(table, line)]
+    return [each for line in listed for each in parse_keys(table, line)]
 
 
 def _span(text: str) -> timedelta:
@@ -142,7 +142,8 @@ def _listed(file: Path) -> list[list[str]]:
         read = sys.stdin.buffer.read if str(file) == "-" else file.read_bytes
         text = read().decode("utf-8-sig")  # a key may have a carriage return
     except (OSError, UnicodeDecodeError) as error:
-        remedy = "name a file that you can read" if isinstance(error, OSError) else "save it so"
+        is_unread = isinstance(error, OSError)
+        remedy = "name a file that you can read" if is_unread else "save the file as UTF-8"
         raise InputError(f"cannot read {file}: {reading_failure(error)}", remedy) from None
     # A value may hold characters that Python's splitlines() takes for the end of a line.
     end = "\r\n" if text.count("\r\n") == text.count("\n") else "\n"
@@ -168,7 +169,7 @@ def _confirm(table: str, keys: list[str], *, yes: bool) -> None:
         return
     if not is_terminal():
         raise InputError(
-            "forget erases for good, and nothing can answer here", "add --yes to erase anyway"
+            "an erasure must be confirmed, and this is not a terminal", "add --yes to confirm it"
         )
     [first, *more] = keys
     wanted = table if more else first

@@ -82,14 +82,14 @@ def _check_free(output: Path, *, force: bool) -> None:
 
 
 def _write(output: Path, dsn: str, schemas: list[str] | None, json_output: bool) -> None:
-    from cdclake.local.lake.introspect import server_problems, survey
+    from cdclake.local.lake.introspect import introspect_tables, server_problems
     from cdclake.local.lake.source_tls import secured
     from cdclake.postgres.pipeline_text import render_pipeline
     from cdclake.postgres.refusal import as_warnings
 
     dsn = secured(dsn)
     with step("read the database's tables"):
-        database, proposals = survey(dsn, schemas)
+        database, proposals = introspect_tables(dsn, schemas)
         problems = server_problems(dsn)
     try:
         output.write_text(render_pipeline(database, proposals), encoding="utf-8")

@@ -40,10 +40,12 @@ def job(
     verbose: VerboseOption = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Run a job for the lake's tables.
+    """Run a job over the lake's tables.
 
-    Exit with 1 if tables break only their quality rules. With --target aws it can also run
-    load_tables, a bulk load, and start stream_changes, without waiting for it.
+    The jobs are apply_changes, maintain_tables, rebuild_tables, refresh_derived, check_tables,
+    poll_tables and publish_tables; with --target aws also load_tables (a bulk load), and
+    stream_changes, which is started and left running. Exit with 1 if the only failures are broken
+    quality rules.
     """
     from cdclake.quality_rule import broke_rules_only
 
@@ -61,13 +63,13 @@ def job(
 
 
 def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
-    from cdclake.deployed_jobs import has_work, subject
+    from cdclake.deployed_jobs import has_work, resolve_name
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.lake.spark_jobs import run_job
     from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
-    chosen = [subject(name, lake.plan, each) for each in tables]
+    chosen = [resolve_name(name, lake.plan, each) for each in tables]
     # Its jars, such as Hudi's, may not have been fetched.
     if not chosen and not has_work(name, lake.plan):
         return {"ok": True, "tables": []}

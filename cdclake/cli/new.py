@@ -30,8 +30,8 @@ def new(
 ) -> None:
     """Write a project into a new folder: pipeline file, CDK app, tests and CI workflow.
 
-    The project pins this version of cdclake. Its `app.py` builds the deployment and has a stack of
-    the project next to it. Without --from-db the pipeline file is an example with one table.
+    The project pins this version of cdclake. Its `app.py` builds the deployment and an example
+    stack of your own. Without --from-db the pipeline file is an example with one table.
     """
     from cdclake.config.schema import render_schema
     from cdclake.scaffold.new_project import check_empty, project_files, write_project
@@ -53,12 +53,12 @@ def new(
 
 def _read(name: str, dsn: str) -> tuple[str, list[dict[str, str]]]:
     """Return the text of the database's pipeline file, and the tables that it cannot have."""
-    from cdclake.local.lake.introspect import survey
+    from cdclake.local.lake.introspect import introspect_tables
     from cdclake.local.lake.source_tls import secured
     from cdclake.postgres.pipeline_text import render_pipeline
 
     with step("read the database's tables"):
-        database, proposals = survey(secured(given_source(dsn)), None)
+        database, proposals = introspect_tables(secured(given_source(dsn)), None)
     refused = [
         {"source": proposal.source.source, "reason": proposal.reason}
         for proposal in proposals

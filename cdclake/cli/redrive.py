@@ -36,8 +36,8 @@ def redrive(
 
     Re-decode failed changes with the current pipeline file. Records that still cannot be decoded
     go to quarantine with their bytes, their place and the reason. Fix the causes first: --dry-run
-    shows which are left. Failed records of `puts:` and `weblogs:` are put into their stream again:
-    run one redrive of them at a time, since nothing but a table's key removes duplicates.
+    shows which are left. Failed records of `puts:` and `weblogs:` are put into their stream again.
+    Run only one such redrive at a time: two may put a record twice, and the table keeps both.
     """
     if target is Target.AWS:
         answer = _redrive_deployed(file, environment, dry_run=dry_run)

@@ -25,9 +25,9 @@ def resume(
     verbose: VerboseOption = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Start a paused stream; let stopped tables read their gap from Kafka and rejoin.
+    """Resume a paused stream and stopped tables, from the Kafka offsets where they stopped.
 
-    On AWS a paused stream starts within five minutes; tables that it has stopped rejoin then.
+    On AWS a paused stream starts within five minutes, and resumes its stopped tables then.
     """
     if target is Target.AWS:
         answer = _resume_deployed(file, environment)

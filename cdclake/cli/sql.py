@@ -69,7 +69,7 @@ class _Engine:
 
         if self.target is Target.LOCAL or self.at is not None or self.as_of is not None:
             raise InputError(
-                "--engine athena needs --target aws, and knows neither --at nor --as-of",
+                "--engine athena needs --target aws and does not support --at or --as-of",
                 "write `FOR TIMESTAMP AS OF` in the query, or use --engine duckdb",
             )
         deployment = load_deployment(deployed_file(self.file), self.environment)
@@ -100,7 +100,9 @@ EngineOption = Annotated[
 FormatOption = Annotated[
     Format | None,
     typer.Option(
-        "--format", help="By default a table, or one line per value if a row does not fit."
+        "--format",
+        help="table, line, csv, json, md or parquet; default: table, or line if a row is wider than"
+        " the terminal.",
     ),
 ]
 

@@ -46,14 +46,14 @@ def status(
 ) -> None:
     """Show the components, the tables and the replication slot.
 
-    Exit with 0 if the lake is healthy, 1 if something needs attention (a table is stopped, differs
-    from the source or has refused events in quarantine, a component is starting), and 4 if a
-    component is down. Events that a rule withholds need none, nor do undeclared columns under
-    `new_columns: ignore`. A figure that is not known is shown
-    as `-`. With --target aws also the alarms that are on: refused events need attention once theirs
-    is, or once they have stopped the table. The lag is that of the whole stream, and the freshness
-    of a streamed table the age of the newest heartbeat in the lake. With --watch and --json, one
-    object a line.
+    Exit with 0 if the lake is healthy, with 1 if something needs attention (a table is stopped,
+    differs from the source or has refused events in quarantine, or a component is starting), and
+    with 4 if a component is down. Withheld events, and undeclared columns under
+    `new_columns: ignore`, need no attention. Unknown figures are shown as `-`.
+
+    With --target aws, also show the alarms that are on. Refused events then need attention once the
+    alarm for them is on or the table is stopped; lag is that of the whole stream, and freshness
+    of a streamed table is the age of the newest heartbeat. --watch --json prints one object a line.
     """
     if target is Target.AWS:
         from cdclake.deployed.deployed_lake import DeployedLake

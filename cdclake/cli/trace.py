@@ -29,22 +29,23 @@ def trace(
     ],
     stored: Annotated[
         bool,
-        typer.Option("--stored", help="Search every stored file for the row's values, too."),
+        typer.Option(
+            "--stored", help="Also search every stored file for the row's values (local lake only)."
+        ),
     ] = False,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Explain what the lake shows of one row, with its way through each part.
+    """Explain why the lake shows a row as it does, from the source to the readers.
 
-    The answer is one word and its reasons; then every event of the row, with its transaction, its
-    place in Kafka, and the time that each hop took. Values are those of the lake, so masked columns
-    are masked. Write `--` before a key that begins with a minus sign. With --target aws only the
-    lake is asked, not the deployment's source and Kafka.
+    Print the answer as one word with its reasons, then every event of the row: its transaction,
+    offset in Kafka, and the time between the hops. Masked columns are masked. Write `--` before a
+    key that begins with a minus sign. With --target aws, read only the lake, not source and Kafka.
 
-    With --stored all files of the lake are decoded and searched for every value that the row has or
-    had, and the places outside of the lake are listed that may have them, and until when.
+    --stored (local lake only) decodes all files of the lake and searches them for every value that
+    the row has or had. It also lists places outside the lake that may keep them, and until when.
     """
     from cdclake.trace.stored_report import stored_lines
     from cdclake.trace.trace_report import timeline

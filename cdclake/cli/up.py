@@ -87,13 +87,13 @@ def _confirm(file: Path | None, dsn: str | None) -> None:
 def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> dict[str, Any]:
     from cdclake.config.resolve import load_plan
     from cdclake.local import lifecycle
-    from cdclake.local.lake.process_watch import watched
+    from cdclake.local.lake.process_watch import undo_on_error
     from cdclake.local.process.home import Home
 
     home = Home.from_environment()
     chosen = _chosen_file(home, file)
     plan = load_plan(chosen) if chosen else None
-    with home.changing(), watched(home) as did:
+    with home.changing(), undo_on_error(home) as did:
         dsn = _kept_dsn(home, source, plan if stream else None)
         if plan is None or not stream:
             answer = lifecycle.up_bare(home, plan, dsn)

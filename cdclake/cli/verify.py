@@ -45,8 +45,8 @@ _WaitOption = Annotated[
     typer.Option(
         "--wait",
         min=0,
-        help="Seconds to wait for pending changes. Default: 120, in a job 600 and the buffers of"
-        " Firehose.",
+        help="Seconds to wait for pending changes. Default: 120; with --target aws or --reader"
+        " spark, 600 plus Firehose's buffering time.",
     ),
 ]
 _TableOption = Annotated[

@@ -35,12 +35,12 @@ def views(
 ) -> None:
     """Print the statements that create `<t>_current` and `<t>_history` in Athena or Trino.
 
-    With --target aws the deployment's workgroup runs them, with the types that the source has
-    widened; printed statements have those of the file. Run it when the tables exist, and again
-    whenever columns, also their types, or settings of `firehose:` have changed. Existing views are
-    replaced. Then the jobs that commit states keep short what queries of `<t>_current` read of the
-    changelog; printed views have nothing to renew. For derived tables it also prints, but never
-    runs, the statements that compute them in Athena once.
+    With --target aws, create or replace the views in Athena, with the types that the source has
+    widened; printed statements use the types of the file. Run it when the tables exist, and again
+    after a change of columns, column types or settings of `firehose:`. The jobs then renew a lower
+    bound in these views, so that their queries read little of the changelog; views created from
+    printed statements have no such bound. For derived tables, also print (never run) statements
+    that compute them once in Athena.
     """
     if target is Target.AWS:
         from cdclake.deployed.deployed_lake import DeployedLake

@@ -85,7 +85,9 @@ def _check_tag_key(key: str) -> str:
 TagKey = Annotated[
     str, Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]{1,128}$"), AfterValidator(_check_tag_key)
 ]
-TagValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]{0,256}$")]
+TagValue = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]{0,256}$", description="Value of the tag.")
+]
 
 GROUP_ID = r"^sg-[0-9a-f]+$"
 

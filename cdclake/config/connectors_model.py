@@ -34,6 +34,7 @@ SettingText = Annotated[
     str,
     BeforeValidator(_as_text),
     WithJsonSchema({"type": ["string", "number", "boolean"]}),
+    Field(description="Value of the setting."),
 ]
 
 

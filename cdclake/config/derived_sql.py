@@ -163,7 +163,7 @@ def _check_relation(table: exp.Table, known: Mapping[str, SourceColumns]) -> Non
     current = naming.current_name(table.name)
     hint = f"write `{current}`" if current in known else did_you_mean(table.name, known)
     raise Refused(
-        f"the query reads {table.sql(_DIALECT)!r}, which is no relation of this file's tables",
+        f"the query reads {table.sql(_DIALECT)!r}, which is not a relation of this file's tables",
         hint or "read `<t>_current`, `<t>_history` or `<t>_changes` of a table under `tables:`",
     )
 

@@ -69,18 +69,25 @@ def _check_route(query: str) -> str:
 
 
 class Buffer(Section):
-    """Buffer in front of the changelogs; Firehose treats both limits as hints."""
+    """Buffer before each append to a table; Firehose treats both limits as hints."""
 
-    seconds: int = Field(default=300, ge=0, le=900, description="Maximum time.")
-    mib: int = Field(default=64, ge=1, le=128, description="Maximum size.")
+    seconds: int = Field(
+        default=300, ge=0, le=900, description="Seconds of buffering, at most, before an append."
+    )
+    mib: int = Field(default=64, ge=1, le=128, description="MiB of rows, at most, in one append.")
 
 
 class Function(Section):
     """Buffer in front of the function that decodes rows, and its retries."""
 
-    seconds: int = Field(default=60, ge=0, le=900, description="Maximum time.")
+    seconds: int = Field(
+        default=60, ge=0, le=900, description="Seconds of buffering, at most, before a call."
+    )
     mib: float = Field(
-        default=1, ge=MIN_FUNCTION_MIB, le=MAX_FUNCTION_MIB, description="Maximum size."
+        default=1,
+        ge=MIN_FUNCTION_MIB,
+        le=MAX_FUNCTION_MIB,
+        description="MiB of records, at most, in one call.",
     )
     retries: int = Field(default=3, ge=0, le=300, description="Retries of a failed call.")
 
@@ -98,7 +105,7 @@ class StreamSettings(Section):
         " failed.",
     )
     mib_per_second: int = Field(
-        default=1, ge=1, le=1000, description="Expected peak throughput of its topic."
+        default=1, ge=1, le=1000, description="Expected peak throughput of the stream, in MiB/s."
     )
 
 

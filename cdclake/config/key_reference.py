@@ -90,9 +90,7 @@ def _keys(
     Keys that a domain or web logs share with `firehose` take their default from there (`inherits`).
     """
     named, mapping = _named(schema, entry), _mapping(schema, entry)
-    above, _, last = path.rpartition(".")
-    each = f"One of the entries of `{above.rpartition('.')[2]}`." if last == NAME else ""
-    meaning = entry.get("description") or named.get("description") or each
+    meaning = entry.get("description") or named["description"]
     yield DocumentedKey(
         path=path,
         type=_type(schema, entry),

@@ -153,8 +153,8 @@ class Policies(Section):
     not_representable: Annotated[Literal["quarantine", "null"], BeforeValidator(_check_null)] = (
         Field(
             default="quarantine",
-            description="For a value that its lake type cannot hold, such as NaN in a decimal."
-            " Key columns are always quarantined.",
+            description="Handling of values that their lake type cannot hold, such as NaN in a"
+            " decimal: quarantine the event, or store NULL. Key columns are always quarantined.",
             json_schema_extra={"type": ["string", "null"], "enum": ["quarantine", "null", None]},
         )
     )
@@ -166,20 +166,21 @@ class Policies(Section):
     )
     oversized_records: Literal["quarantine", "stop"] = Field(
         default="quarantine",
-        description="For a change that is too large for Kafka (16 MiB): quarantine a marker with"
-        " its key, or also stop the table.",
+        description="Handling of changes that are too large for Kafka (16 MiB): quarantine a marker"
+        " with the key, or also stop the table.",
     )
     new_columns: Literal["ignore", "declare", "stop"] = Field(
         default="ignore",
-        description="For a source column that the file neither declares nor excludes: keep it out"
-        " of Kafka and report it; also write it into the file (`up` and `init --update`); or"
-        " stop its table until the file declares or excludes it.",
+        description="Handling of source columns that the file neither declares nor excludes."
+        " ignore: keep them out of Kafka and report them. declare: also write them into the file"
+        " (`up` and `init --update`). stop: stop the table until the file declares or excludes"
+        " them.",
     )
     widened_columns: Literal["widen", "stop"] = Field(
         default="widen",
-        description="When a source column's type is widened without loss, such as integer to"
-        " bigint: widen the lake's column as soon as the source check sees it, or stop the table at"
-        " the first values that do not fit.",
+        description="Handling of source types that are widened without loss, such as integer to"
+        " bigint. widen: widen the lake's column when the source check sees it. stop: stop the"
+        " table at the first values that do not fit.",
     )
     new_tables: Annotated[
         tuple[TablePattern, ...],

@@ -56,31 +56,46 @@ class Monitoring(Section):
         " events, whether it is stopped, time since it was verified. CloudWatch bills each.",
     )
     freshness_minutes: int = Field(
-        default=15, ge=2, le=1440, description="Alarm: the lake's newest heartbeat is older."
+        default=15,
+        ge=2,
+        le=1440,
+        description="Maximum age of the newest heartbeat in the lake, in minutes (alarm"
+        " `freshness`).",
     )
     lag_records: int = Field(
         default=100_000,
         ge=1,
-        description="Alarm: a topic has more unread records, growing for half an hour.",
+        description="Maximum consumer lag of a topic, in records; the alarm `lag` is on if it is"
+        " exceeded and grows for half an hour.",
     )
     quarantined_per_hour: int = Field(
-        default=0, ge=0, description="Alarm: more events are refused within an hour."
+        default=0,
+        ge=0,
+        description="Maximum number of events refused within an hour (alarm `quarantine`).",
     )
     slot_wal_percent: int = Field(
-        default=50, ge=1, le=95, description="Alarm: the slot keeps more WAL, of `slot_wal_gb`."
+        default=50,
+        ge=1,
+        le=95,
+        description="Maximum WAL that the slot may retain, in percent of `slot_wal_gb` (alarm"
+        " `slot-lag`).",
     )
     free_storage_percent: int = Field(
         default=8,
         ge=1,
         le=50,
-        description="Alarm: less of the database's disk is free, relative to `storage_gb`. RDS"
-        " extends a disk with less than 10 % free.",
+        description="Minimum free disk of the database, in percent of `storage_gb` (alarm"
+        " `free-storage`). RDS extends a disk with less than 10 % free.",
     )
     kafka_disk_percent: int = Field(
-        default=80, ge=10, le=95, description="Alarm: a broker's disk is fuller."
+        default=80,
+        ge=10,
+        le=95,
+        description="Maximum disk usage of a broker, in percent (alarm `kafka-disk`).",
     )
     small_files: int = Field(
         default=10_000,
         ge=100,
-        description="Alarm: after maintenance, a table has so many files more than its bytes need.",
+        description="Maximum number of files, after maintenance, beyond those that a table's bytes"
+        " need (alarm `small-files`).",
     )

@@ -58,7 +58,7 @@ class TableOutline:
 
     @property
     def is_polled(self) -> bool:
-        """Check whether queries read the table, instead of Debezium from the log."""
+        """Check whether queries read the table, instead of Debezium from the WAL."""
         return isinstance(self.entry.get("capture"), dict)
 
     def texts(self, *path: str) -> list[tuple[Location, str]]:

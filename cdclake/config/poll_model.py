@@ -1,4 +1,4 @@
-"""Model of `capture:`: tables that queries read, instead of Debezium from the log."""
+"""Model of `capture:`: tables that queries read, instead of Debezium from the WAL."""
 
 from __future__ import annotations
 

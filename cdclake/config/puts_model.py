@@ -53,7 +53,7 @@ def _check_folder(folder: str) -> str:
 
 
 PutsName = Annotated[str, AfterValidator(_check_name)]
-PutType = Annotated[str, AfterValidator(_check_put_type)]
+PutType = Annotated[str, AfterValidator(_check_put_type), Field(description="Type of the field.")]
 
 
 class PutColumns(Section):
@@ -99,8 +99,9 @@ class PutFunction(Function):
         default=MIN_FUNCTION_MIB,
         ge=MIN_FUNCTION_MIB,
         le=MAX_FUNCTION_MIB,
-        description=f"Maximum size; {MIN_FUNCTION_MIB} if `firehose` does not set it either. A"
-        " larger one is refused if the smallest record of the columns would exceed a call's 6 MB.",
+        description=f"MiB of records, at most, in one call; {MIN_FUNCTION_MIB} if `firehose` does"
+        " not set it either. A larger value is refused if the smallest record of the columns would"
+        " exceed a call's 6 MB.",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -53,13 +53,18 @@ class RowCount(Section):
         return self
 
 
+_Values = Annotated[list[Value], Field(description="Allowed values of this column.")]
+_Condition = Annotated[str, Field(description="Condition in Spark's SQL.")]
+_Referenced = Annotated[str, Field(description="Referenced table, by its lake name.")]
+
+
 class RuleEntry(Section):
     """One quality rule; what breaks it is reported, or withheld from the lake."""
 
     not_null: list[str] | None = Field(
         default=None, min_length=1, description="Columns that no row has NULL in."
     )
-    one_of: dict[str, list[Value]] | None = Field(
+    one_of: dict[str, _Values] | None = Field(
         default=None,
         alias="in",
         min_length=1,
@@ -72,14 +77,14 @@ class RuleEntry(Section):
         description="The least and greatest values of columns; NULL is allowed.",
         examples=[{"total": {"min": 0}}],
     )
-    sql: dict[str, str] | None = Field(
+    sql: dict[str, _Condition] | None = Field(
         default=None,
         min_length=1,
         description="Conditions in Spark's SQL that each row satisfies, by the rule's name; one"
         " that is NULL counts as satisfied, as in PostgreSQL's CHECK.",
         examples=[{"sent_after_order": "sent_at >= ordered_at"}],
     )
-    references: dict[str, str] | None = Field(
+    references: dict[str, _Referenced] | None = Field(
         default=None,
         min_length=1,
         description="By column: the table, by its lake name, whose key has its values. That key"

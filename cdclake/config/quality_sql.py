@@ -115,7 +115,7 @@ def _name(table: RuleTable, column: str) -> str:
     if column not in table.names:
         hint = did_you_mean(column, table.names)
         raise Refused(
-            f"{table.name!r} has no column {column!r}", hint or "name a column that flows"
+            f"{table.name!r} has no column {column!r}", hint or "name a column that is not excluded"
         )
     return SPARK.name(table.names[column])
 
@@ -126,7 +126,7 @@ def _spelled(table: RuleTable, column: str, value: Any) -> str:
     kind = table.types[column]
     if kind is not None and not _is_of(kind, value):
         raise Refused(
-            f"{value!r} is no value of {column!r}, which is {kind.state} in the lake",
+            f"{value!r} is not a valid value of {column!r}, which is {kind.state} in the lake",
             "write a value of that type; times as `2026-11-26T08:30:00`",
         )
     if kind is not None and kind.state in _TIMES:  # Spark reads fewer spellings than Python

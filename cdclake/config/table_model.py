@@ -66,8 +66,8 @@ class ColumnEntry(Section):
     )
     exclude: bool = Field(
         default=False,
-        description="Stays in the database: the next `up` or deployment keeps it out of the"
-        " publication.",
+        description="Do not replicate this column. From the next `up` or deployment on, the"
+        " publication omits it.",
     )
     mask: Annotated[str, AfterValidator(_check_mask)] | None = Field(
         default=None,
@@ -185,12 +185,13 @@ class TableEntry(Section):
         " full`, other columns that are unique together.",
     )
     columns: dict[str, ColumnEntry] = Field(
-        min_length=1, description="Every column that flows, in the source's exact spelling."
+        min_length=1,
+        description="Every column that is copied to the lake, by its exact name in the source.",
     )
     capture: Annotated[Capture | None, BeforeValidator(polls_or_none)] = Field(
         default=None,
-        description="How changes are found. log: Debezium reads them from the log. With `poll`:"
-        " queries on a schedule, for tables without a log that can be read.",
+        description="How changes are found. log: Debezium reads them from the WAL. With `poll`:"
+        " queries on a schedule, for tables that cannot be replicated logically.",
         examples=[LOG, {"poll": {"by": "last_update", "every": "rate(15 minutes)"}}],
         json_schema_extra={"default": LOG},
     )

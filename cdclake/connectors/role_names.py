@@ -18,9 +18,9 @@ _MAX_CHARACTERS = 10_240
 # The lengths are those of the longest partition and region, and of names at their limits: 63
 # characters of a bucket, 64 of a cluster, with the UUID that follows it.
 _OTHER_STATEMENTS = 4_200
-_TOPIC = 164  # around the name of a topic in its ARN
-_TABLE = 151  # around database and table in two ARNs: in Glue, and of the table's files
-_SECRET = 86  # around the name of a secret in its ARN
+_TOPIC_ARN_OVERHEAD = 164
+_TABLE_ARNS_OVERHEAD = 151  # two ARNs: the table in Glue, and its files in S3
+_SECRET_ARN_OVERHEAD = 86
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,12 @@ class RoleNames:
         """Return the maximum length of the role's policy, without whitespace."""
         return (
             _OTHER_STATEMENTS
-            + sum(_TOPIC + len(topic) for topic in self.topics)
-            + sum(_TABLE + 2 * len(f"{plan.lake_database}{table}") for table in self.tables)
-            + sum(_SECRET + len(secret) for secret in connector.secrets)
+            + sum(_TOPIC_ARN_OVERHEAD + len(topic) for topic in self.topics)
+            + sum(
+                _TABLE_ARNS_OVERHEAD + 2 * len(f"{plan.lake_database}{table}")
+                for table in self.tables
+            )
+            + sum(_SECRET_ARN_OVERHEAD + len(secret) for secret in connector.secrets)
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 HOURS = 730.0  # a month's, as AWS's calculator counts
 DPUS = {"G.025X": 0.25, "G.1X": 1.0, "G.2X": 2.0, "G.4X": 4.0, "G.8X": 8.0}
-_TASKS = 2  # of each web server
+_TASKS_PER_WEB_SERVER = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,7 @@ def _endpoint(properties: Resource) -> Iterator[Quantity]:
 def _task(properties: Resource) -> Iterator[Quantity]:
     """Yield the tasks of a web server, whose definition has their size."""
     cpu, memory = int(properties["Cpu"]) / 1024, int(properties["Memory"]) / 1024
-    hours, detail = _TASKS * HOURS, f"{_TASKS} tasks"
+    hours, detail = _TASKS_PER_WEB_SERVER * HOURS, f"{_TASKS_PER_WEB_SERVER} tasks"
     yield Quantity(meter="fargate.cpu", quantity=hours * cpu, unit="vCPU-h", detail=detail)
     yield Quantity(meter="fargate.memory", quantity=hours * memory, unit="GB-h", detail=detail)
 

@@ -15,13 +15,13 @@ from cdclake.cost.meters import DPUS, HOURS, Quantity
 from cdclake.schedule_times import runs_a_day
 
 DAYS = HOURS / 24
-EVENT_BYTES = 1000  # of an event as JSON, where only a number of events is given
+EVENT_BYTES = 1000  # assumed JSON size of an event if only --events-s is given
 # benchmarks/results, N1: CPU seconds of an event through changelog and state, on one core.
 _CPU_S_PER_EVENT = 17.0e-6
 # N7: requests of a table in a batch for both commits. S3's writes are files, manifests, metadata.
 _WRITES, _READS, _CATALOG = 10, 4, 8
 _FREE_CATALOG = 1e6  # requests a month
-_METRICS = 26  # published by the stream, the jobs and the keepers
+_PUBLISHED_METRICS = 26  # by the stream, the jobs and the keepers
 START_MINUTES = 2.0  # until a Glue job works; it is billed from its start
 _MAINTENANCE_MINUTES = 10.0  # of a run, for a small lake
 IDLE_WORKERS = 2  # an autoscaled job's, when little flows: driver and one executor
@@ -122,7 +122,10 @@ def _requests(deployment: Deployment, load: Load) -> Iterator[Quantity]:
     catalog = max(commits * _CATALOG - _FREE_CATALOG, 0)
     yield Quantity(meter="glue.request", quantity=catalog, unit="requests", detail=detail)
     yield Quantity(
-        meter="cloudwatch.metric", quantity=_METRICS, unit="metrics", detail="metrics of the jobs"
+        meter="cloudwatch.metric",
+        quantity=_PUBLISHED_METRICS,
+        unit="metrics",
+        detail="metrics of the jobs",
     )
 
 

@@ -58,7 +58,7 @@ class RefusalDetails:
         return self.recorded(decoded.refusal, value)
 
     def recorded(self, reason: str, value: bytes | None) -> list[RefusalDetail]:
-        """Return a reason, and what the current declaration refuses in the columns of the event."""
+        """Return the recorded reason and the column errors under the current declaration."""
         first = refusals.without_value(reason)
         found = list(self._of_columns(row_image(json_object(value)) or {}))
         is_covered = any(detail.reason == first for detail in found)

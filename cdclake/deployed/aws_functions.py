@@ -31,7 +31,7 @@ if sys.platform == "darwin":
     _KEEP_ALIVE = socket.TCP_KEEPALIVE
 else:
     _KEEP_ALIVE = socket.TCP_KEEPIDLE
-# The function has been called, and its answer is lost.
+# Errors after which the function may have run: its answer is lost.
 _LOST = (ConnectionClosedError, IncompleteReadError, ReadTimeoutError, ResponseStreamingError)
 
 

@@ -15,7 +15,7 @@ from cdclake.activity import Advance, Sampler, step
 from cdclake.config.deployment import Deployment, load_deployment
 from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.deployed.aws_calls import check_jobs, explained
-from cdclake.deployed_jobs import subject
+from cdclake.deployed_jobs import resolve_name
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.job_advance import JobAdvance
 
@@ -41,7 +41,7 @@ class DeployedJob:
             more: Other arguments of the job, by name.
         """
         plan = self.deployment.plan
-        chosen = [subject(self._job, plan, table, of="file") for table in tables]
+        chosen = [resolve_name(self._job, plan, table, of="file") for table in tables]
         run = uuid.uuid4().hex[:8]
         arguments = {"--run": run, **{f"--{name}": value for name, value in more.items()}}
         if chosen:

@@ -18,7 +18,7 @@ from cdclake.firehose.log_names import firehose_log, function_log
 from cdclake.log_line import LogLine, merged_lines
 
 _POLL_S = 5.0
-_LATE_MS = 60_000  # how much later than others CloudWatch may show an event
+_MAX_CLOUDWATCH_DELAY_MS = 60_000  # how much later than others CloudWatch may show an event
 
 
 def log_groups(deployment: Deployment) -> dict[str, list[str]]:
@@ -101,5 +101,5 @@ class _GroupTail:
     def _look_back(self) -> None:
         """Begin the next look a minute before the newest event, without those that were shown."""
         newest = max(self._seen.values(), default=0)
-        self._from_ms = max(self._from_ms, newest - _LATE_MS)
+        self._from_ms = max(self._from_ms, newest - _MAX_CLOUDWATCH_DELAY_MS)
         self._seen = {event: at for event, at in self._seen.items() if at >= self._from_ms}

@@ -22,7 +22,7 @@ _KEPT = (
     "it may belong to an earlier deployment: keep it, and choose another `name:` or environment;"
     " or delete it as the runbook tearing-down says, if nothing needs it"
 )
-_MOST_TOPICS = 3  # to list
+_MAX_LISTED_TOPICS = 3
 Taken = Iterator[tuple[str, str]]  # what has the name, and what to do
 
 
@@ -112,10 +112,10 @@ def _taken_topics(deployment: Deployment) -> Taken:
     found = pages.paginate(ClusterArn=kafka.cluster_arn)
     taken = sorted(wanted & {each["TopicName"] for page in found for each in page["Topics"]})
     if taken:
-        more = ["..."] if len(taken) > _MOST_TOPICS else []
+        more = ["..."] if len(taken) > _MAX_LISTED_TOPICS else []
         yield (
             f"Kafka has {len(taken)} of the pipeline's topics:"
-            f" {', '.join([*taken[:_MOST_TOPICS], *more])}",
+            f" {', '.join([*taken[:_MAX_LISTED_TOPICS], *more])}",
             "they may belong to an earlier deployment, also to one of another environment: keep"
             " them, and choose another `name:`, which is part of their names; or delete them, if"
             " nothing needs their events",

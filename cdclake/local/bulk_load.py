@@ -21,7 +21,7 @@ from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.spark_jobs import STREAM, RunningJob, start_job
-from cdclake.local.process.orphan_processes import end_strays
+from cdclake.local.process.orphan_processes import kill_orphans
 from cdclake.local.process.supervisor_client import log_tail
 
 _POLL_S = 0.3
@@ -33,7 +33,7 @@ def end_epoch(lake: LocalLake) -> None:
 
     Call it while the connector is stopped; the next epoch creates its own slot.
     """
-    end_strays(lake.home.path, naming.LOAD_JOB)
+    kill_orphans(lake.home.path, naming.LOAD_JOB)
     deadline = time.monotonic() + _SLOT_FREE_TIMEOUT_S
     with psycopg.connect(lake.dsn, autocommit=True) as connection:
         while _slot_exists(connection, lake.plan.source_object):

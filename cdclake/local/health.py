@@ -16,7 +16,7 @@ _NO_STREAM = (
 )
 
 
-def judged(answer: Mapping[str, Any]) -> dict[str, Any]:
+def assess_health(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return `ok`, `health`, the components that are `down`, and `attention`.
 
     `attention` lists what is wrong and what to do.

@@ -54,7 +54,7 @@ def continued(
     return plan, replace(state, masks=masks, stored=remembered.to_json())
 
 
-def compared(state: LakeState, plan: Plan) -> PlanDiff:
+def compare_plans(state: LakeState, plan: Plan) -> PlanDiff:
     """Return the difference between what the lake streams and the plan; InputError if it cannot.
 
     A lake with only web logs has never streamed: its first tables are added as to a new lake. After

@@ -16,7 +16,7 @@ from cdclake.local.lake.refused_sources import (
 )
 from cdclake.local.lake.source_relations import check_relations
 from cdclake.local.lake.source_tls import refuse_options, secured
-from cdclake.local.lake_continuation import compared, continued
+from cdclake.local.lake_continuation import compare_plans, continued
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
@@ -50,7 +50,7 @@ def forecast_up(
     if before is not None:
         put_lifecycle.refuse_to_leave(home, state, plan)
         plan, _ = continued(state, plan, file, elsewhere)
-    own = compared(state, plan)
+    own = compare_plans(state, plan)
     asked = given if dsn is None and _runs(home) else dsn  # the home's own may be down
     where, embedded = _source(home, state, asked), dsn is None and not state.external
     source = ask_source(where, plan, patterns, embedded=embedded, is_first=own.is_first)

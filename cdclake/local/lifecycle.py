@@ -35,7 +35,7 @@ from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.lake.widened_columns import follow_source
-from cdclake.local.lake_continuation import compared, continued
+from cdclake.local.lake_continuation import compare_plans, continued
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
@@ -86,7 +86,7 @@ def up(
     before = LakeState.load(home)
     put_lifecycle.refuse_to_leave(home, before, plan)
     plan, known = continued(before, plan, pipeline_file)
-    change = compared(before, plan)
+    change = compare_plans(before, plan)
     declare_plugins(home, plan.connectors)
     endpoints = _bring_up(home, dsn, plan, plugin_profile(plan.registry))
     state = replace(

@@ -18,7 +18,7 @@ from cdclake.log_line import LogLine, merged_lines
 from cdclake.time_spans import as_utc
 
 _POLL_S = 0.5
-_LOOKED_AT = 1000  # lines
+_MAX_LINES_WITHOUT_TIME = 1000
 # As PostgreSQL, log4j, Python and the supervisor begin a line; all of them write UTC.
 _TIME = re.compile(
     r"\[?(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:[.,](\d{3})\d*)?(?: UTC|Z|\+00:00)?\]? ?"
@@ -105,7 +105,7 @@ class _Tail:
         """Return the line of a job, whose lines are JSON."""
         try:
             fields = json.loads(text)
-            self._at = _moment(fields.pop("at"))
+            self._at = _parse_time(fields.pop("at"))
             message = fields.pop("message")
         except (ValueError, KeyError, AttributeError):
             return LogLine(self._at, self._component, text)
@@ -119,19 +119,19 @@ class _Tail:
 def _first_time(path: Path) -> datetime | None:
     """Return the first time in a log: that of the lines before it."""
     with path.open("rb") as file:
-        for raw in islice(file, _LOOKED_AT):
+        for raw in islice(file, _MAX_LINES_WITHOUT_TIME):
             text = raw.decode("utf-8", "replace")
             if match := _TIME.match(text):
                 return _written(match)
             if text.startswith("{"):
                 with suppress(ValueError, KeyError, TypeError):
-                    return _moment(json.loads(text)["at"])
+                    return _parse_time(json.loads(text)["at"])
     return None
 
 
 def _written(match: re.Match[str]) -> datetime:
-    return _moment(f"{match[1]}T{match[2]}.{match[3] or '000'}")
+    return _parse_time(f"{match[1]}T{match[2]}.{match[3] or '000'}")
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     return as_utc(datetime.fromisoformat(text))

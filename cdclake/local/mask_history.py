@@ -77,7 +77,7 @@ def _spelled(column: Column) -> str:
 
 
 def _visible(mask: str) -> float:
-    """Return what the mask leaves readable: the characters of a cut text, else its level."""
+    """Rank a mask by what it leaves readable: `truncate(n)` by n, others by a fixed level."""
     if mask == _NONE:
         return float("inf")
     if mask in _LEVELS:

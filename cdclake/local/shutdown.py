@@ -143,7 +143,7 @@ def _leave_source(home: Home, state: LakeState, lake: LocalLake) -> list[str]:
     try:
         replace(state, left_source=True).save(home)
     except OSError as error:
-        log.warning("%s does not have that the lake has left its source: %s", home.path, error)
+        log.warning("cannot record in %s that the source was cleaned up: %s", home.path, error)
     return dropped
 
 

@@ -17,7 +17,7 @@ from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_e
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.local.firehose.failed import Failed, failed_records
-from cdclake.local.health import judged
+from cdclake.local.health import assess_health
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
@@ -26,7 +26,7 @@ from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.lake.lake_components import lake_components
 from cdclake.local.lake.newest_heartbeat import heartbeat_delays
-from cdclake.local.lake.no_answer import known
+from cdclake.local.lake.no_answer import answer_or_unknown
 from cdclake.local.lake.offset_gap import Gap, find_gap
 from cdclake.local.lake.source import slot_failover, slot_wal
 from cdclake.local.lake.source_changes import SourceChange, source_changes
@@ -76,11 +76,11 @@ def lake_status(home: Home) -> dict[str, Any]:
     components = lake_components(home, state)
     if not state.plan or not components:
         answer: dict[str, Any] = {"components": components, "tables": [], "slot": None}
-        return {**answer, **judged(answer)}
+        return {**answer, **assess_health(answer)}
     lake = describe_lake(home, state)
     running = {part["name"] for part in components if part["state"] == "running"}
     if lake.plan.tables and "aws" in running and (state.external or "postgres" in running):
-        lake = known(partial(follow_source, lake), lake)
+        lake = answer_or_unknown(partial(follow_source, lake), lake)
     tables = _tables(lake, running) if lake.plan.all_tables else []
     answer = {
         "components": components,
@@ -96,37 +96,37 @@ def lake_status(home: Home) -> dict[str, Any]:
         "slot": _slot(lake, running) if lake.plan.tables else None,
         "heartbeat": _heartbeat(lake, tables),
     }
-    return {**answer, **judged(answer)}
+    return {**answer, **assess_health(answer)}
 
 
 def with_components(home: Home, status: Mapping[str, Any]) -> dict[str, Any]:
     """Return an earlier status with the components as they are now; no component is asked."""
     answer = {**status, "components": lake_components(home, LakeState.load(home))}
-    return {**answer, **judged(answer)}
+    return {**answer, **assess_health(answer)}
 
 
 def _figures(
     read: Callable[[LocalLake], list[dict[str, Any]]], lake: LocalLake, running: set[str]
 ) -> list[dict[str, Any]]:
     """Return the figures of put records; [] if their tables cannot be read."""
-    return known(partial(read, lake), []) if "aws" in running else []
+    return answer_or_unknown(partial(read, lake), []) if "aws" in running else []
 
 
 def _connectors(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
     """Return the states of the declared connectors; [] if Connect does not answer."""
     if not {"kafka", "connect"} <= running:
         return []
-    return known(lambda: shown(connector_states(lake)), [])
+    return answer_or_unknown(lambda: shown(connector_states(lake)), [])
 
 
 def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
     if "aws" not in running:
         error = "the local S3 and Glue are not running"
         return [_unknown(table, error) for table in lake.plan.all_tables]
-    progress = known(lambda: Progress.load(lake.control), None)
+    progress = answer_or_unknown(lambda: Progress.load(lake.control), None)
     # DuckDB opens its session and reads files while Kafka and the source are asked.
     with ThreadPoolExecutor(max_workers=1) as pool:
-        reading = pool.submit(known, partial(table_figures, lake), None)
+        reading = pool.submit(answer_or_unknown, partial(table_figures, lake), None)
         facts = None if progress is None else _facts(lake, progress, running)
         figures = reading.result()
     if facts is None or figures is None:
@@ -141,7 +141,9 @@ def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
 def _facts(lake: LocalLake, progress: Progress, running: set[str]) -> _Facts:
     lines = Lines(lake.state.pipeline_file)
     ends, arrived, loads, gaps = (
-        known(lambda: _in_kafka(lake, progress), _NOTHING) if "kafka" in running else _NOTHING
+        answer_or_unknown(lambda: _in_kafka(lake, progress), _NOTHING)
+        if "kafka" in running
+        else _NOTHING
     )
     return _Facts(
         progress=progress,
@@ -151,11 +153,11 @@ def _facts(lake: LocalLake, progress: Progress, running: set[str]) -> _Facts:
         loading=lake.state.loading,
         loads=loads,
         gaps=gaps,
-        failed=known(lambda: _failed(lake), {}),
+        failed=answer_or_unknown(lambda: _failed(lake), {}),
         changes=_asked(lake, running, lambda: source_changes(lake, lines)),
         relations=_asked(lake, running, lambda: relation_changes(lake)),
         lines=lines,
-        verified=known(lambda: _verified(lake), {}),
+        verified=answer_or_unknown(lambda: _verified(lake), {}),
     )
 
 
@@ -163,8 +165,8 @@ def _polled(
     lake: LocalLake, table: Table, facts: _Facts, figures: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the line of a table that queries read: it has no topic, and its changes no log."""
-    found = known(lambda: read_poll(lake.control, table), None)
-    error = known(lambda: read_poll_error(lake.control, table), None)
+    found = answer_or_unknown(lambda: read_poll(lake.control, table), None)
+    error = answer_or_unknown(lambda: read_poll_error(lake.control, table), None)
     return {
         **_unknown(table, ""),
         **figures,
@@ -184,7 +186,7 @@ def _verified(lake: LocalLake) -> dict[str, dict[str, Any]]:
 
 def _connector_failure(lake: LocalLake) -> str | None:
     connector = ConnectorClient(lake.endpoints.connect, lake.plan, wait_s=_CONNECT_WAIT_S)
-    failure = known(connector.failure, None)
+    failure = answer_or_unknown(connector.failure, None)
     remedy = remedy_for(failure or "", lake.plan.source_object)
     return f"{failure}. Remedy: {remedy}" if remedy else failure
 
@@ -221,7 +223,7 @@ def _asked(lake: LocalLake, running: set[str], ask: Callable[[], _Answer]) -> _A
     """Return the source's answer; None if it does not answer."""
     if not lake.state.external and "postgres" not in running:
         return None
-    return known(ask, None)
+    return answer_or_unknown(ask, None)
 
 
 def _table(
@@ -324,14 +326,16 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
 def _heartbeat(lake: LocalLake, tables: list[dict[str, Any]]) -> dict[str, float] | None:
     """Return its delays; None if Kafka has not answered about the tables: it is not waited for."""
     answers = any(table["end_offset"] is not None for table in tables)
-    return known(partial(heartbeat_delays, lake), None) if answers else None
+    return answer_or_unknown(partial(heartbeat_delays, lake), None) if answers else None
 
 
 def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
     if not lake.state.external and "postgres" not in running:
         return None
     name = lake.plan.source_object
-    found = known(lambda: (slot_wal(lake.dsn, name), slot_failover(lake.dsn, name)), None)
+    found = answer_or_unknown(
+        lambda: (slot_wal(lake.dsn, name), slot_failover(lake.dsn, name)), None
+    )
     if found is None:  # reported as the component's state
         return None
     wal, (failover, problem) = found

@@ -42,7 +42,7 @@ from cdclake.local.lake.lake import (
     write_plan,
 )
 from cdclake.local.lake.load_advance import advance_of
-from cdclake.local.lake.no_answer import known
+from cdclake.local.lake.no_answer import answer_or_unknown
 from cdclake.local.lake.source import (
     check_owner_in,
     drop_unread_slot,
@@ -304,7 +304,7 @@ def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerRe
 
     def looked_at() -> Advance:
         waits_for = "the connector sends a marker row" if beat is None else "the stream commits it"
-        loads = advance_of(known(partial(unfinished, lake), {}))
+        loads = advance_of(answer_or_unknown(partial(unfinished, lake), {}))
         if loads is None:
             return Advance(now=waits_for)
         return replace(loads, now=f"{waits_for}, after the rows: {loads.now}")

@@ -1,4 +1,4 @@
-"""Lifecycle of a lake without tables from the log: polled tables, web logs and put tables.
+"""Lifecycle of a lake without replicated tables: polled tables, web logs and put tables.
 
 It runs no Kafka, no Connect and no stream, and changes nothing in its source: polls use the login
 of the source's DSN. So the source may be a read replica.

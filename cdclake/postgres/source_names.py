@@ -35,7 +35,7 @@ def check_rereading(schema: str, table: str) -> list[Refusal]:
 
 
 def can_be_read_again(table: Table) -> bool:
-    """Check whether the stream can read a table from the log again, and delete its stale rows."""
+    """Check whether the stream can read a table from the WAL again, and delete its stale rows."""
     return table.delivery == "stream" and not check_rereading(table.schema, table.table)
 
 

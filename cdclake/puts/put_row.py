@@ -16,7 +16,7 @@ from cdclake.puts.put_values import encode_text, reader_of
 _BLANK = " \t\r\n"
 _NULL = "null"
 # Without the field's name, which its producer chose: reasons are logged, and say no content.
-_UNKNOWN_FIELD = "a field that is no column; `unknown_fields: ignore` would omit it"
+_UNKNOWN_FIELD = "a field without a declared column; `unknown_fields: ignore` would omit it"
 
 
 def _refuse_constant(name: str) -> Any:

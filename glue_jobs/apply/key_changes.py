@@ -202,7 +202,7 @@ def _own_positions(spans: DataFrame, log: DataFrame, table: Table) -> DataFrame:
 
 
 def _doubled(spans: DataFrame, table: Table) -> DataFrame:
-    """Give each span what it lacks from the spans before it.
+    """Fill missing values of each span from the spans before it, by pointer doubling.
 
     Each round doubles how far a span looks back. The checkpoint cuts Spark's plan, which would
     double with it.

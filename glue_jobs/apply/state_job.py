@@ -89,7 +89,7 @@ def _update(request: StateRequest) -> WrittenState | TooLarge:
 
 
 def _guarded(work: Callable[[], WrittenState | TooLarge]) -> str:
-    """Return what was written or why it failed: one table's failure is not that of the others."""
+    """Return the work's result or error as JSON, so that a failure affects one table only."""
     try:
         done = work()
         return json.dumps({"written": asdict(done) if isinstance(done, WrittenState) else None})

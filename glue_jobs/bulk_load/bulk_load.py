@@ -166,5 +166,5 @@ def run(arguments: Mapping[str, str]) -> int:
             control.write(naming.report_name(arguments["run"]), error_report(error))
         return 1
     metrics = Metrics(arguments.get("metrics"), naming.LOAD_JOB)
-    metrics.tell(lambda: failed_tables(report))
+    metrics.publish(lambda: failed_tables(report))
     return 0 if report["ok"] else 1

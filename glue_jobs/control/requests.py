@@ -108,7 +108,7 @@ def pending_forget(control: ObjectStore, table: str) -> str | None:
     """Return the id of the table's pending erasure; a command may have died that waited for it.
 
     None if the stream will never carry it out, since its keys are not registered: the command died
-    before, or a poll of the table failed to, before its changes came from the log.
+    before, or a poll of the table failed to, before its changes came from the WAL.
     """
     stored, register = (
         control.read(name) for name in (request_name(table, FORGET), erasures_name(table))

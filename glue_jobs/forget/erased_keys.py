@@ -55,7 +55,7 @@ def _key(connection: Connection, table: Table, words: tuple[str, ...], named: st
     except InputError as error:
         if named is None:
             raise
-        raise InputError(f"{named} is no key of {table.name}", error.remedy) from None
+        raise InputError(f"invalid {named} of {table.name}", error.remedy) from None
 
 
 def _shown(names: Sequence[str]) -> Iterator[str]:

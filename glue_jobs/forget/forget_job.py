@@ -55,7 +55,7 @@ def run(arguments: Mapping[str, str]) -> int:
     if "error" not in report:
         log.info("erased %s; %d places left", report["erased"], len(report["stored"]))
     metrics = Metrics(arguments.get("metrics"), naming.FORGET_JOB)
-    metrics.tell(lambda: {FAILED_TABLES: int(not report["ok"])})
+    metrics.publish(lambda: {FAILED_TABLES: int(not report["ok"])})
     return 0 if report["ok"] else 1
 
 
@@ -84,7 +84,8 @@ def take_keys(control: ObjectStore, arguments: Mapping[str, str]) -> Keys:
     stored = control.read(name)
     if stored is None:
         raise InputError(
-            "there is no order with keys to erase: a run takes it once",
+            "the object with the keys to erase does not exist: each run deletes it after reading"
+            " it",
             "start the job by `cdclake forget TABLE KEY --target aws`",
         )
     erase_object(f"{arguments['control']}/{name}")

@@ -1,4 +1,4 @@
-"""Failures of Python tasks, told to the driver by table: one table's is not that of the others."""
+"""Errors of Python tasks, serialized per table: the driver fails only the affected table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cdclake.jobs.iceberg.service_failures import is_transient_python
 
 
 def failure_text(error: Exception) -> str:
-    """Return what the driver needs to know of a task's error, as one text."""
+    """Serialize a task's error for the driver as JSON."""
     missing = str(error.filename) if isinstance(error, FileNotFoundError) else None
     shown = "".join(traceback.format_exception(error))
     is_passing = is_transient_python(error) or isinstance(error, ServiceUnavailable)
@@ -18,7 +18,7 @@ def failure_text(error: Exception) -> str:
 
 
 def failure_of(text: str) -> TaskFailed:
-    """Return the error of `failure_text`, of the kind that decides what the stream does."""
+    """Parse `failure_text` into the exception whose class selects the stream's reaction."""
     raw = json.loads(text)
     if raw["missing"] is not None:
         return FileMissing(f"{raw['missing']} is missing")

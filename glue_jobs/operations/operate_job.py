@@ -89,5 +89,5 @@ def run(arguments: Mapping[str, str]) -> int:
     for line in report["tables"]:
         log.info("%s", line)
     metrics = Metrics(arguments.get("metrics"), naming.OPERATE_JOB)
-    metrics.tell(lambda: failed_tables(report))
+    metrics.publish(lambda: failed_tables(report))
     return 0 if report["ok"] else 1

@@ -39,7 +39,7 @@ def answer_request(job: TableJob, table: Table, keys: Choose) -> None:
     request = ForgetRequest.from_json(stored.content)
     erased = keys(request)
     if erased is None:
-        log.info("%s of %s is left to a later run", FORGET, table.name)
+        log.info("%s of %s: postponed to a later run", FORGET, table.name)
         return
     try:
         result = erase_table_rows(job, table, erased)

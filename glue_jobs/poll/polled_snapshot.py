@@ -121,7 +121,7 @@ def polled_snapshot(
         sessions.enter_context(connection.transaction())
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         name, read_at = _row(connection, poll_queries.SNAPSHOT)
-        # After the snapshot: no transaction in it has a greater one.
+        # Read after the snapshot, so that no transaction in the snapshot has a greater LSN.
         lsn = int(_row(connection, poll_queries.LSN)[0])
         yield PolledSnapshot(
             spark=spark,

@@ -74,7 +74,7 @@ def poll_table(job: TableJob, table: Table) -> int:
     try:
         with deployed_dsn(job.arguments) as dsn, lease as is_held:
             if not is_held:
-                log.info("%s: left to another run, which polls it", table.name)
+                log.info("%s: skipped, another run is polling it", table.name)
                 return 0
             current = job.with_current_plan()
             declared = current.plan.polled_table(table.name)
@@ -152,7 +152,7 @@ class TablePoll:
         """Return the time since which rows are read, in microseconds; None if all are.
 
         All are also read if another writer was there (the stream, while the table's changes came
-        from the log), if the declaration has changed, or if the source's clock was set back.
+        from the WAL), if the declaration has changed, or if the source's clock was set back.
         """
         continues = (
             before is not None
@@ -182,7 +182,7 @@ class TablePoll:
             swept_at=snapshot.read_at if since is None else last.swept_at,
             bound=unknown if snapshot.bound is None else snapshot.bound,
             # Rows of a later poll win, whatever the LSN. Those of a new epoch do in any case: the
-            # LSNs of its source, which changes from the log have, may be lower.
+            # LSNs of its source, which changes from the WAL have, may be lower.
             lsn=max(snapshot.lsn, polled + 1, appended + 1),
             epoch=epoch,
             slot=max(int(time.time()) // _SLOT_S, last.slot + 1),

@@ -50,7 +50,7 @@ class HudiEntries:
             elif known.get("Parameters", {}).get(_PROVIDER) != "hudi":
                 raise TableError(
                     self._copy.name,
-                    f"the catalog has another table {name!r}, which is no Hudi table",
+                    f"the catalog has another table {name!r}, which is not a Hudi table",
                     "give the copy another `name:`, or drop the other table",
                 )
             elif any(known.get(field) != value for field, value in wanted.items()):

@@ -28,7 +28,7 @@ class Metrics:
         self._is_on = deployment is not None
         self._failed = False
 
-    def tell(
+    def publish(
         self, gather: Callable[[], Values], note_published: Callable[[], None] = lambda: None
     ) -> None:
         """Gather and publish the values; log a failure once, until publishing works again.
@@ -40,7 +40,7 @@ class Metrics:
         if not self._is_on:
             return
         try:
-            self._publish(gather())
+            self._put(gather())
             note_published()
             self._failed = False
         except Exception as error:
@@ -48,7 +48,7 @@ class Metrics:
                 log.warning("metrics could not be published: %r", error)
             self._failed = True
 
-    def _publish(self, values: Values) -> None:
+    def _put(self, values: Values) -> None:
         # A new client each time: creating it may fail, without a region or credentials.
         boto3.client("cloudwatch", config=_QUICK).put_metric_data(
             Namespace=NAMESPACE, MetricData=metric_data(values, self._dimensions)

@@ -41,13 +41,13 @@ def key_by_source(connection: Connection, table: Table, words: Sequence[str]) ->
         row = connection.execute(query, [*compared, *words]).fetchone()
     except psycopg.DataError as error:
         raise InputError(
-            f"{' '.join(words)!r} is no key of {table.name}: {error.diag.message_primary}",
-            "write the values of the key's columns as PostgreSQL reads them",
+            f"invalid key {' '.join(words)!r} of {table.name}: {error.diag.message_primary}",
+            "write one value per key column, in the form that PostgreSQL accepts",
         ) from None
     assert row is not None  # a SELECT without FROM has a row
     if not row[0]:
         raise InputError(
-            f"{' '.join(words)!r} is no key of {table.name}: it does not fit"
+            f"invalid key {' '.join(words)!r} of {table.name}: it does not fit"
             f" {', '.join(types[column.source].exact for column, _ in pairs)}",
             "write the values of the key's columns as the source has them",
         )

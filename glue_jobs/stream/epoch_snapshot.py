@@ -79,7 +79,10 @@ def follow_heartbeats(progress: Progress, heartbeats: Iterable[SentHeartbeat]) -
 
 
 def replaced_by(progress: Progress, table: Table, ranges: Ranges) -> Replaced:
-    """Return what the table's rows in the changelog are replaced by, after these ranges."""
+    """Return the snapshot position below which the changelog's rows no longer count.
+
+    `ranges` are the records that the table has read by then.
+    """
     place = progress.table(table.name)
     reached = {**place.offsets, **{p: following for p, (_, following) in ranges.items()}}
     has_all = all(reached.get(p, 0) >= end for p, end in place.snapshot_ends.items())

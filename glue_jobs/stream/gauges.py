@@ -48,24 +48,26 @@ class StreamGauges:
         self._control, self._tables_of = control, tables_of
         self._published, self._is_scheduled = published, is_scheduled
         self._gathered = RefusedTotals()
-        self._told: RefusedTotals | None = None  # None: not read yet
+        self._reported: RefusedTotals | None = None  # None: not read yet
         self._noted: RefusedTotals | None = None  # what the control object has
         self._due = 0.0
 
-    def tell_if_due(self, query_progress: Mapping[str, Any] | None) -> None:
+    def publish_if_due(self, query_progress: Mapping[str, Any] | None) -> None:
         """Publish, unless the last publication was less than a minute ago."""
         if time.time() >= self._due:
             self._due = time.time() + PUBLISH_INTERVAL_S
-            self.tell(query_progress, is_end=False)
+            self.publish(query_progress, is_end=False)
 
-    def tell(self, query_progress: Mapping[str, Any] | None, *, is_end: bool = True) -> None:
+    def publish(self, query_progress: Mapping[str, Any] | None, *, is_end: bool = True) -> None:
         """Publish now; `query_progress` is Spark's report of the last batch, if there was one."""
         is_current = is_end or not self._is_scheduled
-        self._published.tell(lambda: self._gather(query_progress, is_current), self._note_published)
+        self._published.publish(
+            lambda: self._gather(query_progress, is_current), self._note_published
+        )
         if self._tables_of is not None:
-            self._tell_tables(self._tables_of)
+            self._publish_tables(self._tables_of)
 
-    def _tell_tables(self, deployment: str) -> None:
+    def _publish_tables(self, deployment: str) -> None:
         """Write the tables' metrics; S3 may fail for a while, and the next minute tries again."""
         try:
             progress, verified = Progress.load(self._control), read_verified(self._control)
@@ -76,12 +78,12 @@ class StreamGauges:
 
     def _gather(self, query_progress: Mapping[str, Any] | None, is_current: bool) -> Values:
         progress, now = Progress.load(self._control), time.time()
-        told, self._gathered = self._read_told(), progress.refused
+        reported, self._gathered = self._read_reported(), progress.refused
         values = {
             metrics.BATCH_SECONDS: progress.seconds,
             metrics.BATCH_EVENTS: progress.events,
-            metrics.QUARANTINED: _increase(told.quarantined, progress.refused.quarantined),
-            metrics.WITHHELD: _increase(told.withheld, progress.refused.withheld),
+            metrics.QUARANTINED: _increase(reported.quarantined, progress.refused.quarantined),
+            metrics.WITHHELD: _increase(reported.withheld, progress.refused.withheld),
         }
         behind = [t.state_behind_since for t in progress.tables.values() if t.state_behind_since]
         values[metrics.STATE_AGE] = now - min(behind, default=now)
@@ -95,20 +97,20 @@ class StreamGauges:
         lag = records_behind(query_progress)
         return values if lag is None else {**values, metrics.LAG: lag}
 
-    def _read_told(self) -> RefusedTotals:
+    def _read_reported(self) -> RefusedTotals:
         """Return the published totals: those of the previous run before this one has published."""
-        if self._told is None:
+        if self._reported is None:
             stored = self._control.read(PUBLISHED)
             content = {} if stored is None else stored.content
-            self._told = self._noted = RefusedTotals.from_json(content)
-        return self._told
+            self._reported = self._noted = RefusedTotals.from_json(content)
+        return self._reported
 
     def _note_published(self) -> None:
         """Note what CloudWatch has accepted; S3 is written only after refused events."""
-        self._told = self._gathered
-        if self._noted != self._told:
-            self._control.write(PUBLISHED, self._told.to_json())
-            self._noted = self._told
+        self._reported = self._gathered
+        if self._noted != self._reported:
+            self._control.write(PUBLISHED, self._reported.to_json())
+            self._noted = self._reported
 
 
 def records_behind(query_progress: Mapping[str, Any] | None) -> int | None:

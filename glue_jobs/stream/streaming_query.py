@@ -83,12 +83,12 @@ def _run_query(
 def publish_until_end(query: StreamingQuery, handover: Handover, gauges: StreamGauges) -> None:
     """Publish metrics until the query ends, and then once more; raise the query's error."""
     try:
-        handover.await_end(query, lambda: gauges.tell_if_due(query.lastProgress))
+        handover.await_end(query, lambda: gauges.publish_if_due(query.lastProgress))
     except Exception:
         # The batches since the last publication; no batch may have ended, nor Spark answer.
-        gauges.tell(None, is_end=False)
+        gauges.publish(None, is_end=False)
         raise
-    gauges.tell(query.lastProgress)  # in scheduled mode perhaps the first time
+    gauges.publish(query.lastProgress)  # in scheduled mode perhaps the first time
 
 
 def _erasures(control: ObjectStore, arguments: Mapping[str, str]) -> ErasureRegister | None:

@@ -28,7 +28,12 @@ def stop_after(error: Exception, stream: TableStream, ranges: Ranges) -> None:
     name = stream.table.name
     held, stopped = hold_reason(name, error), stop_reason(name, error)
     if held is not None:
-        log.warning("table %s: held back", name, exc_info=error, extra={"table": name})
+        log.warning(
+            "table %s: processing failed; retried after a pause",
+            name,
+            exc_info=error,
+            extra={"table": name},
+        )
         stream.place.keep_offsets(ranges)
         stream.place.hold(held, time.time())
     elif stopped is not None:

@@ -101,7 +101,7 @@ def run_over_tables(
     for line in report["tables"]:
         log.info("%s", line)
     sizes = {} if job.named else worst_sizes(plan, reports)
-    Metrics(arguments.get("metrics"), name).tell(lambda: {**failed_tables(report), **sizes})
+    Metrics(arguments.get("metrics"), name).publish(lambda: {**failed_tables(report), **sizes})
     return 0 if report["ok"] else 1
 
 

@@ -174,5 +174,5 @@ def run(arguments: Mapping[str, str]) -> int:
     for line in report["tables"]:
         log.info("%s", _without_rows(line))
     metrics = Metrics(arguments.get("metrics"), naming.VERIFY_JOB)
-    metrics.tell(lambda: {FAILED_TABLES: unequal, VERIFIED_TABLES: equal})
+    metrics.publish(lambda: {FAILED_TABLES: unequal, VERIFIED_TABLES: equal})
     return 0 if report["ok"] else 1

@@ -17,7 +17,7 @@ from cdclake.jobs.verify.lake_rows import DuckEngine
 from cdclake.jobs.verify.report import Report, TableComparison
 from cdclake.jobs.verify.rounds import Open, Wait
 from cdclake.jobs.verify.source_rows import PostgresRows
-from cdclake.jobs.verify.table_results import first_passes, settled
+from cdclake.jobs.verify.table_results import first_passes, settle_tables
 from cdclake.jobs.verify.withheld_keys import mark_withheld
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import omitted_columns
@@ -55,7 +55,7 @@ def verify_tables(
             passes, seconds = first_passes(sides, PostgresRows(source), lake, sample)
     with source_rows.session(dsn, salt) as source:
         explain, rows = _withholding(reader, quarantined), PostgresRows(source)
-        reports, rounds = settled(sides, passes, late, rows, engine, wait, explain)
+        reports, rounds = settle_tables(sides, passes, late, rows, engine, wait, explain)
     reports |= {each.table: each for each in broken}
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)

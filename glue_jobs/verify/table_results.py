@@ -33,7 +33,7 @@ def first_passes(
     return passes, seconds
 
 
-def settled(
+def settle_tables(
     sides: Sequence[Sides],
     passes: Mapping[str, FirstPass],
     late: Mapping[str, NotArrived],

@@ -13,7 +13,7 @@ from cdclake.jobs.verify.compared_rows import LakeEngine, Place, Sums
 from cdclake.jobs.verify.first_pass import Sides, check_key
 from cdclake.jobs.verify.lake_rows import DuckEngine
 from cdclake.jobs.verify.report import Report, TableComparison
-from cdclake.jobs.verify.table_results import first_passes, settled
+from cdclake.jobs.verify.table_results import first_passes, settle_tables
 from cdclake.plan import Table
 from cdclake.verify.columns import as_source, compared_columns
 from cdclake.verify.compare import Row
@@ -34,7 +34,7 @@ def compare_engines(
     source = ViewRows(duck, {each.source.relation: each.table for each in sides})
     with engine.open([each.table for each in sides]) as lake:
         passes, seconds = first_passes(sides, source, lake, sample)
-    found, rounds = settled(
+    found, rounds = settle_tables(
         sides, passes, {}, source, engine, lambda _tables, _look: {}, lambda _table: None
     )
     for name, report in found.items():

@@ -57,7 +57,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     publish(seen, refused)  # first: alarms need the metrics, also if the restart fails
     if seen.update_refused or refused:
         names = [*([os.environ["NAME"]] if seen.update_refused else []), *refused]
-        log.error("the newest update was refused of %s", ", ".join(names))
+        log.error("MSK Connect refused the newest update of %s", ", ".join(names))
     did = restart(seen.to_restart) if seen.to_restart else seen.did
     log.info("%s after %d restarts", did, seen.restarts)
     return {"did": did, "restarts": seen.restarts}

@@ -53,9 +53,9 @@ class Connector(Construct):
             "kafka_connect_version": versions.KAFKA_CONNECT,
             "service_execution_role_arn": role.arn,
             "kafka_cluster": _cluster(brokers, security_group, ground),
-            **_signed_in_over_tls(),
-            **_loaded(plugin, worker),
-            "log_delivery": self._logged(ground, log),
+            **_client_authentication(),
+            **_plugin_and_worker(plugin, worker),
+            "log_delivery": self._log_delivery(ground, log),
         }
         if is_on:
             connector = _Connector(
@@ -69,7 +69,7 @@ class Connector(Construct):
         # `fixed` only refers to plugin and worker configuration; their names identify the content.
         self.made_of = content_hash(self, [fixed, plugin.name, worker.name])
 
-    def _logged(
+    def _log_delivery(
         self, ground: DeploymentContext, log: str
     ) -> aws_kafkaconnect.CfnConnector.LogDeliveryProperty:
         # Under this prefix log delivery does not count against the account's limit of resource
@@ -94,7 +94,7 @@ def _cluster(
     )
 
 
-def _signed_in_over_tls() -> dict[str, Any]:
+def _client_authentication() -> dict[str, Any]:
     return {
         "kafka_cluster_client_authentication": (
             _Connector.KafkaClusterClientAuthenticationProperty(authentication_type="IAM")
@@ -105,7 +105,7 @@ def _signed_in_over_tls() -> dict[str, Any]:
     }
 
 
-def _loaded(plugin: ConnectPlugin, worker: WorkerConfiguration) -> dict[str, Any]:
+def _plugin_and_worker(plugin: ConnectPlugin, worker: WorkerConfiguration) -> dict[str, Any]:
     loaded = _Connector.CustomPluginProperty(custom_plugin_arn=plugin.arn, revision=plugin.revision)
     configured = _Connector.WorkerConfigurationProperty(
         worker_configuration_arn=worker.arn, revision=worker.revision

@@ -94,13 +94,13 @@ class FirehoseStream(Construct):
                 **_collected(collecting),
                 processing_configuration=_processed(processors),
                 s3_configuration=_kept(collecting, into.state, role.arn),
-                cloud_watch_logging_options=self._logged(name, log),
+                cloud_watch_logging_options=self._logging_options(name, log),
             ),
         )
         source.suppress(stream)
         role.users.append(stream)  # Firehose may look at its tables when it creates the stream
 
-    def _logged(
+    def _logging_options(
         self, name: str, log: LogGroup
     ) -> aws_kinesisfirehose.CfnDeliveryStream.CloudWatchLoggingOptionsProperty:
         """Add the log stream: Firehose does not create one."""

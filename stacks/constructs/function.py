@@ -56,7 +56,7 @@ class LambdaFunction(Construct):
             memory_size=memory_mb,
             code=self._uploaded(code),
             environment=_Function.EnvironmentProperty(variables=dict(environment)),
-            logging_config=_logged(self.log),
+            logging_config=_logging_config(self.log),
             vpc_config=place,
         )
         self.arn = self.resource.attr_arn
@@ -66,7 +66,7 @@ class LambdaFunction(Construct):
         return _Function.CodeProperty(s3_bucket=asset.s3_bucket_name, s3_key=asset.s3_object_key)
 
 
-def _logged(log: LogGroup) -> aws_lambda.CfnFunction.LoggingConfigProperty:
+def _logging_config(log: LogGroup) -> aws_lambda.CfnFunction.LoggingConfigProperty:
     return _Function.LoggingConfigProperty(log_group=log.name, log_format="JSON")
 
 

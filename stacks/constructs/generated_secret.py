@@ -15,7 +15,7 @@ from cdclake.stacks.constructs.nag_suppressions import suppress
 _LENGTH = 40
 
 
-class MadeUpSecret(Construct):
+class GeneratedSecret(Construct):
     """Secret with one generated value.
 
     The connector refers to it by name: Kafka splits references in its configuration at colons,
@@ -30,7 +30,7 @@ class MadeUpSecret(Construct):
         name: str,
         description: str,
         known: Mapping[str, str],
-        made_up: str,
+        generated_key: str,
         key_arn: str,
         removal: RemovalPolicy,
         never_rotated: str,
@@ -38,7 +38,7 @@ class MadeUpSecret(Construct):
         super().__init__(scope, construct_id)
         value = aws_secretsmanager.CfnSecret.GenerateSecretStringProperty(
             secret_string_template=json.dumps(known),
-            generate_string_key=made_up,
+            generate_string_key=generated_key,
             password_length=_LENGTH,
             exclude_punctuation=True,
         )
@@ -55,7 +55,7 @@ class MadeUpSecret(Construct):
         self.name, self.arn = name, secret.ref
 
 
-class LoginSecret(MadeUpSecret):
+class LoginSecret(GeneratedSecret):
     """`username` and `password` of the connector's role; deleted with the stack."""
 
     def __init__(
@@ -67,7 +67,7 @@ class LoginSecret(MadeUpSecret):
             name=name,
             description=f"Database credentials of the role {username}",
             known={USER_KEY: username},
-            made_up=PASSWORD_KEY,
+            generated_key=PASSWORD_KEY,
             key_arn=key_arn,
             removal=RemovalPolicy.DESTROY,
             never_rotated=(
@@ -77,7 +77,7 @@ class LoginSecret(MadeUpSecret):
         )
 
 
-class SaltSecret(MadeUpSecret):
+class SaltSecret(GeneratedSecret):
     """The `salt` of masks and of erased keys; retained like data, since hashes depend on it."""
 
     def __init__(
@@ -89,7 +89,7 @@ class SaltSecret(MadeUpSecret):
             name=name,
             description="Salt of masks, and of the hashes of erased keys",
             known={},
-            made_up=SALT_KEY,
+            generated_key=SALT_KEY,
             key_arn=ground.key_arn,
             removal=ground.kept,
             never_rotated="after a rotation, equal values would no longer have equal hashes",

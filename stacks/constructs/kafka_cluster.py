@@ -53,15 +53,15 @@ class KafkaCluster(Construct):
             kafka_version=versions.KAFKA,
             number_of_broker_nodes=sizes.brokers_per_zone * len(subnet_ids),
             broker_node_group_info=_brokers(sizes, is_private, subnet_ids, security_group),
-            client_authentication=_by_iam_only(),
-            encryption_info=_encrypted(ground.key_arn),
+            client_authentication=_iam_authentication(),
+            encryption_info=_encryption_info(ground.key_arn),
             configuration_info=_Cluster.ConfigurationInfoProperty(
                 arn=configuration.attr_arn,
                 revision=configuration.attr_latest_revision_revision,
             ),
             # The only free level; alarms and dashboard need no metrics of the others.
             enhanced_monitoring="DEFAULT",
-            logging_info=_logged(self._add_log(ground).name),
+            logging_info=_logging_info(self._add_log(ground).name),
         )
         cluster.apply_removal_policy(ground.kept)
         self.arn = cluster.attr_arn
@@ -163,7 +163,7 @@ def _brokers(
         instance_type=sizes.instance,
         security_groups=[security_group],
         storage_info=None if sizes.is_express else _disks(sizes.volume_gb),
-        connectivity_info=_by_private_links() if is_private else None,
+        connectivity_info=_private_connectivity() if is_private else None,
     )
 
 
@@ -173,7 +173,7 @@ def _disks(volume_gb: int) -> aws_msk.CfnCluster.StorageInfoProperty:
     )
 
 
-def _by_private_links() -> aws_msk.CfnCluster.ConnectivityInfoProperty:
+def _private_connectivity() -> aws_msk.CfnCluster.ConnectivityInfoProperty:
     """Return private connectivity for IAM, which all clients use."""
     iam = _Cluster.VpcConnectivityIamProperty(enabled=True)
     return _Cluster.ConnectivityInfoProperty(
@@ -185,7 +185,7 @@ def _by_private_links() -> aws_msk.CfnCluster.ConnectivityInfoProperty:
     )
 
 
-def _by_iam_only() -> aws_msk.CfnCluster.ClientAuthenticationProperty:
+def _iam_authentication() -> aws_msk.CfnCluster.ClientAuthenticationProperty:
     return _Cluster.ClientAuthenticationProperty(
         sasl=_Cluster.SaslProperty(
             iam=_Cluster.IamProperty(enabled=True), scram=_Cluster.ScramProperty(enabled=False)
@@ -195,7 +195,7 @@ def _by_iam_only() -> aws_msk.CfnCluster.ClientAuthenticationProperty:
     )
 
 
-def _encrypted(key_arn: str) -> aws_msk.CfnCluster.EncryptionInfoProperty:
+def _encryption_info(key_arn: str) -> aws_msk.CfnCluster.EncryptionInfoProperty:
     return _Cluster.EncryptionInfoProperty(
         encryption_at_rest=_Cluster.EncryptionAtRestProperty(data_volume_kms_key_id=key_arn),
         encryption_in_transit=_Cluster.EncryptionInTransitProperty(
@@ -204,7 +204,7 @@ def _encrypted(key_arn: str) -> aws_msk.CfnCluster.EncryptionInfoProperty:
     )
 
 
-def _logged(group: str) -> aws_msk.CfnCluster.LoggingInfoProperty:
+def _logging_info(group: str) -> aws_msk.CfnCluster.LoggingInfoProperty:
     return _Cluster.LoggingInfoProperty(
         broker_logs=_Cluster.BrokerLogsProperty(
             cloud_watch_logs=_Cluster.CloudWatchLogsProperty(enabled=True, log_group=group)

@@ -93,7 +93,7 @@ class LakeBucket(Construct):
             ownership_controls=_owned_by_account(),
             versioning_configuration=_Bucket.VersioningConfigurationProperty(status="Enabled"),
             lifecycle_configuration=_expiring(days, restorable_days, folders, moved),
-            logging_configuration=_logged(access_log, construct_id),
+            logging_configuration=_logging_configuration(access_log, construct_id),
         )
         bucket.apply_removal_policy(ground.kept)
         _add_policy(self, bucket)
@@ -128,7 +128,9 @@ def _encrypted_by(
     return _Bucket.BucketEncryptionProperty(server_side_encryption_configuration=[rule])
 
 
-def _logged(access_log: str, construct_id: str) -> aws_s3.CfnBucket.LoggingConfigurationProperty:
+def _logging_configuration(
+    access_log: str, construct_id: str
+) -> aws_s3.CfnBucket.LoggingConfigurationProperty:
     return _Bucket.LoggingConfigurationProperty(
         destination_bucket_name=access_log, log_file_prefix=f"{construct_id.lower()}/"
     )

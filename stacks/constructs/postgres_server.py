@@ -53,7 +53,7 @@ class PostgresServer(Construct):
             port=str(PORT),
             deletion_protection=ground.protect,
             **_administered(ground.key_arn),
-            **_encrypted(ground.key_arn),
+            **_storage_encryption(ground.key_arn),
             # Backups of an unprotected database would be billed after its deletion.
             delete_automated_backups=not ground.protect,
             **_sizes(sizes),
@@ -134,7 +134,7 @@ def _administered(key_arn: str) -> dict[str, Any]:
     }
 
 
-def _encrypted(key_arn: str) -> dict[str, Any]:
+def _storage_encryption(key_arn: str) -> dict[str, Any]:
     return {
         "storage_encrypted": True,
         "kms_key_id": key_arn,

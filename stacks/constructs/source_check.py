@@ -21,12 +21,15 @@ from cdclake.stacks.constructs.relation_records import keeps_records
 # Twice within the alarm's period of an hour, so that no period lacks data.
 _EVERY = "rate(30 minutes)"
 _TIMEOUT_S = 120
-# Its notes, and the requests that they make of the stream.
+# Control objects that the check writes: its findings, and requests to replay or resume tables.
 _OBJECTS = (WIDENED, NEW_COLUMNS, f"{REQUESTS}/*", f"{RESUMES}/*")
 
 
 class SourceCheck(LambdaFunction):
-    """`check` of `lambda/prepare_source`, with the connector's login."""
+    """Scheduled function that compares the source with what the lake recorded of it.
+
+    It is `check` of `lambda/prepare_source`, and has the connector's login.
+    """
 
     def __init__(
         self,

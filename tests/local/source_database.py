@@ -19,7 +19,7 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake.config.resolve import load_plan
 from cdclake.local.components import postgres
-from cdclake.local.lake.introspect import survey
+from cdclake.local.lake.introspect import introspect_tables
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 from cdclake.postgres.ownership import Owner
@@ -101,7 +101,7 @@ def run(dsn: str, *statements: str) -> list[tuple[Any, ...]]:
 
 def proposed(dsn: str, path: Path, edit: Callable[[str], str] = str) -> Plan:
     """The plan of the file that `init` would write, edited; it has to be valid."""
-    name, proposals = survey(dsn, None)
+    name, proposals = introspect_tables(dsn, None)
     path.write_text(edit(render_pipeline(name, proposals)), encoding="utf-8")
     return load_plan(path)
 

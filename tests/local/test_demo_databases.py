@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(600)]
         ),
     ],
 )
-def test_a_given_database_is_streamed_and_changed(
+def test_a_sample_database_is_streamed_and_changed(
     tmp_path: Path, database: str, table: str, events: dict[str, int]
 ) -> None:
     folder = str(given_folder(database))

@@ -103,9 +103,9 @@ def test_a_table_is_read_again_as_the_page_says(running, lake):
 @pytest.mark.parametrize(
     ("keys", "refusal"),
     [
-        ([["2000"], ["x"]], "key number 2 is no key of orders"),
+        ([["2000"], ["x"]], "invalid key number 2 of orders"),
         ([["2000"], ["2"], ["2000"], ["3"]], "still has key number 2, key number 3 in"),
-        ([["1", "2"]], "key number 1 is no key of orders"),
+        ([["1", "2"]], "invalid key number 1 of orders"),
     ],
 )
 def test_an_erasure_names_the_keys_that_it_refuses_by_number(running, lake, keys, refusal):

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from cdclake.errors import InputError
-from cdclake.local.lake.introspect import server_problems, survey
+from cdclake.local.lake.introspect import introspect_tables, server_problems
 from cdclake.local.lake.source import prepare_source
 from tests.local.source_database import OWNER, PASSWORD, proposed, run
 
@@ -45,7 +45,7 @@ def test_a_deferrable_keys_newest_event_may_delete_a_row_that_lives(database: st
 
 def test_a_deferrable_key_is_refused_until_its_statement_ran(database: str, tmp_path: Path) -> None:
     run(database, "CREATE TABLE pos (id int PRIMARY KEY DEFERRABLE, v text)")
-    _, (refused,) = survey(database, None)
+    _, (refused,) = introspect_tables(database, None)
     assert refused.declared is None
     assert "deferrable constraint pos_pkey" in refused.reason
     statement = refused.remedy.removeprefix("run in the source: ")
@@ -57,7 +57,7 @@ def test_a_deferrable_key_is_refused_until_its_statement_ran(database: str, tmp_
     assert statement in error.value.remedy
     run(database, statement)
     prepare_source(database, plan, embedded=True, owner=OWNER, role_password=PASSWORD)
-    _, proposals = survey(database, None)
+    _, proposals = introspect_tables(database, None)
     assert all(not proposal.reason for proposal in proposals)
 
 
@@ -68,7 +68,7 @@ def test_a_key_that_rows_repeat_is_refused_without_its_value(database: str, tmp_
         "ALTER TABLE visits REPLICA IDENTITY FULL",
         "INSERT INTO visits VALUES ('2026-01-01', 'ann'), ('2026-01-01', 'bob')",
     )
-    _, (visits,) = survey(database, None)
+    _, (visits,) = introspect_tables(database, None)
     assert visits.declared is not None
     assert visits.declared.key == ("who",)  # nullable, but never NULL
     plan = proposed(database, tmp_path / "p.yaml")
@@ -84,7 +84,7 @@ def test_a_key_that_rows_repeat_is_refused_without_its_value(database: str, tmp_
 
 def test_a_table_without_any_key_names_both_ways(database: str) -> None:
     run(database, "CREATE TABLE t (v text)", "INSERT INTO t VALUES (NULL), (NULL)")
-    _, (refused,) = survey(database, None)
+    _, (refused,) = introspect_tables(database, None)
     assert "add a primary key" in refused.remedy
     assert "`replica_identity: full`" in refused.remedy
 

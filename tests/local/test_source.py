@@ -20,7 +20,7 @@ from cdclake.jobs.runtime.source import (
     wal_position,
     write_marker,
 )
-from cdclake.local.lake.introspect import survey
+from cdclake.local.lake.introspect import introspect_tables
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.postgres.quoting import identifier, qualified
 from tests.given_folders import given_folder, needs_files
@@ -178,7 +178,7 @@ def test_every_kind_of_table_is_admitted_or_refused_with_what_admits_it(
     database: str, tmp_path: Path
 ) -> None:
     run(database, EVERY_KIND)
-    _, proposals = survey(database, ["public"])
+    _, proposals = introspect_tables(database, ["public"])
     refused = {p.source.table: p for p in proposals if p.reason}
     assert {p.source.table for p in proposals} - set(refused) == ADMITTED
     assert {name for name, p in refused.items() if p.declared is None} == NO_LINES
@@ -191,7 +191,7 @@ def test_every_kind_of_table_is_admitted_or_refused_with_what_admits_it(
 
 def test_types_are_spelled_as_the_lake_knows_them(database: str, tmp_path: Path) -> None:
     run(database, EVERY_KIND)
-    _, proposals = survey(database, ["public"])
+    _, proposals = introspect_tables(database, ["public"])
     types = next(p for p in proposals if p.source.table == "types")
     assert types.declared is not None
     assert {column.source: column.type for column in types.declared.columns} == {
@@ -303,7 +303,7 @@ def test_pagila(database: str, tmp_path: Path) -> None:
     folder = given_folder("pagila")
     for part in ("schema", "data"):
         load_dump(database, folder / f"pagila-{part}.sql")
-    _, proposals = survey(database, None)
+    _, proposals = introspect_tables(database, None)
     assert {p.source.table for p in proposals if p.reason} == {"country", "payment"}
     assert len(proposals) == 15
     plan = proposed(database, tmp_path / "p.yaml", uncommented)
@@ -334,7 +334,7 @@ CREATE TABLE orders (id int PRIMARY KEY, a types.status, b types.status[], c typ
 
 def test_types_that_debezium_may_not_find_are_excluded(database: str) -> None:
     run(database, NAMESAKES)
-    _, proposals = survey(database, ["public"])
+    _, proposals = introspect_tables(database, ["public"])
     [orders] = [each.source for each in proposals if each.source.table == "orders"]
     assert {c.name: c.mistaken_for for c in orders.columns if c.mistaken_for} == {
         "a": ("public.status",),

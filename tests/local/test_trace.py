@@ -232,7 +232,7 @@ def test_trace_explains_an_event_that_a_paused_stream_has_not_read(lake: Running
 def test_trace_refuses_what_it_cannot_explain(lake: RunningLake) -> None:
     undeclared = lake.run("trace", "nothing", "1", expect=2)["error"]
     assert "does not declare it" in undeclared["message"] and "cdclake up" in undeclared["remedy"]
-    assert "is no key of rows" in lake.run("trace", "rows", "x", expect=2)["error"]["message"]
+    assert "invalid key 'x' of rows" in lake.run("trace", "rows", "x", expect=2)["error"]["message"]
     assert (
         "has one column, not 2" in lake.run("trace", "rows", "1", "2", expect=2)["error"]["message"]
     )

@@ -29,7 +29,8 @@ BATCHES = (
     ),
     Mutation(
         "a query that fails does not publish its last refused events", _METRICS_TESTS,
-        (("glue_jobs/stream/streaming_query.py", "        gauges.tell(None, is_end=False)\n", ""),),
+        (("glue_jobs/stream/streaming_query.py",
+          "        gauges.publish(None, is_end=False)\n", ""),),
     ),
     Mutation(
         "a new process takes refused events for published", _METRICS_TESTS,
@@ -38,8 +39,8 @@ BATCHES = (
     ),
     Mutation(
         "refused events are noted as published before they are", _METRICS_TESTS,
-        (("glue_jobs/stream/gauges.py", "told, self._gathered = self._read_told()",
-          "told, self._told = self._read_told()"),),
+        (("glue_jobs/stream/gauges.py", "reported, self._gathered = self._read_reported()",
+          "reported, self._reported = self._read_reported()"),),
     ),
     Mutation(
         "replay what is older than its tombstone", ("tests/spark/test_repairs.py", "-k", "purged"),

@@ -28,7 +28,7 @@ from cdclake.postgres import bulk_read
 from cdclake.quality_rule import QualityRule, ValueLimit
 from tests.recorded.limits import LIMITS
 from tests.recorded.recording import Recording
-from tests.spark.bulk import statements
+from tests.spark.bulk import BulkSource, statements
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -72,7 +72,7 @@ OPTIMIZED_POLLED = """\
 def test_deployment_starts_the_job_that_creates_what_it_waits_for(deploy: Deploy) -> None:
     """A poll, whose schedule may start it hours later, creates a polled table, and the stream none.
 
-    Each shard has its own wait, here one with a table from the log and one with a polled table.
+    Each shard has its own wait, here one with a replicated table and one with a polled table.
     """
     deployed = deploy(f"{PIPELINE}{OPTIMIZED}{OPTIMIZED_POLLED}stream: {{mode: scheduled}}\n")
     assert awaited(deployed, 1) == (

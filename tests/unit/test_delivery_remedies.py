@@ -13,7 +13,7 @@ import pytest
 from cdclake.cli.verify_text import verify_lines
 from cdclake.deployed.deployed_forecast import _effects
 from cdclake.errors import InputError
-from cdclake.local.health import judged
+from cdclake.local.health import assess_health
 from cdclake.local.quarantined_events import quarantined_events
 from cdclake.plan import Delivery, Plan, Table
 from cdclake.polling import Polling
@@ -91,7 +91,7 @@ def test_trace_remedies_are_accepted(code: str, delivery: Delivery) -> None:
 def test_remedies_of_status_and_verify_are_accepted(delivery: Delivery) -> None:
     table = of_delivery(declared(), delivery)
     figures = {"table": "orders", "delivery": delivery, "quarantined": 3}
-    lines = judged({"components": [PART], "tables": [STATUS | figures]})["attention"]
+    lines = assess_health({"components": [PART], "tables": [STATUS | figures]})["attention"]
     lines += verify_lines(report(figures), False)
     assert sum("3 events in" in line for line in lines) == 2
     deployed = [*verify_lines(report(figures), False, " --target aws --file shop.yaml")]

@@ -228,9 +228,7 @@ def test_only_a_commit_without_changes_is_recorded(
 
 def _commit() -> None:
     run.git("add", "-A")
-    run.git(
-        "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "c"
-    )
+    run.git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "c")
 
 
 def _row(part: Part, results: dict[str, Result]) -> str:

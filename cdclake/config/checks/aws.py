@@ -61,7 +61,8 @@ def check_storage(document: Document, tables: Sequence[TableOutline]) -> Iterato
             remedy = f"write `storage_gb: {_MAX_STORAGE_GB * 10 // 11}` or less"
         yield document.problem(
             (*_SOURCE, "max_storage_gb" if "max_storage_gb" in declared else "storage_gb"),
-            f"the disk starts with {storage} GB but may grow to {most} GB: RDS wants 10 % more",
+            f"the disk starts with {storage} GB but may grow to {most} GB: RDS requires at least"
+            " 10 % more",
             remedy,
         )
 

@@ -79,7 +79,7 @@ def check_sorting(document: Document, tables: Sequence[TableOutline]) -> Iterato
                 yield _undeclared(document, table, location, name, "sort_by")
             elif column.excluded:
                 message = f"sort_by of {table.spelled!r} names the excluded {column.source!r}"
-                yield document.problem(location, message, "sort by a column that flows")
+                yield document.problem(location, message, "sort by a column that is not excluded")
 
 
 def _check_transform(
@@ -91,7 +91,7 @@ def _check_transform(
         return
     if column.excluded:
         message = f"partition_by of {table.spelled!r} names the excluded {column.source!r}"
-        yield document.problem(location, message, "partition by a column that flows")
+        yield document.problem(location, message, "partition by a column that is not excluded")
         return
     name = transform.field_name(column.name)
     flowing = {other.name for other in table.columns if not other.excluded}

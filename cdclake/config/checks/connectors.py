@@ -16,7 +16,7 @@ from cdclake.connectors.declared import ICEBERG_SINK, is_reference
 
 _SECTION = "connectors"
 _SOURCE = "source"  # the pipeline's own connector is NAME-source
-# Of the plan or of other keys of the entry.
+# Settings that cdclake derives from the plan or from other keys of the entry.
 _RESERVED = {
     "name": "the key of the entry is its name",
     "connector.class": "write `class:`",

@@ -58,7 +58,7 @@ def _check_columns(
         if transform.column not in facts.columns:
             yield _lacking(document, at, transform.column, facts)
         elif is_in_files and transform.kind != "identity":
-            message = f"{spelling!r} is no column: the folders of files are named by columns"
+            message = f"{spelling!r} is not a column: files are partitioned by columns only"
             yield document.problem(at, message, f"write `{transform.column}`, or `format: iceberg`")
 
 

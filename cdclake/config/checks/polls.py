@@ -32,7 +32,7 @@ def check_deployed_polls(document: Document, tables: Sequence[TableOutline]) -> 
     if tables and all(table.is_polled for table in tables):
         yield document.problem(
             ("tables",),
-            "every table is polled, and a deployment needs one whose changes come from the log",
+            "every table is polled, and a deployment needs one whose changes come from the WAL",
             "remove `capture:` from one table, or run this pipeline as a local lake",
         )
 
@@ -44,7 +44,7 @@ def _check_settings(
         if setting in table.entry:
             yield document.problem(
                 (*table.location, setting),
-                f"{table.spelled!r} is polled, and `{setting}` is for tables from the log",
+                f"{table.spelled!r} is polled, and `{setting}` is for replicated tables",
                 f"remove `{setting}`, or `capture:`",
             )
     if "sweep_every" in poll and poll.get("deletes") == "none":
@@ -67,13 +67,13 @@ def _check_by(
         names = [each.source for each in table.columns if not each.excluded]
         yield document.problem(
             location,
-            f"{table.spelled!r} has no column {by!r} that flows",
+            f"{table.spelled!r} has no column {by!r}, or excludes it",
             did_you_mean(by, names) or f"name one of: {', '.join(names)}",
         )
     elif column.masked or (column.type is not None and not _tells_time(column.type)):
         yield document.problem(
             location,
-            f"{by!r} of {table.spelled!r} does not say when a row was written",
+            f"{by!r} of {table.spelled!r} is not an unmasked timestamp column",
             "name a column of type timestamptz or timestamp without `mask:`, that every insert and"
             " update sets to now()",
         )

@@ -82,7 +82,7 @@ def _check_partition(
         yield document.problem(place, message, remedy)
     elif column.excluded:
         message = f"the copy of {table.spelled!r} is partitioned by the excluded {by!r}"
-        yield document.problem(place, message, "partition by a column that flows")
+        yield document.problem(place, message, "partition by a column that is not excluded")
     elif column.type is not None and column.type.state not in _FOLDER_TYPES:
         message = f"{by!r} is of the type {column.type}, whose values cannot name folders"
         remedy = "partition by a column of text, whole numbers, booleans or dates"

@@ -14,7 +14,7 @@ _MAX_CHARACTERS = 10_240  # of the inline policies of a role
 # The lengths are those of the longest region, and of names at their limits: 63 characters of a
 # bucket and 64 of a stream.
 _OTHER_STATEMENTS = 2_200
-_TABLE = 137  # around database and table in two ARNs: in Glue, and of the table's files
+_TABLE_ARNS_OVERHEAD = 137  # two ARNs: the table in Glue, and its files in S3
 
 
 def check_put_roles(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -24,7 +24,7 @@ def check_put_roles(document: Document, tables: Sequence[TableOutline]) -> Itera
     for stream, entry in put_entries(document).items():
         size, fitting = _OTHER_STATEMENTS, 0
         for table in entry.tables or ():
-            size += _TABLE + 2 * len(f"{database}{table}")
+            size += _TABLE_ARNS_OVERHEAD + 2 * len(f"{database}{table}")
             fitting += size <= _MAX_CHARACTERS
         if size > _MAX_CHARACTERS:
             yield document.problem(

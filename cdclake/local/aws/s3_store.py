@@ -50,7 +50,7 @@ class S3Store:
         models.FakeKey = StoredKey  # type: ignore[misc]
         models.FakeBucket = StoredBucket  # type: ignore[misc]
         _serve_mapped_bytes()
-        _list_no_folders_of_deleted_objects()
+        _hide_deleted_prefixes()
         self._load()
 
     def new_file(self) -> Path:
@@ -230,8 +230,8 @@ def _backend() -> Any:
     return models.s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
 
 
-def _list_no_folders_of_deleted_objects() -> None:
-    """Leave out common prefixes of keys whose newest version is a delete marker, as S3 does."""
+def _hide_deleted_prefixes() -> None:
+    """Patch moto to omit common prefixes that contain only deleted objects, as S3 does."""
     answer: Any = models.S3Backend.list_objects
 
     def list_objects(

@@ -1,9 +1,10 @@
-"""The connector's offsets, which Connect keeps in a topic: are they those of this lake and source?
+"""Checks that the connector's stored offsets belong to this lake and its source.
 
-Without them the connector reads all tables again, at positions that are lower than those of the
-same epoch: the lake would not take the rows. So a lake whose Kafka was replaced starts a new epoch.
-So does one whose source was set back together with its slot, as by a snapshot of its disk:
-PostgreSQL would skip each commit up to the place that the connector asks for, without an error.
+Connect keeps them in a topic. Without them the connector reads all tables again, at positions that
+are lower than those of the same epoch: the lake would not take the rows. So a lake whose Kafka was
+replaced starts a new epoch. So does one whose source was set back together with its slot, as by a
+snapshot of its disk: PostgreSQL would skip each commit up to the place that the connector asks for,
+without an error.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cdclake.config.added_tables import add_tables
 from cdclake.jobs.runtime.source import source_tables
-from cdclake.local.lake.introspect import survey_undeclared
+from cdclake.local.lake.introspect import introspect_undeclared
 from cdclake.plan import Plan
 from cdclake.postgres.file_lines import scalar
 from cdclake.postgres.pipeline_text import entry_lines
@@ -34,7 +34,7 @@ def find_new_tables(dsn: str, plan: Plan, patterns: Sequence[str]) -> NewTables:
     While a declared table is missing from the source, each proposal is refused: the new table may
     be that one under another name, and its columns would flow without the declared masks.
     """
-    undeclared, proposals = survey_undeclared(dsn, plan, patterns)
+    undeclared, proposals = introspect_undeclared(dsn, plan, patterns)
     matching = {proposal.source.source for proposal in proposals}
     present = source_tables(dsn, plan)
     missing = [t.source for t in plan.tables if (t.schema, t.table) not in present]

@@ -25,7 +25,7 @@ _LOOK = "SET LOCAL statement_timeout = '15s'"
 _MAX_ROWS = 20_000_000
 
 
-def survey(dsn: str, schemas: Sequence[str] | None) -> tuple[str, list[Proposal]]:
+def introspect_tables(dsn: str, schemas: Sequence[str] | None) -> tuple[str, list[Proposal]]:
     """Return the database's name and a proposal for each table (None: of all schemas)."""
     with connect(dsn) as connection:
         database, version = connection.info.dbname, connection.info.server_version
@@ -39,7 +39,7 @@ def survey(dsn: str, schemas: Sequence[str] | None) -> tuple[str, list[Proposal]
     return database, propose(tables, pipeline_name(database), guessed, version)
 
 
-def survey_undeclared(
+def introspect_undeclared(
     dsn: str, plan: Plan, patterns: Sequence[str]
 ) -> tuple[list[SourceTable], list[Proposal]]:
     """Return the tables that the plan does not declare, and proposals for those of the patterns.

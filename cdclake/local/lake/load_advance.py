@@ -8,7 +8,7 @@ from cdclake.activity import Advance, is_shown
 from cdclake.jobs.control.progress import Progress
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LocalLake
-from cdclake.local.lake.no_answer import known
+from cdclake.local.lake.no_answer import answer_or_unknown
 from cdclake.local.lake.table_loads import LoadingTable, begin_loads, rows_since
 from cdclake.plan import Table
 
@@ -39,7 +39,7 @@ def reading_from_now(lake: LocalLake, table: Table) -> Callable[[], Advance | No
     begun = begin_loads(lake, [table])[table.name]
 
     def read() -> Advance | None:
-        progress = known(lambda: Progress.load(lake.control), None)
+        progress = answer_or_unknown(lambda: Progress.load(lake.control), None)
         if progress is None:
             return None
         arrived = arrived_offsets(lake.kafka, lake.plan, progress).get(table.name, {})

@@ -38,7 +38,7 @@ def dead_component(home: Home, error: Exception) -> ComponentFailed | None:
     return ComponentFailed(f"down: {', '.join(dead)} ({reason})", "run `cdclake up`", dead[0])
 
 
-def known(read: Callable[[], Answer], unknown: Answer) -> Answer:
+def answer_or_unknown(read: Callable[[], Answer], unknown: Answer) -> Answer:
     """Return what a server answers, or `unknown` if it does not answer."""
     try:
         return read()

@@ -21,8 +21,8 @@ from cdclake.plan import Plan
 
 
 @contextmanager
-def watched(home: Home) -> Iterator[list[str]]:
-    """Fill the yielded list with the changes of processes; stop what a failed block has started.
+def undo_on_error(home: Home) -> Iterator[list[str]]:
+    """Collect process changes into the yielded list; stop what a failed block has started.
 
     A process that the lake had before and that was dead stays healed: the other tables need it.
     """

@@ -31,7 +31,7 @@ from cdclake.local.components import class_archive, jaas
 from cdclake.local.components.installed import REGION, environment, jar_folder, java, shell
 from cdclake.local.components.kafka import CLIENT_SETTINGS
 from cdclake.local.lake.lake import LocalLake, aws_environment, without_password
-from cdclake.local.lake.no_answer import known
+from cdclake.local.lake.no_answer import answer_or_unknown
 from cdclake.local.lake.temporary_files import (
     LOCAL_DIRS_KEY,
     remove_temporary_files,
@@ -125,7 +125,9 @@ class RunningJob:
                 sampler.sample()
 
     def _advance(self) -> Advance | None:
-        stored = known(lambda: self.lake.control.read(naming.advance_name(self.run)), None)
+        stored = answer_or_unknown(
+            lambda: self.lake.control.read(naming.advance_name(self.run)), None
+        )
         return None if stored is None else JobAdvance.shown(stored.content)
 
     def report(self) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def bring_up(
 ) -> Endpoints:
     """Start the components that are not running, wait until all are ready, and return endpoints.
 
-    With `streaming`, include the components that tables from the log need. `converter` is the
+    With `streaming`, include the components that replicated tables need. `converter` is the
     profile of pom.xml with the connector's Avro converter; None: that of before.
     """
     check_system()

@@ -38,7 +38,7 @@ def environments(home: Path) -> list[dict[str, str]]:
     return found
 
 
-def end_strays(home: Path, component: str | None = None, keeper: str | None = None) -> list[int]:
+def kill_orphans(home: Path, component: str | None = None, keeper: str | None = None) -> list[int]:
     """Kill this home's processes, wait until they are gone, and return their pids.
 
     `component` and `keeper` (a supervisor's token) restrict the choice; without them the caller

@@ -24,7 +24,7 @@ from cdclake.local.process import child_process, watchdog
 from cdclake.local.process.child_process import Child
 from cdclake.local.process.home import Home, read_json, try_lock
 from cdclake.local.process.job_schedule import JobSchedule
-from cdclake.local.process.orphan_processes import end_strays
+from cdclake.local.process.orphan_processes import kill_orphans
 from cdclake.local.process.process_spec import Desired, Spec
 from cdclake.local.process.supervisor_files import StateFile, say
 
@@ -134,14 +134,14 @@ class Supervisor:
         if self.job is None:
             return
         child_process.kill_group(self.job)
-        end_strays(self.home.path, component=self.job.spec.name)
+        kill_orphans(self.home.path, component=self.job.spec.name)
         self.schedule.ended(self.job.spec.name, None, datetime.now(UTC))
         self.job = None
 
     def start(self, spec: Spec) -> None:
         """Start a process after ending its predecessor's orphans, which may hold its port."""
         self.children.pop(spec.name, None)
-        end_strays(self.home.path, component=spec.name)
+        kill_orphans(self.home.path, component=spec.name)
         self.children[spec.name] = child_process.start(spec, self.home.path, self.token)
         say(f"started {spec.name}: {self.children[spec.name].seen()}")
 
@@ -158,7 +158,7 @@ class Supervisor:
             if child.alive:
                 say(f"{name} did not stop within {STOP_WAIT_S:.0f} s; killed")
             child_process.kill_group(child)
-            end_strays(self.home.path, component=name)  # its orphaned children
+            kill_orphans(self.home.path, component=name)  # its orphaned children
             say(f"stopped {name}: {child.seen()}")
 
     def publish(self, force: bool = False) -> None:
@@ -211,7 +211,7 @@ def main() -> int:
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
-        ended = end_strays(home.path)
+        ended = kill_orphans(home.path)
         say(f"supervisor {os.getpid()} started for {home.path}; orphaned processes ended: {ended}")
         Supervisor(home, lock.fileno()).run()
         say("supervisor stopped")

@@ -16,7 +16,7 @@ from pathlib import Path
 from cdclake.errors import ComponentFailed
 from cdclake.local.process.child_process import rotate
 from cdclake.local.process.home import Home, is_locked, read_json, write_atomically
-from cdclake.local.process.orphan_processes import COMPONENT_KEY, end_strays
+from cdclake.local.process.orphan_processes import COMPONENT_KEY, kill_orphans
 from cdclake.local.process.process_spec import (
     Desired,
     Observed,
@@ -117,7 +117,7 @@ def stop(home: Home) -> None:
     if pid is not None and supervisor_alive(home):
         os.kill(pid, signal.SIGTERM)
         _await_end(home, pid)
-    end_strays(home.path)
+    kill_orphans(home.path)
     for file in (home.desired_file, home.observed_file, home.java_file):
         file.unlink(missing_ok=True)
 

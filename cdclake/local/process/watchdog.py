@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from cdclake.local.process.orphan_processes import end_strays
+from cdclake.local.process.orphan_processes import kill_orphans
 
 GRACE_S = 3.0  # PostgreSQL's immediate shutdown, caused by its death signal, takes less
 
@@ -61,7 +61,7 @@ def main() -> int:
         continue
     time.sleep(GRACE_S)
     # Only this supervisor's processes: a new one may have started the lake again.
-    ended = end_strays(args.home, keeper=args.keeper)
+    ended = kill_orphans(args.home, keeper=args.keeper)
     if ended:
         sys.stdout.write(f"watchdog: the supervisor died; processes ended: {ended}\n")
     return 0

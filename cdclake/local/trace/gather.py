@@ -24,7 +24,7 @@ from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LocalLake
-from cdclake.local.lake.no_answer import known
+from cdclake.local.lake.no_answer import answer_or_unknown
 from cdclake.local.lake.table_loads import tables_replacing, unfinished_loads
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.trace.kafka_events import Searched, kafka_events
@@ -52,7 +52,7 @@ def trace_row(lake: LocalLake, name: str, words: Sequence[str]) -> TraceFacts:
     if table.delivery != "poll":
         # The lake knows nothing of the row: even what it has processed may tell why.
         arrived = flow.arrived if known_events or source.has_row is False else {}
-        found = known(partial(kafka_events, lake, key, known_events, arrived), None)
+        found = answer_or_unknown(partial(kafka_events, lake, key, known_events, arrived), None)
     records, searched = found or ([], {})
     return TraceFacts(
         table=table,
@@ -119,16 +119,16 @@ def _flow(lake: LocalLake, table: Table) -> FlowFacts:
     if table.delivery == "poll":
         return FlowFacts(
             is_paused=lake.state.paused,
-            last_error=known(partial(read_poll_error, lake.control, table), None),
-            polled=known(partial(read_poll, lake.control, table), None) is not None,
+            last_error=answer_or_unknown(partial(read_poll_error, lake.control, table), None),
+            polled=answer_or_unknown(partial(read_poll, lake.control, table), None) is not None,
         )
     progress = Progress.load(lake.control)
     place = progress.tables.get(table.name, TableProgress())
     nothing: dict[str, Mapping[int, int]] = {}
-    arrived = known(lambda: arrived_offsets(lake.kafka, lake.plan, progress), nothing)
+    arrived = answer_or_unknown(lambda: arrived_offsets(lake.kafka, lake.plan, progress), nothing)
     replacing = tables_replacing(lake, progress)
     none: frozenset[str] = frozenset()
-    loads = known(lambda: frozenset(unfinished_loads(lake, arrived, replacing)), none)
+    loads = answer_or_unknown(lambda: frozenset(unfinished_loads(lake, arrived, replacing)), none)
     return FlowFacts(
         is_paused=lake.state.paused,
         is_stopped=not place.is_streaming,
@@ -136,7 +136,7 @@ def _flow(lake: LocalLake, table: Table) -> FlowFacts:
         is_loading=lake.state.loading or table.name in loads,
         is_resyncing=lake.control.read(request_name(table.name, RESYNC)) is not None,
         writer_runs=states.get(table.writer) == "running",
-        connector_error=known(partial(_connector_error, lake), None)
+        connector_error=answer_or_unknown(partial(_connector_error, lake), None)
         if states.get("connect") == "running"
         else "Kafka Connect is not running",
         arrived=dict(arrived.get(table.name, {})),

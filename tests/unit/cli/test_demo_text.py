@@ -13,7 +13,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from cdclake.cli.demo_text import given_lines, shop_lines
+from cdclake.cli.demo_text import sample_lines, shop_lines
 from cdclake.cli.main import commands
 from cdclake.local.demo.panel import LivePanel
 from cdclake.local.demo.pipeline_stages import Hop, Look
@@ -61,7 +61,7 @@ def typed(lines: list[str]) -> list[list[str]]:
 
 def test_no_line_of_the_end_is_wider_than_80_columns(answer) -> None:
     kept = {**answer, "home": "/home/user name/.cdclake/demo-abcdefgh"}
-    for lines in (shop_lines(answer), shop_lines(kept), given_lines({**answer, "statements": 12})):
+    for lines in (shop_lines(answer), shop_lines(kept), sample_lines({**answer, "statements": 12})):
         assert [line for line in lines if cell_len(line) > NARROW] == []
 
 

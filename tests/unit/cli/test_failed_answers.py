@@ -14,7 +14,7 @@ import pytest
 from cdclake.cli import main as command
 from cdclake.jobs.verify.deep_comparison import DeepComparison
 from cdclake.jobs.verify.report import TableComparison
-from cdclake.local.health import judged
+from cdclake.local.health import assess_health
 
 LINE: dict[str, Any] = {"seconds": 1.0, "rows_applied": 0, "error": None, "failed_rules": []} | {
     f"{what}_{when}": 1 for what in ("files", "bytes", "snapshots") for when in ("before", "after")
@@ -158,7 +158,7 @@ def part(name: str, state: str) -> dict[str, Any]:
 def status_of(*components: dict[str, Any]) -> dict[str, Any]:
     """Return the status of a lake without tables."""
     found: dict[str, Any] = {"components": list(components), "tables": [], "slot": None}
-    return {**found, "file": "", **judged(found)}
+    return {**found, "file": "", **assess_health(found)}
 
 
 def test_a_lake_that_is_down_is_a_failure_that_names_its_components(run: Run) -> None:

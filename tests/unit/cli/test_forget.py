@@ -77,6 +77,6 @@ def test_only_the_typed_key_or_table_erases(
 def test_without_a_terminal_only_yes_erases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
     monkeypatch.setattr(forget, "is_terminal", lambda: False)
-    with pytest.raises(InputError, match="nothing can answer"):
+    with pytest.raises(InputError, match="must be confirmed"):
         forget._confirm("orders", ["1"], yes=False)
     forget._confirm("orders", ["1"], yes=True)

@@ -120,7 +120,7 @@ def test_a_file_without_a_table_is_answered_with_what_it_needs(
         reason="it has no key",
         remedy="" if is_admissible else "add a primary key",
     )
-    monkeypatch.setattr(introspect, "survey", lambda *_: ("shop", [refused]))
+    monkeypatch.setattr(introspect, "introspect_tables", lambda *_: ("shop", [refused]))
     monkeypatch.setattr(introspect, "server_problems", lambda _: [])
     file = tmp_path / "new.yaml"
     answer = run(capsys, "-o", str(file), "--schema", "public")

@@ -13,7 +13,7 @@ from cdclake import naming
 from cdclake.cli import job
 from cdclake.cli import main as command
 from cdclake.config.resolve import load_plan
-from cdclake.deployed_jobs import subject
+from cdclake.deployed_jobs import resolve_name
 from cdclake.errors import InputError
 from cdclake.plan import Plan
 
@@ -101,7 +101,7 @@ def plan(tmp_path: Path) -> Plan:
     ],
 )
 def test_a_job_works_on_what_is_named(plan: Plan, name: str, given: str, found: str) -> None:
-    assert subject(name, plan, given) == found
+    assert resolve_name(name, plan, given) == found
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_job_works_on_what_is_named(plan: Plan, name: str, given: str, found: 
 )
 def test_nothing_else_is(plan: Plan, name: str, given: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        subject(name, plan, given)
+        resolve_name(name, plan, given)
 
 
 ON_DEMAND = ["refresh_derived", "check_tables", "poll_tables", "publish_tables"]

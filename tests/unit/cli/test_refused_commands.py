@@ -47,7 +47,7 @@ ASKED = "remedy: run `cdclake {} --help` for its arguments"
         ("sql -f latin", "cannot read latin: it is not UTF-8 text", "one query"),
         ("forget t --keys nope", "cannot read nope: No such file or directory", "can read"),
         ("forget t --keys folder", "cannot read folder: Is a directory", "can read"),
-        ("forget t --keys latin", "cannot read latin: it is not UTF-8 text", "save it"),
+        ("forget t --keys latin", "cannot read latin: it is not UTF-8 text", "save the file"),
         (
             "cost p.yaml --templates nope",
             "nope has no templates that can be read: No such file or directory",

@@ -153,9 +153,9 @@ def test_a_left_joined_key_that_a_row_without_a_match_lacks(
     [
         ("SELECT nope FROM city_current", "'nope' could not be resolved"),
         ("SELECT city_id FRM city_current", "not valid SQL"),
-        ("SELECT city_id FROM town_current", "'town_current', which is no relation"),
+        ("SELECT city_id FROM town_current", "'town_current', which is not a relation"),
         ("SELECT city_id FROM other.city_current", "other.city_current"),
-        ("SELECT city_id FROM city", "'city', which is no relation"),
+        ("SELECT city_id FROM city", "'city', which is not a relation"),
         ("DELETE FROM city_current", "not one SELECT"),
         ("SELECT 1 AS a; SELECT 2 AS b", "not one SELECT"),
         ("SELECT count(*) FROM city_current", "has no name that Glue accepts"),
@@ -256,7 +256,7 @@ def test_a_derived_table_is_in_the_plan(tmp_path: Path) -> None:
         ({"key": "city_ids"}, 14, "no column 'city_ids'", "did you mean 'city_id' or"),
         ({"by": "day(nope)"}, 15, "no column 'nope'", "its columns are city_id, city, country"),
         ({"by": "weeks(city)"}, 15, "unknown partition transform 'weeks'", "year(c)"),
-        ({"by": "'bucket(4, city)'", "format": "json"}, 15, "is no column", "write `city`"),
+        ({"by": "'bucket(4, city)'", "format": "json"}, 15, "is not a column", "write `city`"),
         ({"format": "orc"}, 16, "'orc'", "iceberg"),
     ],
 )

@@ -13,7 +13,7 @@ CASES = {
         in_columns("      x: {exclude: true}").replace(
             "    key:", "    maintenance: {sort_by: [x]}\n    key:"
         ),
-        6, 29, "excluded 'x'", "that flows",
+        6, 29, "excluded 'x'", "that is not excluded",
     ),
     "sorting by others": (
         in_table("    maintenance: {by: glue, sort_by: [note]}"), 6, 5,

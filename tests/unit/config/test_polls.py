@@ -135,14 +135,14 @@ def test_tables_of_one_schedule_are_polled_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("parts", "line", "message", "remedy"),
     [
-        ({"poll": "by: changd"}, 15, "has no column 'changd' that flows", "did you mean"),
+        ({"poll": "by: changd"}, 15, "has no column 'changd', or excludes it", "did you mean"),
         ({"poll": "by: left_out"}, 15, "has no column 'left_out'", "name one of: city_id, City"),
-        ({"poll": "by: City"}, 15, "'City' of 'public.city' does not say when", "timestamptz"),
-        ({"poll": "by: secret"}, 15, "does not say when", "without `mask:`"),
-        ({"type": "date"}, 15, "does not say when", "timestamptz or timestamp"),
-        ({"type": '"timestamptz[]"'}, 15, "does not say when", "timestamptz or timestamp"),
-        ({"more": "delivery: firehose"}, 14, "`delivery` is for tables from the log", "remove"),
-        ({"more": "state_freshness: 10"}, 14, "`state_freshness` is for tables", "remove"),
+        ({"poll": "by: City"}, 15, "'City' of 'public.city' is not an unmasked", "timestamptz"),
+        ({"poll": "by: secret"}, 15, "is not an unmasked", "without `mask:`"),
+        ({"type": "date"}, 15, "is not an unmasked", "timestamptz or timestamp"),
+        ({"type": '"timestamptz[]"'}, 15, "is not an unmasked", "timestamptz or timestamp"),
+        ({"more": "delivery: firehose"}, 14, "`delivery` is for replicated tables", "remove"),
+        ({"more": "state_freshness: 10"}, 14, "`state_freshness` is for replicated", "remove"),
         (
             {"poll": "by: changed, deletes: none, sweep_every: rate(1 day)"},
             15, "`deletes: none` never sweeps", "remove `sweep_every`",

@@ -71,7 +71,12 @@ def test_copies_are_in_the_plan(tmp_path: Path) -> None:
     ("fields", "line", "message", "remedy"),
     [
         ({"first": "partition_by: nationalty"}, 11, "not declared", "'Nationality'"),
-        ({"first": "partition_by: secret"}, 11, "the excluded 'secret'", "a column that flows"),
+        (
+            {"first": "partition_by: secret"},
+            11,
+            "the excluded 'secret'",
+            "a column that is not excluded",
+        ),
         ({"first": "partition_by: height"}, 11, "cannot name folders", "text, whole numbers"),
         ({"first": "name: artworks"}, 11, "already has 'artworks'", "another `name:`"),
         ({"first": "name: artworks_current"}, 11, "of 'public.artworks'", "another `name:`"),

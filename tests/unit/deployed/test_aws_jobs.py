@@ -128,7 +128,7 @@ def test_a_job_runs_for_its_own_kind_of_table(run, jobs_in_moto, monkeypatch, tm
     assert arguments["--tables"] == given
 
 
-NOT_POLLED = "orders is not polled: its changes come from the log"
+NOT_POLLED = "orders is not polled: its changes come from the WAL"
 
 
 def test_no_run_is_paid_for_a_table_that_is_not_polled(run, jobs_in_moto, tmp_path):

@@ -140,7 +140,7 @@ def test_a_value_of_the_type_arrives_exactly(
         (b'{"id": 1}{"id": 2}', "more than one JSON object"), (b'{"id": 1}\n{"id": 2}\n', "more than one JSON object"),
         (b'{"id": 1, "id": 2}', "twice"), (b'{"id": 1, "ratio": NaN}', "NaN is not JSON"),
         (b"{}", "id: missing, but part of the key"), (b'{"id": null}', "id: missing"),
-        (record(userid="x"), "a field that is no column"), (record(id=True), "id: a boolean that is not an integer"),
+        (record(userid="x"), "a field without a declared column"), (record(id=True), "id: a boolean that is not an integer"),
         (record(id=2**63), "64 bits"), (record(id=1.0), "id: a number"), (record(id="1"), "id: text"),
         (record(small=2**31), "32 bits"), (record(ok=1), "true or false"), (record(ok="true"), "true or false"),
         (record(price=1.005), "numeric(10,2)"), (record(price=100_000_000), "numeric(10,2)"), (record(price="1e3"), "numeric(10,2)"),
@@ -208,7 +208,7 @@ def test_a_field_selects_the_table(tmp_path: Path, caplog: pytest.LogCaptureFixt
         "2 of 10 failed: kind: missing, but selects the table": 2,
         "1 of 10 failed: id: a number that is not text": 1,
         "1 of 10 failed: id: missing, but part of the key": 1,
-        "1 of 10 failed: a field that is no column; `unknown_fields: ignore` would omit it": 1,
+        "1 of 10 failed: a field without a declared column; `unknown_fields: ignore` would omit it": 1,
     }
 
 

@@ -68,7 +68,7 @@ def test_a_stream_tells_how_it_stands(control):
     stands(
         control, seconds=2.5, events=70, heartbeat_committed_us=beat, tables=tables, refused=TOTALS
     )
-    stream.tell({"sources": [{"metrics": {"maxOffsetsBehindLatest": "40"}}]})
+    stream.publish({"sources": [{"metrics": {"maxOffsetsBehindLatest": "40"}}]})
     found = told()
     figures = {name: value for name, (value, _, _) in found.items()}
     assert figures.pop("Freshness") == pytest.approx(90, abs=5)
@@ -90,7 +90,7 @@ class CountingMetrics(Metrics):
         self.accepted: list[tuple[float, float]] = []
         self.is_failing = False
 
-    def _publish(self, values: Any) -> None:
+    def _put(self, values: Any) -> None:
         if self.is_failing:
             raise ClientError({"Error": {"Code": "InternalFailure"}}, "PutMetricData")
         self.accepted.append((values[metrics.QUARANTINED], values[metrics.WITHHELD]))
@@ -106,7 +106,7 @@ def test_gauges_publish_refused_events_once(control):
     stream = StreamGauges(control, published)
     for total in (7, 9, 9, 2):  # the last one after the progress was lost
         refuses(control, total)
-        stream.tell(None)
+        stream.publish(None)
     assert published.accepted == [(7, 0), (2, 0), (0, 0), (2, 0)]
 
 
@@ -115,11 +115,11 @@ def test_gauges_publish_what_a_failed_call_did_not(control):
     stream = StreamGauges(control, published)
     refuses(control, 3, 1)
     published.is_failing = True
-    stream.tell(None)
+    stream.publish(None)
     refuses(control, 4, 2)
     published.is_failing = False
-    stream.tell(None)
-    stream.tell(None)
+    stream.publish(None)
+    stream.publish(None)
     assert published.accepted == [(4, 2), (0, 0)]
 
 
@@ -128,7 +128,7 @@ def test_gauges_of_the_next_run_publish_what_the_last_did_not(control):
     published = CountingMetrics()
     for total in (3, 5, 5):
         stream = StreamGauges(control, published)
-        stream.tell(None)
+        stream.publish(None)
         refuses(control, total)
     assert published.accepted == [(0, 0), (3, 0), (2, 0)]
 
@@ -139,15 +139,15 @@ def test_gauges_note_what_is_published_once_s3_answers_again(control, monkeypatc
     refuses(control, 3)
     with monkeypatch.context() as patched:
         patched.setattr(control, "write", Mock(side_effect=NoRegionError()))
-        stream.tell(None)
-    stream.tell(None)
-    StreamGauges(control, published).tell(None)
+        stream.publish(None)
+    stream.publish(None)
+    StreamGauges(control, published).publish(None)
     assert published.accepted == [(3, 0), (0, 0), (0, 0)]
 
 
 def test_gauges_write_nothing_without_refused_events(control):
     refuses(control, 0)
-    StreamGauges(control, CountingMetrics()).tell(None)
+    StreamGauges(control, CountingMetrics()).publish(None)
     assert control.stored.keys() == {"progress.json"}
 
 
@@ -161,19 +161,19 @@ def test_a_query_that_fails_publishes_its_last_refused_events(control):
     with pytest.raises(RuntimeError, match="the query failed"):
         publish_until_end(Mock(lastProgress=None), handover, StreamGauges(control, published))
     assert published.accepted == [(0, 0), (3, 0)]
-    StreamGauges(control, published).tell(None)
+    StreamGauges(control, published).publish(None)
     assert published.accepted[2:] == [(0, 0)]
 
 
 def test_it_is_told_once_a_minute(control, monkeypatch):
     calls: list[Any] = []
-    monkeypatch.setattr(StreamGauges, "tell", lambda self, progress, **_: calls.append(progress))
+    monkeypatch.setattr(StreamGauges, "publish", lambda self, progress, **_: calls.append(progress))
     stream = StreamGauges(control, Metrics("shop"))
     for _ in range(3):
-        stream.tell_if_due(None)
+        stream.publish_if_due(None)
     assert len(calls) == 1
     monkeypatch.setattr(time, "time", lambda: 1e12)
-    stream.tell_if_due(None)
+    stream.publish_if_due(None)
     assert len(calls) == 2
 
 
@@ -183,27 +183,27 @@ def test_gauges_of_a_scheduled_run_publish_its_alarms_at_its_end(control, name):
     published: list[set[str]] = []
 
     class Noting(Metrics):
-        def _publish(self, values: Any) -> None:
+        def _put(self, values: Any) -> None:
             published.append({metric.name for metric in values})
 
     stands(control, heartbeat_committed_us=int((time.time() - 3600) * 1e6))
     for is_scheduled in (False, True):
         stream = StreamGauges(control, Noting("shop"), is_scheduled=is_scheduled)
-        stream.tell_if_due(None)
-        stream.tell(None)
+        stream.publish_if_due(None)
+        stream.publish(None)
     assert [name in names for names in published] == [True, True, False, True]
     assert all("BatchSeconds" in names for names in published)
 
 
 def test_without_a_first_heartbeat_nothing_is_said_of_freshness_and_lag(control):
-    StreamGauges(control, Metrics("shop")).tell(None)
+    StreamGauges(control, Metrics("shop")).publish(None)
     assert not {"Freshness", "Lag", "BatchAge"} & told().keys()
 
 
 def test_a_lake_that_is_not_deployed_publishes_nothing(control, monkeypatch, caplog):
     client = Mock()
     monkeypatch.setattr(boto3, "client", client)
-    StreamGauges(control, Metrics(None)).tell(None)
+    StreamGauges(control, Metrics(None)).publish(None)
     assert client.mock_calls == []
     assert caplog.messages == []
 
@@ -224,15 +224,15 @@ def test_what_cannot_be_told_is_logged_once_and_hurts_nobody(control, monkeypatc
     real = boto3.client
     with caplog.at_level(logging.WARNING):
         monkeypatch.setattr(boto3, "client", failing)
-        stream.tell(None)
-        stream.tell(None)
+        stream.publish(None)
+        stream.publish(None)
         assert [record.message.split(":")[0] for record in caplog.records] == [
             "metrics could not be published"
         ]
         monkeypatch.setattr(boto3, "client", real)
-        stream.tell(None)
+        stream.publish(None)
         monkeypatch.setattr(boto3, "client", failing)
-        stream.tell(None)
+        stream.publish(None)
         assert len(caplog.records) == 2
 
 
@@ -252,7 +252,7 @@ def test_a_job_tells_its_failures_and_its_worst_sizes():
     reports = [report(table.name, **sizes), report("others", files_after=900, snapshots_after=900)]
     assert worst_sizes(plan, reports) == {metrics.SMALL_FILES: 20, metrics.SNAPSHOTS: 8}
     assert worst_sizes(plan, []) == {metrics.SMALL_FILES: 0, metrics.SNAPSHOTS: 0}
-    Metrics("shop", "maintain_tables").tell(
+    Metrics("shop", "maintain_tables").publish(
         lambda: failed_tables({"tables": [{"error": None}, {"error": "x"}]})
     )
     dimensions = {"Deployment": "shop", "Job": "maintain_tables"}

@@ -13,7 +13,7 @@ import pytest
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, Position
 from cdclake.errors import InputError
 from cdclake.forget.erasure_report import erased_places, erasure_lines, places_left
-from cdclake.forget.given_keys import keys_of_words
+from cdclake.forget.parse_keys import parse_keys
 from cdclake.forget.refused_plans import check_erasable
 from cdclake.hudi_copy import HudiCopy
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
@@ -66,11 +66,11 @@ def test_a_hudi_copy_is_no_reason() -> None:
 
 def test_words_are_divided_into_keys() -> None:
     pair = replace(TABLE, key=(TABLE.key[0], TABLE.columns[1].name))
-    assert keys_of_words(TABLE, ["1", "2"]) == [("1",), ("2",)]
-    assert keys_of_words(pair, ["1", "a", "2", "b"]) == [("1", "a"), ("2", "b")]
+    assert parse_keys(TABLE, ["1", "2"]) == [("1",), ("2",)]
+    assert parse_keys(pair, ["1", "a", "2", "b"]) == [("1", "a"), ("2", "b")]
     for words in ([], ["1", "a", "2"]):
         with pytest.raises(InputError, match="values were given"):
-            keys_of_words(pair, words)
+            parse_keys(pair, words)
 
 
 def test_values_in_logs_are_overwritten_in_place(tmp_path: Path) -> None:

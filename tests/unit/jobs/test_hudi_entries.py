@@ -147,7 +147,7 @@ def test_a_partition_that_glue_refuses_is_an_error(
 def test_another_table_of_the_name_is_left_alone(glue: Any) -> None:
     other = {"Name": "artists_hudi", "Parameters": {"table_type": "ICEBERG"}}
     glue.create_table(DatabaseName=DATABASE, TableInput=other)
-    with pytest.raises(TableError, match="another table 'artists_hudi', which is no Hudi table"):
+    with pytest.raises(TableError, match="another table 'artists_hudi', which is not a Hudi table"):
         HudiEntries(DATABASE, copy_of(type="cow")).put(FOLDER, SCHEMA, [])
     assert entry(glue, "artists_hudi")["Parameters"] == {"table_type": "ICEBERG"}
 

@@ -6,8 +6,8 @@ import pytest
 
 from cdclake.cli.status_text import status_lines
 from cdclake.local import status
-from cdclake.local.health import EXIT_CODES, judged
-from cdclake.local.lake.no_answer import known
+from cdclake.local.health import EXIT_CODES, assess_health
+from cdclake.local.lake.no_answer import answer_or_unknown
 from cdclake.plan import Table
 
 TABLE: dict[str, Any] = {
@@ -27,23 +27,25 @@ def answer(part: dict[str, Any] | None = None, **table: Any) -> dict[str, Any]:
         "slot": None,
         "file": "",
     }
-    return {**found, **judged(found)}
+    return {**found, **assess_health(found)}
 
 
 def test_a_scheduled_job_that_failed_needs_attention() -> None:
     job = {"job": "verify_tables", "schedule": "rate(1 day)", "exit_code": 1}
-    found = judged({"components": [PART], "tables": [], "schedules": [job]})
+    found = assess_health({"components": [PART], "tables": [], "schedules": [job]})
     assert (found["ok"], found["health"]) == (False, "attention")
     assert "`cdclake logs verify_tables` shows why" in found["attention"][0]
-    assert judged({"components": [PART], "tables": [], "schedules": [job | {"exit_code": 0}]})["ok"]
+    assert assess_health(
+        {"components": [PART], "tables": [], "schedules": [job | {"exit_code": 0}]}
+    )["ok"]
 
 
 def test_a_failed_connector_needs_attention() -> None:
     connector = {"connector": "sink", "last_error": "no table"}
-    found = judged({"components": [PART], "tables": [], "connectors": [connector]})
+    found = assess_health({"components": [PART], "tables": [], "connectors": [connector]})
     assert (found["health"], found["attention"]) == ("attention", ["connector sink: no table"])
     healthy = connector | {"last_error": None}
-    assert judged({"components": [PART], "tables": [], "connectors": [healthy]})["ok"]
+    assert assess_health({"components": [PART], "tables": [], "connectors": [healthy]})["ok"]
 
 
 @pytest.mark.parametrize(
@@ -159,6 +161,6 @@ def test_a_server_that_does_not_answer_is_no_failure():
     def refused() -> int:
         raise ConnectionRefusedError
 
-    assert known(refused, None) is None
+    assert answer_or_unknown(refused, None) is None
     with pytest.raises(ZeroDivisionError):
-        known(lambda: 1 // 0, None)
+        answer_or_unknown(lambda: 1 // 0, None)

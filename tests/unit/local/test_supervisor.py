@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from cdclake.errors import ComponentFailed
-from cdclake.local.lake.process_watch import watched
+from cdclake.local.lake.process_watch import undo_on_error
 from cdclake.local.process import child_process, supervisor, supervisor_client
 from cdclake.local.process.home import Home
 from cdclake.local.process.orphan_processes import component_in
@@ -114,7 +114,7 @@ def test_a_process_writes_files_for_its_owner_alone(home: Home) -> None:
 
 
 def test_a_failed_command_stops_what_it_has_started(home: Home) -> None:
-    with pytest.raises(KeyboardInterrupt), watched(home):
+    with pytest.raises(KeyboardInterrupt), undo_on_error(home):
         run(home, spec(home, "a"))
         raise KeyboardInterrupt
     assert left_over(home) == [] and not supervisor_client.supervisor_alive(home)
@@ -122,17 +122,17 @@ def test_a_failed_command_stops_what_it_has_started(home: Home) -> None:
     assert first.pid is not None
     os.kill(first.pid, signal.SIGKILL)
     wait_until(lambda: state(home, "a") == "dead")
-    with pytest.raises(KeyboardInterrupt), watched(home):
+    with pytest.raises(KeyboardInterrupt), undo_on_error(home):
         run(home, spec(home, "a"), spec(home, "b"))
         raise KeyboardInterrupt
     assert (state(home, "a"), state(home, "b")) == ("running", "absent")
 
 
 def test_a_command_tells_what_it_has_changed(home: Home) -> None:
-    with watched(home) as did:
+    with undo_on_error(home) as did:
         run(home, spec(home, "a"))
     assert did == ["started a"]
-    with watched(home) as did:
+    with undo_on_error(home) as did:
         run(home, spec(home, "a"))
     assert did == []
 

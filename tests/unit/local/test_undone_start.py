@@ -51,7 +51,7 @@ def home(tmp_path: Path) -> Home:
 
 def fail(home: Home, state: LakeState) -> ComponentFailed:
     """Run a command that fails after it has saved the state."""
-    with pytest.raises(ComponentFailed) as failed, process_watch.watched(home):
+    with pytest.raises(ComponentFailed) as failed, process_watch.undo_on_error(home):
         state.save(home)
         raise ComponentFailed("no marker came through", "read its log", "stream")
     return failed.value
@@ -80,7 +80,7 @@ def test_an_interrupted_command_writes_it(
     home: Home, source: Source, capsys: pytest.CaptureFixture[str]
 ) -> None:
     STREAMING.save(home)
-    with pytest.raises(KeyboardInterrupt), process_watch.watched(home):
+    with pytest.raises(KeyboardInterrupt), process_watch.undo_on_error(home):
         raise KeyboardInterrupt
     assert capsys.readouterr().err == f"{LEFT}; run `cdclake up` or `cdclake down`\n"
     assert source.dropped == []

@@ -87,4 +87,4 @@ def test_init_names_the_version_of_an_old_server(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(introspect, "connect", connect)
     with pytest.raises(InputError, match="it is PostgreSQL 11"):
-        introspect.survey("host=h", None)
+        introspect.introspect_tables("host=h", None)

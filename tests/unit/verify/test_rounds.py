@@ -16,7 +16,7 @@ from cdclake.jobs.verify.first_pass import FirstPass, Sides
 from cdclake.jobs.verify.mismatches import Mismatches
 from cdclake.jobs.verify.not_arrived import NotArrived
 from cdclake.jobs.verify.report import TableComparison
-from cdclake.jobs.verify.table_results import settled
+from cdclake.jobs.verify.table_results import settle_tables
 from cdclake.plan import Delivery, Table
 from cdclake.verify.columns import compared_columns
 from cdclake.verify.compare import Row
@@ -92,7 +92,7 @@ def compare(
         for name in NAMES
     }
     first = {name: NotArrived(why, is_stopped=True) for name, why in (stopped or {}).items()}
-    return settled(sides, passes, first, source, lake, wait, lambda _: None)
+    return settle_tables(sides, passes, first, source, lake, wait, lambda _: None)
 
 
 def _sides(table: Table) -> Sides:

@@ -12,11 +12,11 @@ import pytest
 
 from cdclake.config.resolve import load_plan
 from cdclake.errors import InputError
-from cdclake.local.demo.given_database import GIVEN, GivenDatabase, numbered
 from cdclake.local.demo.pinned_files import PinnedFiles
+from cdclake.local.demo.sample_database import SAMPLES, SampleDatabase, numbered
 from tests.given_folders import given_folder, needs_files
 
-PAGILA = GIVEN["pagila"]
+PAGILA = SAMPLES["pagila"]
 CONTENT = {name: f"-- {name}\n".encode() for name in PAGILA.files}
 HASHES = {name: hashlib.sha256(content).hexdigest() for name, content in CONTENT.items()}
 
@@ -29,7 +29,7 @@ class Served:
     address: str = ""
     asked: list[str] = field(default_factory=list)
 
-    def database(self, hashes: dict[str, str]) -> GivenDatabase:
+    def database(self, hashes: dict[str, str]) -> SampleDatabase:
         return replace(PAGILA, pinned=PinnedFiles("pagila", self.address, hashes))
 
 
@@ -110,7 +110,7 @@ def test_a_folder_goes_before_a_download(
 @pytest.mark.usefixtures("served")
 def test_a_database_without_a_pinned_source_needs_a_folder() -> None:
     with pytest.raises(InputError, match="moma is not downloaded") as refused:
-        GIVEN["moma"].folder(None)
+        SAMPLES["moma"].folder(None)
     assert "CDCLAKE_MOMA" in refused.value.remedy
 
 
@@ -124,9 +124,9 @@ def test_the_pinned_hashes_are_those_of_the_given_files() -> None:
     }
 
 
-@pytest.mark.parametrize("database", GIVEN.values(), ids=list(GIVEN))
+@pytest.mark.parametrize("database", SAMPLES.values(), ids=list(SAMPLES))
 def test_a_folder_without_a_file_is_refused_with_its_origin(
-    tmp_path: Path, database: GivenDatabase
+    tmp_path: Path, database: SampleDatabase
 ) -> None:
     (tmp_path / database.files[0]).touch()
     with pytest.raises(InputError, match=database.files[1]) as refused:
@@ -135,8 +135,8 @@ def test_a_folder_without_a_file_is_refused_with_its_origin(
     assert database.folder_key in refused.value.remedy
 
 
-@pytest.mark.parametrize("database", GIVEN.values(), ids=list(GIVEN))
-def test_its_statements_change_tables_that_are_streamed(database: GivenDatabase) -> None:
+@pytest.mark.parametrize("database", SAMPLES.values(), ids=list(SAMPLES))
+def test_its_statements_change_tables_that_are_streamed(database: SampleDatabase) -> None:
     plan = load_plan(database.pipeline)
     assert plan.source_database == database.name
     declared = {table.table for table in plan.tables}

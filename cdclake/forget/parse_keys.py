@@ -8,7 +8,7 @@ from cdclake.errors import InputError
 from cdclake.plan import Table
 
 
-def keys_of_words(table: Table, words: Sequence[str]) -> list[tuple[str, ...]]:
+def parse_keys(table: Table, words: Sequence[str]) -> list[tuple[str, ...]]:
     """Divide the words into keys; raise InputError if they are no whole number of keys."""
     size = len(table.key)
     if not words or len(words) % size:

@@ -1,4 +1,4 @@
-"""Answer of the demo over a given database: the comparison, its events, and the figures."""
+"""Answer of the demo over a sample database: the comparison, its events, and the figures."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from cdclake.cli import main as command
-from cdclake.local.demo import given_run
+from cdclake.local.demo import sample_run
 from cdclake.local.demo.freshness import Freshness
-from cdclake.local.demo.given_database import GIVEN
 from cdclake.local.demo.measure import Measured
+from cdclake.local.demo.sample_database import SAMPLES
 from cdclake.local.demo.show import PlainLines
 from cdclake.local.demo.tasks import Stopwatch
 
@@ -29,22 +29,22 @@ def test_figures_are_measured_from_the_first_statement_on(
     last_ms = round(1000 * (watch.started_at + 60))
     measured = Measured({}, Freshness(600, 400, 900), last_ms - 50_000, last_ms)
     session = SimpleNamespace(execute=lambda _: SimpleNamespace(rowcount=1))
-    database = GIVEN["pagila"]
+    database = SAMPLES["pagila"]
     for name in database.files:
         (tmp_path / name).write_text("")
     monkeypatch.setattr(type(database), "load", lambda *_: 5)
     up = SimpleNamespace(up_bare=lambda *_: {}, up=lambda *_, **__: {}, ROWS="rows")
-    monkeypatch.setattr(given_run, "lifecycle", up)
-    monkeypatch.setattr(given_run, "open_lake", lambda _: None)
-    monkeypatch.setattr(given_run, "running_source", lambda _: ("host=h", False))
+    monkeypatch.setattr(sample_run, "lifecycle", up)
+    monkeypatch.setattr(sample_run, "open_lake", lambda _: None)
+    monkeypatch.setattr(sample_run, "running_source", lambda _: ("host=h", False))
     monkeypatch.setattr("psycopg.connect", lambda *_, **__: nullcontext(session))
     proof = {"ok": True, "tables": [{"table": "actor"}]}
-    monkeypatch.setattr(given_run, "prove", lambda _: proof)
-    monkeypatch.setattr(given_run, "verdict", lambda _: "equal")
-    monkeypatch.setattr(given_run, "measure", lambda _: measured)
-    monkeypatch.setattr(given_run, "_events", lambda _: {"actor": EVENTS})
+    monkeypatch.setattr(sample_run, "prove", lambda _: proof)
+    monkeypatch.setattr(sample_run, "verdict", lambda _: "equal")
+    monkeypatch.setattr(sample_run, "measure", lambda _: measured)
+    monkeypatch.setattr(sample_run, "_events", lambda _: {"actor": EVENTS})
     show = PlainLines(watch, lambda _: None)
-    answer = given_run.run_given(None, database, tmp_path, watch, show, keep=True)  # type: ignore[arg-type]
+    answer = sample_run.run_sample(None, database, tmp_path, watch, show, keep=True)  # type: ignore[arg-type]
     assert answer["ok"] and answer["tables"] == [{"table": "actor", **EVENTS}]
     assert answer.keys() >= FIGURES
     assert (answer["events"], answer["freshness_p95_ms"]) == (600, 900)

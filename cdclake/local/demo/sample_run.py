@@ -1,4 +1,4 @@
-"""The demo over a given database: load, stream, change, verify."""
+"""The demo over a sample database: load, stream, change, verify."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import psycopg
 from cdclake import naming
 from cdclake.config.resolve import load_plan
 from cdclake.local import lifecycle
-from cdclake.local.demo.given_database import GivenDatabase, numbered
 from cdclake.local.demo.measure import measure
 from cdclake.local.demo.proof import prove, verdict
+from cdclake.local.demo.sample_database import SampleDatabase, numbered
 from cdclake.local.demo.show import Show, step
 from cdclake.local.demo.tasks import Stopwatch
 from cdclake.local.lake import stack
@@ -23,8 +23,8 @@ from cdclake.local.reader.duck import lake_reader
 _KINDS = {"r": "snapshot", "c": "inserts", "u": "updates", "d": "deletes"}
 
 
-def run_given(
-    home: Home, database: GivenDatabase, folder: Path, watch: Stopwatch, show: Show, *, keep: bool
+def run_sample(
+    home: Home, database: SampleDatabase, folder: Path, watch: Stopwatch, show: Show, *, keep: bool
 ) -> dict[str, Any]:
     """Run the demo and return its answer: the comparison, the figures, and each table's events."""
     database.check(folder)

@@ -24,7 +24,7 @@ _PIPELINES = RESOURCES / "pipelines"
 
 
 @dataclass(frozen=True, slots=True)
-class GivenDatabase:
+class SampleDatabase:
     """Database of the demo: its files, in order of loading, and where they come from."""
 
     name: str
@@ -86,8 +86,8 @@ class GivenDatabase:
 
 
 _PAGILA = "eb65be5bc01833c4a4b716e611b82d0f680e359a"  # the commit
-GIVEN = {
-    "pagila": GivenDatabase(
+SAMPLES = {
+    "pagila": SampleDatabase(
         "pagila",
         ("pagila-schema.sql", "pagila-data.sql"),
         "https://github.com/xzilla/pagila",
@@ -104,7 +104,7 @@ GIVEN = {
             },
         ),
     ),
-    "moma": GivenDatabase(
+    "moma": SampleDatabase(
         "moma",
         ("artists.csv.gz", "artworks.csv.gz"),
         "https://github.com/MuseumofModernArt/collection (as CSV, compressed by gzip, with the"
