@@ -26,7 +26,7 @@ def await_tables(
     *,
     wanted: Mapping[str, Any],
     looks_up: Grant,
-    ground: DeploymentContext,
+    context: DeploymentContext,
     polled: Sequence[Table] = (),
     columns: Mapping[str, Sequence[str]] | None = None,
 ) -> CdclakeResource:
@@ -55,7 +55,7 @@ def await_tables(
         what="Tables",
         properties={**wanted, **jobs},
         grants=[looks_up, *started],
-        ground=ground,
+        context=context,
         timeout_s=_MAX_TIMEOUT_S,
         files={} if columns is None else {"columns.json": json.dumps(columns).encode()},
     )

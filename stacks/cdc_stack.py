@@ -95,7 +95,7 @@ class CdcStack(PipelineStack):
             name=self._offsets,
             cluster_arn=self._streaming.cluster_arn,
             replicas=self._streaming.replicas,
-            kept=self._network.ground.kept,
+            kept=self._network.context.kept,
             settings=OFFSETS_SETTINGS,
         )
 
@@ -118,7 +118,7 @@ class CdcStack(PipelineStack):
             grants=source.grant_read_admin(),
             security_group=self._network.functions.group_id,
             state=lake.state,
-            ground=self._network.ground,
+            context=self._network.context,
         )
 
     def _add_probe(self, plugin: ConnectPlugin, worker: WorkerConfiguration, brokers: str) -> None:
@@ -134,7 +134,7 @@ class CdcStack(PipelineStack):
             worker=worker,
             brokers=brokers,
             grants=grants,
-            ground=self._network.ground,
+            context=self._network.context,
         )
 
     def _add_connector(
@@ -152,7 +152,7 @@ class CdcStack(PipelineStack):
             brokers=brokers,
             security_group=self._network.connect.group_id,
             grants=self._grants(name),
-            ground=self._network.ground,
+            context=self._network.context,
         )
 
     def _settings(self) -> dict[str, str]:
@@ -174,7 +174,7 @@ class CdcStack(PipelineStack):
             self,
             cluster_arn=self._streaming.cluster_arn,
             grants=self._streaming.grant_find_brokers(),
-            ground=self._network.ground,
+            context=self._network.context,
         )
 
     def _grants(self, connector: str) -> list[Grant]:

@@ -66,7 +66,7 @@ class ConnectorsStack(PipelineStack):
             brokers=brokers,
             security_group=self._network.connect.group_id,
             grants=self._grants(connector, name),
-            ground=self._network.ground,
+            context=self._network.context,
             log=connector_log(connector.name),
             is_on=connector in self.deployment.sinks,
         )
@@ -89,11 +89,11 @@ class ConnectorsStack(PipelineStack):
             self,
             cluster_arn=self._streaming.cluster_arn,
             grants=self._streaming.grant_find_brokers(),
-            ground=self._network.ground,
+            context=self._network.context,
         )
 
     def _grants(self, connector: DeclaredConnector, name: str) -> list[Grant]:
-        plan, key_arn = self.deployment.plan, self._network.ground.key_arn
+        plan, key_arn = self.deployment.plan, self._network.context.key_arn
         names = role_names(plan, connector)
         assert names is not None, "`validate` refuses a role that is too long"
         found = self._streaming.grant_sink(

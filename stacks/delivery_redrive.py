@@ -41,12 +41,12 @@ class DeliveryRedrive(Construct):
         lake: LakeOutputs,
         access: ChangesAccess,
         log: LogGroup,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         stream = redrive_stream(deployment.plan)
         assert stream is not None
-        self._deployment, self._lake, self._ground = deployment, lake, ground
+        self._deployment, self._lake, self._context = deployment, lake, context
         self._add_stream(stream, self._add_unwrap(), log)
         self._add_function(stream, access)
 
@@ -61,7 +61,7 @@ class DeliveryRedrive(Construct):
             grants=[],
             timeout_s=_UNWRAP_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
-            ground=self._ground,
+            context=self._context,
         ).arn
 
     def _add_stream(self, stream: DeliveryStream, unwrap: str, log: LogGroup) -> None:
@@ -70,7 +70,7 @@ class DeliveryRedrive(Construct):
             self,
             "Stream",
             name=self._stream_name,
-            source=DirectPutSource(key_arn=self._ground.key_arn),
+            source=DirectPutSource(key_arn=self._context.key_arn),
             into=FirehoseDestination(
                 database=plan.lake_database,
                 tables=[*(plan.table(each).changes for each in stream.tables), naming.QUARANTINE],
@@ -89,7 +89,7 @@ class DeliveryRedrive(Construct):
             ],
             calls=[firehose_grants.calls(unwrap)],
             log=log,
-            ground=self._ground,
+            context=self._context,
         )
 
     def _add_function(self, stream: DeliveryStream, access: ChangesAccess) -> None:
@@ -103,7 +103,7 @@ class DeliveryRedrive(Construct):
             grants=[
                 *firehose_grants.moves_failed(state, stream.error_prefix),
                 firehose_grants.deletes_erased(state, stream.error_prefix),
-                through_s3(self._ground.key_arn),
+                through_s3(self._context.key_arn),
                 *access.grants,
                 Grant(
                     actions=["firehose:PutRecordBatch"],
@@ -112,7 +112,7 @@ class DeliveryRedrive(Construct):
             ],
             timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
-            ground=self._ground,
+            context=self._context,
         )
         # A fixed name, since operators and the CLI invoke it by name.
         function.resource.function_name = naming.redrive_function(prefix)

@@ -61,13 +61,13 @@ class DeliveryStack(PipelineStack):
         source: SourceOutputs,
         streaming: StreamingOutputs,
         lake: LakeOutputs,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         if deployment.delivers:
             _check_connectivity(deployment)
         super().__init__(scope, deployment, "delivery", "Firehose streams from Kafka to changelogs")
-        self._streaming, self._lake, self._ground = streaming, lake, ground
-        self._access = ChangesAccess.of(lake.state, source, key_arn=ground.key_arn)
+        self._streaming, self._lake, self._context = streaming, lake, context
+        self._access = ChangesAccess.of(lake.state, source, key_arn=context.key_arn)
         function = RowsFunction(
             self,
             "Rows",
@@ -76,7 +76,7 @@ class DeliveryStack(PipelineStack):
             environment=self._access.environment,
             grants=self._access.grants,
             log_name=function_log(deployment.prefix),
-            ground=ground,
+            context=context,
         )
         self.outputs = DeliveryOutputs(function_name=function.name)
         # Exported even with `delivery: off`: deployed alarms may still import it.
@@ -84,7 +84,7 @@ class DeliveryStack(PipelineStack):
         self._log = LogGroup(
             self,
             "Log",
-            ground=ground,
+            context=context,
             name=firehose_log(deployment.prefix),
         )
         if deployment.delivers:
@@ -102,7 +102,7 @@ class DeliveryStack(PipelineStack):
             lake=self._lake,
             access=self._access,
             log=self._log,
-            ground=self._ground,
+            context=self._context,
         )
         redrive.node.add_dependency(there)
 
@@ -125,7 +125,7 @@ class DeliveryStack(PipelineStack):
                 tables=[_CHANGELOGS],
                 because="the pipeline's changelogs, which change with the pipeline file",
             ),
-            ground=self._ground,
+            context=self._context,
         ).resource
 
     def _add_stream(self, stream: DeliveryStream, function_arn: str) -> FirehoseStream:
@@ -150,7 +150,7 @@ class DeliveryStack(PipelineStack):
             processors=_processors(stream, function_arn),
             calls=[firehose_grants.calls(function_arn)],
             log=self._log,
-            ground=self._ground,
+            context=self._context,
         )
 
 

@@ -50,10 +50,10 @@ class GlueStack(PipelineStack):
         lake: LakeOutputs,
     ) -> None:
         super().__init__(scope, deployment, "glue", "network of the Glue jobs, and their probe")
-        self._lake, self._context = lake, network.ground
-        self._files = JobFiles(self, "ProbeFiles", bucket=lake.state, ground=network.ground)
+        self._lake, self._context = lake, network.context
+        self._files = JobFiles(self, "ProbeFiles", bucket=lake.state, context=network.context)
         self._network = GlueNetwork(
-            self, "Network", security_group=network.jobs.group_id, ground=network.ground
+            self, "Network", security_group=network.jobs.group_id, context=network.context
         )
         spec = self._probe()
         self._network.node.add_dependency(self._files.publish())
@@ -64,7 +64,7 @@ class GlueStack(PipelineStack):
             connection=self._network.connection,
             security_configuration=self._network.security_configuration,
             after=self._network,
-            ground=network.ground,
+            context=network.context,
         )
         self.outputs = GlueOutputs(network=self._network)
 

@@ -34,7 +34,7 @@ def lake_handles(
     """Return the handles of the deployment with these stacks."""
     deployment = lake.deployment
     region = deployment.aws.region
-    key = aws_kms.Key.from_key_arn(lake, "HandleKey", network.ground.key_arn)
+    key = aws_kms.Key.from_key_arn(lake, "HandleKey", network.context.key_arn)
     return LakeHandles(
         prefix=deployment.prefix,
         env=None if region is None else Environment(region=region),

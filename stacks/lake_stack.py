@@ -127,11 +127,11 @@ class LakeStack(PipelineStack):
     """
 
     def __init__(
-        self, scope: Construct, deployment: Deployment, *, ground: DeploymentContext
+        self, scope: Construct, deployment: Deployment, *, context: DeploymentContext
     ) -> None:
         super().__init__(scope, deployment, "lake", "buckets and Glue database of the lake")
         classes = deployment.aws.storage
-        access_log = AccessLog(self, "AccessLog", tiers=classes.access_log, ground=ground)
+        access_log = AccessLog(self, "AccessLog", tiers=classes.access_log, context=context)
         # Exported even if no query stack imports it: a deployed one may still do so.
         self.export_value(access_log.name)
         warehouse = LakeBucket(
@@ -140,7 +140,7 @@ class LakeStack(PipelineStack):
             access_log=access_log.name,
             restorable_days=RESTORABLE_DAYS,
             moved=INTELLIGENT_TIERING if classes.warehouse == "intelligent_tiering" else (),
-            ground=ground,
+            context=context,
         )
         prefixes = dict.fromkeys(stream.error_prefix for stream in deployment.plan.streams)
         # Plan, control objects and checkpoints: small, and overwritten all the time.
@@ -156,7 +156,7 @@ class LakeStack(PipelineStack):
                 short_lived_folder(f"{naming.CONTROL_PREFIX}/{naming.REPORTS}", REPORT_DAYS),
                 short_lived_folder(naming.SOURCE_SQL_PREFIX),  # left by interrupted commands
             ],
-            ground=ground,
+            context=context,
         )
         self.outputs = LakeOutputs(
             warehouse=warehouse.seen_from_elsewhere(),
@@ -165,12 +165,12 @@ class LakeStack(PipelineStack):
             database=deployment.plan.lake_database,
         )
         self.warehouse = BucketReference(warehouse.name, warehouse.arn)
-        self._add_database(ground)
+        self._add_database(context)
 
-    def _add_database(self, ground: DeploymentContext) -> None:
+    def _add_database(self, context: DeploymentContext) -> None:
         deployment = self.deployment
         if deployment.lake_formation:
-            RegisteredLocation(self, "Location", warehouse=self.warehouse, ground=ground)
+            RegisteredLocation(self, "Location", warehouse=self.warehouse, context=context)
         database = aws_glue.CfnDatabase(
             self,
             "Database",
@@ -181,4 +181,4 @@ class LakeStack(PipelineStack):
                 location_uri=f"s3://{self.warehouse.name}/{deployment.plan.lake_database}.db",
             ),
         )
-        database.apply_removal_policy(ground.kept)
+        database.apply_removal_policy(context.kept)

@@ -28,7 +28,7 @@ WEB_PORT = 80  # of nginx, behind the load balancer that terminates HTTPS
 class NetworkOutputs:
     """Context of the deployment, and the security groups of its clients."""
 
-    ground: DeploymentContext
+    context: DeploymentContext
     connect: ClientGroup
     functions: ClientGroup
     jobs: ClientGroup
@@ -51,14 +51,14 @@ class NetworkStack(PipelineStack):
             case CreatedNetwork() as sizes:
                 created = self._create(sizes)
                 self.outputs = self._place(encryption.key_arn, created, created.zones)
-                FlowLog(self, "FlowLog", ground=self.outputs.ground)
+                FlowLog(self, "FlowLog", context=self.outputs.context)
                 self._add_endpoints(created)
             case ExistingNetwork() as existing:
                 self.outputs = self._place(encryption.key_arn, existing)
                 self._ask_for_endpoints()
         if deployment.plan.tables:
-            ground, connect = self.outputs.ground, self.outputs.connect
-            subnets = {"Subnets": ",".join(ground.subnet_ids), "SecurityGroup": connect.group_id}
+            context, connect = self.outputs.context, self.outputs.connect
+            subnets = {"Subnets": ",".join(context.subnet_ids), "SecurityGroup": connect.group_id}
             add_probe_outputs(self, subnets)
             self._admit_to_source()
             self._admit_to_registry()
@@ -71,7 +71,7 @@ class NetworkStack(PipelineStack):
         zones: Sequence[str] = (),
     ) -> NetworkOutputs:
         vpc_id, aws = network.vpc_id, self.deployment.aws
-        ground = DeploymentContext(
+        context = DeploymentContext(
             prefix=self.deployment.prefix,
             vpc_id=vpc_id,
             subnet_ids=tuple(network.subnet_ids),
@@ -83,7 +83,7 @@ class NetworkStack(PipelineStack):
         jobs = ClientGroup(self, "Jobs", vpc_id=vpc_id, who="Glue jobs")
         jobs.admit_itself()  # Glue requires this of a connection, for the workers of a job
         return NetworkOutputs(
-            ground=ground,
+            context=context,
             connect=ClientGroup(self, "Connect", vpc_id=vpc_id, who="MSK Connect"),
             functions=ClientGroup(self, "Functions", vpc_id=vpc_id, who="Lambda functions"),
             jobs=jobs,
@@ -107,7 +107,7 @@ class NetworkStack(PipelineStack):
 
     def _add_endpoints(self, network: PrivateNetwork) -> None:
         outputs = self.outputs
-        endpoints = ServerGroup(self, "Endpoints", vpc_id=outputs.ground.vpc_id, who="endpoints")
+        endpoints = ServerGroup(self, "Endpoints", vpc_id=outputs.context.vpc_id, who="endpoints")
         endpoints.admit(*outputs.clients, *filter(None, [outputs.web]), port=_HTTPS)
         network.add_endpoints(
             interfaces_of(self.deployment.plan), security_group=endpoints.group_id
@@ -115,15 +115,15 @@ class NetworkStack(PipelineStack):
 
     def _ask_for_endpoints(self) -> None:
         services = ", ".join(interfaces_of(self.deployment.plan))
-        ground, jobs = self.outputs.ground, self.deployment.aws.jobs
+        context, jobs = self.outputs.context, self.deployment.aws.jobs
         workers = (
-            f". {ground.subnet_ids[0]} needs a free address for each worker of a Glue job: up to"
+            f". {context.subnet_ids[0]} needs a free address for each worker of a Glue job: up to"
             f" {jobs.stream.workers} of the stream, and {jobs.batch.workers} of each other run,"
             " for up to an hour after its end"
         )
         self.ask_owner(
             "NetworkOwner",
-            f"The private subnets of {ground.vpc_id} need routes to S3 and to the VPC"
+            f"The private subnets of {context.vpc_id} need routes to S3 and to the VPC"
             f" endpoints of {services}, and these endpoints must admit the security groups of this"
             f" stack on port {_HTTPS}{workers if self.deployment.plan.tables else ''}",
         )

@@ -31,7 +31,7 @@ class ObservabilityStack(PipelineStack):
         *,
         failed_queue: str | None,
         functions: Sequence[str],
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         """Add dashboard and alarms.
 
@@ -40,11 +40,11 @@ class ObservabilityStack(PipelineStack):
             deployment: whose parts are monitored.
             failed_queue: name of the schedules' dead-letter queue; None without jobs.
             functions: names of the functions that Firehose calls.
-            ground: context of the deployment.
+            context: shared by all parts of the deployment.
         """
         super().__init__(scope, deployment, "observability", "dashboard and alarms")
         told = deployment.aws.monitoring
-        topic = AlarmTopic(self, "Topic", emails=told.email, webhooks=told.webhook, ground=ground)
+        topic = AlarmTopic(self, "Topic", emails=told.email, webhooks=told.webhook, context=context)
         self.alarm_topic = Topic.from_topic_arn(self, "Told", topic.arn)
         self._action = SnsAction(self.alarm_topic)
         watched = watches(deployment, failed_queue=failed_queue, functions=functions)

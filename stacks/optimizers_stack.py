@@ -36,7 +36,7 @@ class OptimizersStack(PipelineStack):
         shard: int,
         tables: Sequence[Table],
         lake: LakeOutputs,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}")
         days = _snapshot_days(tables, deployment.plan.stream_readers_hours)
@@ -46,7 +46,7 @@ class OptimizersStack(PipelineStack):
             deployment,
             wanted={"Database": lake.database, "Tables": [*days]},
             looks_up=_looks_up(lake.database),
-            ground=ground,
+            context=context,
             polled=[table for table in tables if table.delivery == "poll"],
         )
         role = OptimizerRole(
@@ -55,7 +55,7 @@ class OptimizersStack(PipelineStack):
             database=lake.database,
             warehouse=lake.warehouse,
             lake_formation=deployment.lake_formation,
-            ground=ground,
+            context=context,
         )
         for name, snapshot_days in days.items():
             optimizers = TableOptimizers(

@@ -50,14 +50,14 @@ class _Base:
 def add_stacks(app: App, deployment: Deployment) -> LakeHandles:
     """Add the deployment's stacks to the app; raise InputError if it cannot be deployed."""
     network = NetworkStack(app, deployment).outputs
-    lake = LakeStack(app, deployment, ground=network.ground)
+    lake = LakeStack(app, deployment, context=network.context)
     base = _Base(
         app=app, deployment=deployment, network=network, lake=lake.outputs, lake_stack=lake
     )
     failed_queue, functions = _add_changes(base) if deployment.plan.tables else (None, [])
     functions += _add_put_streams(base)
     observability = ObservabilityStack(
-        app, deployment, failed_queue=failed_queue, functions=functions, ground=network.ground
+        app, deployment, failed_queue=failed_queue, functions=functions, context=network.context
     )
     _add_queries(base)
     if deployment.lake_formation:
@@ -115,7 +115,7 @@ def _add_delivery(
         source=source,
         streaming=streaming,
         lake=base.lake,
-        ground=base.network.ground,
+        context=base.network.context,
     )
     _deploy_after(delivery, base.lake_stack, *after)
     return [delivery.outputs.function_name] if deployment.delivers else []
@@ -129,7 +129,7 @@ def _add_topics(base: _Base, streaming: StreamingOutputs) -> list[TablesStack]:
             shard=shard,
             tables=tables,
             streaming=streaming,
-            kept=base.network.ground.kept,
+            kept=base.network.context.kept,
         )
         for shard, tables in _shards(base.deployment.plan.tables)
     ]
@@ -146,7 +146,7 @@ def _add_optimizers(base: _Base, cdc: Stack, processing: Stack) -> None:
                 shard=shard,
                 tables=optimized,
                 lake=base.lake,
-                ground=base.network.ground,
+                context=base.network.context,
             )
             _deploy_after(stack, base.lake_stack, cdc, processing)
 
@@ -162,7 +162,7 @@ def _add_put_streams(base: _Base) -> list[str]:
     for stack in stacks:
         _deploy_after(stack, base.lake_stack)
     if stacks:
-        redrive = RedrivePutsStack(app, deployment, lake=lake, ground=network.ground)
+        redrive = RedrivePutsStack(app, deployment, lake=lake, context=network.context)
         _deploy_after(redrive, base.lake_stack, *stacks)
     return [stack.outputs.function_name for stack in stacks]
 
@@ -172,7 +172,9 @@ def _add_queries(base: _Base) -> None:
     app, deployment = base.app, base.deployment
     if "athena" not in deployment.plan.readers:
         return
-    query = QueryStack(app, deployment, access_log=base.lake.access_log, ground=base.network.ground)
+    query = QueryStack(
+        app, deployment, access_log=base.lake.access_log, context=base.network.context
+    )
     for shard, tables in _shards(deployment.plan.all_tables):
         _deploy_after(SavedQueriesStack(app, deployment, shard=shard, tables=tables), query)
     if deployment.plan.put_streams:

@@ -80,10 +80,10 @@ class ProcessingStack(PipelineStack):
         glue: GlueOutputs,
     ) -> None:
         super().__init__(scope, deployment, "processing", "Glue jobs, schedules and stream keeper")
-        self._ground, self._source = network.ground, source
+        self._context, self._source = network.context, source
         self._streaming, self._lake, self._glue = streaming, lake, glue
         self._functions = network.functions.group_id
-        self._files = JobFiles(self, "Files", bucket=lake.state, ground=network.ground)
+        self._files = JobFiles(self, "Files", bucket=lake.state, context=network.context)
         specs = self._specs()
         self._published = self._files.publish()
         jobs = {spec.job: self._add_job(spec) for spec in specs}
@@ -156,7 +156,7 @@ class ProcessingStack(PipelineStack):
                         "PerZone": str(sizes.brokers_per_zone),
                     },
                     grants=self._streaming.grant_find_brokers(),
-                    ground=self._ground,
+                    context=self._context,
                 )
                 return found.resource.get_att_string("Brokers")
 
@@ -250,7 +250,7 @@ class ProcessingStack(PipelineStack):
             self._lake.state,
             CONTROL_ACCESS[job],
             network=self._glue.network,
-            key_arn=self._ground.key_arn,
+            key_arn=self._context.key_arn,
         )
 
     def _stream_grants(self) -> list[Grant]:
@@ -337,7 +337,7 @@ class ProcessingStack(PipelineStack):
             connection=self._glue.network.connection,
             security_configuration=self._glue.network.security_configuration,
             after=self._published,
-            ground=self._ground,
+            context=self._context,
         )
         suppress(
             job.resource, "GL1", "the security configuration, which encrypts logs, is in `glue`"
@@ -348,7 +348,7 @@ class ProcessingStack(PipelineStack):
     def _start(self, jobs: dict[str, GlueJob]) -> str:
         """Schedule the jobs as the pipeline file declares; return the dead-letter queue's name."""
         plan, stream = self.deployment.plan, jobs[naming.STREAM_JOB]
-        schedules = JobSchedules(self, "Schedules", ground=self._ground)
+        schedules = JobSchedules(self, "Schedules", context=self._context)
         schedule_table_jobs(plan, schedules, {job: made.name for job, made in jobs.items()})
         wanted = self.deployment.aws.stream == "on"
         is_scheduled = wanted and not self._is_kept
@@ -361,16 +361,16 @@ class ProcessingStack(PipelineStack):
             is_scheduled=is_scheduled,
             state=self._lake.state,
             schedules=schedules,
-            ground=self._ground,
+            context=self._context,
         )
         if is_scheduled:
             schedules.start_job("Stream", schedule=plan.schedules["apply"], job=stream.name)
         self._check_source(schedules)
         if self.deployment.aws.connector == "on":
-            prefix = self._ground.prefix
+            prefix = self._context.prefix
             sinks = [naming.declared_connector_name(prefix, c.name) for c in self.deployment.sinks]
             ConnectorKeeper(
-                self, "ConnectorKeeper", sinks=sinks, schedules=schedules, ground=self._ground
+                self, "ConnectorKeeper", sinks=sinks, schedules=schedules, context=self._context
             )
         return schedules.failed_queue
 
@@ -389,5 +389,5 @@ class ProcessingStack(PipelineStack):
             security_group=self._functions,
             state=self._lake.state,
             schedules=schedules,
-            ground=self._ground,
+            context=self._context,
         )

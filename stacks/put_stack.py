@@ -67,11 +67,11 @@ class PutStack(PipelineStack):
         purpose: str,
         *,
         parts: PutParts,
-        ground: DeploymentContext,
+        context: DeploymentContext,
         lake: LakeOutputs,
     ) -> None:
         super().__init__(scope, deployment, part, purpose)
-        self._parts, self._ground, self._lake = parts, ground, lake
+        self._parts, self._context, self._lake = parts, context, lake
         self._name = naming.delivery_stream_name(deployment.prefix, parts.stream.name)
         tables = self._add_tables()
         self._shards = self._add_shards() if parts.stream.source == "kinesis" else None
@@ -79,14 +79,14 @@ class PutStack(PipelineStack):
         self._stream.node.add_dependency(*tables)
 
     def _add_tables(self) -> list[IcebergTableResource]:
-        database, ground = self.deployment.plan.lake_database, self._ground
+        database, context = self.deployment.plan.lake_database, self._context
         role = OptimizerRole(
             self,
             "Optimizers",
             database=database,
             warehouse=self._lake.warehouse,
             lake_formation=self.deployment.lake_formation,
-            ground=ground,
+            context=context,
         )
         tables = []
         for schema in self._parts.schemas:
@@ -98,7 +98,7 @@ class PutStack(PipelineStack):
                 schema=schema,
                 database=database,
                 location=location,
-                kept=ground.kept,
+                kept=context.kept,
             )
             optimizers = TableOptimizers(
                 self,
@@ -114,38 +114,38 @@ class PutStack(PipelineStack):
 
     def _add_shards(self) -> aws_kinesis.CfnStream:
         """Add a Kinesis stream on demand, which scales with the load and admits other consumers."""
-        ground = self._ground
+        context = self._context
         shards = aws_kinesis.CfnStream(
             self,
             "Shards",
-            name=naming.kinesis_stream_name(ground.prefix, self._parts.stream.name),
+            name=naming.kinesis_stream_name(context.prefix, self._parts.stream.name),
             retention_period_hours=RETENTION_DAYS * 24,
             stream_mode_details=aws_kinesis.CfnStream.StreamModeDetailsProperty(
                 stream_mode="ON_DEMAND"
             ),
             stream_encryption=aws_kinesis.CfnStream.StreamEncryptionProperty(
-                encryption_type="KMS", key_id=ground.key_arn
+                encryption_type="KMS", key_id=context.key_arn
             ),
         )
-        shards.apply_removal_policy(ground.kept)
+        shards.apply_removal_policy(context.kept)
         suppress(shards, "KDS3", "one customer managed key encrypts all data at rest")
         return shards
 
     def _source(self) -> DeliverySource:
-        key_arn = self._ground.key_arn
+        key_arn = self._context.key_arn
         if self._shards is None:
             return DirectPutSource(key_arn=key_arn)
         return KinesisStreamSource(stream_arn=self._shards.attr_arn, key_arn=key_arn)
 
     def _add_stream(self) -> FirehoseStream:
-        ground, stream = self._ground, self._parts.stream
+        context, stream = self._context, self._parts.stream
         function = RowsFunction(
             self,
             "Rows",
             module=self._parts.module,
             code=self._parts.code,
             log_name=function_log(self._name),
-            ground=ground,
+            context=context,
         )
         self.outputs = PutOutputs(function_name=function.name)
         made = by_function(
@@ -169,6 +169,6 @@ class PutStack(PipelineStack):
             collecting=Collecting.of(stream),
             processors=[made, *([by_query(stream.route)] if stream.route else [])],
             calls=[firehose_grants.calls(function.arn)],
-            log=LogGroup(self, "Log", ground=ground, name=firehose_log(self._name)),
-            ground=ground,
+            log=LogGroup(self, "Log", context=context, name=firehose_log(self._name)),
+            context=context,
         )

@@ -40,7 +40,7 @@ class PutsStack(PutStack):
                 module=FUNCTION,
                 code=build_firehose_puts(put, deployment.file.parent).path,
             ),
-            ground=network.ground,
+            context=network.context,
             lake=lake,
         )
         CfnOutput(self, "Producers", value=self._producers(), description="Grants for producers")

@@ -20,7 +20,7 @@ class QueryStack(PipelineStack):
         deployment: Deployment,
         *,
         access_log: str,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, deployment, "query", "Athena workgroup and query results")
         limits = deployment.aws.query
@@ -30,6 +30,6 @@ class QueryStack(PipelineStack):
             access_log=access_log,
             restorable_days=RESULT_RESTORABLE_DAYS,
             days=limits.result_days,
-            ground=ground,
+            context=context,
         )
-        Workgroup(self, "Queries", bucket=results.name, scan_gb=limits.scan_gb, ground=ground)
+        Workgroup(self, "Queries", bucket=results.name, scan_gb=limits.scan_gb, context=context)

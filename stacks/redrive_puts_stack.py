@@ -35,7 +35,7 @@ class RedrivePutsStack(PipelineStack):
         deployment: Deployment,
         *,
         lake: LakeOutputs,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, deployment, "redrive-puts", "redrive of put records")
         plan, state = deployment.plan, lake.state
@@ -48,12 +48,12 @@ class RedrivePutsStack(PipelineStack):
             environment={"BUCKET": state.name, "PREFIX": deployment.prefix},
             grants=[
                 *firehose_grants.moves_failed(state, folder),
-                through_s3(ground.key_arn),
-                *self._puts(ground.key_arn),
+                through_s3(context.key_arn),
+                *self._puts(context.key_arn),
             ],
             timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
-            ground=ground,
+            context=context,
         )
         # A fixed name, since operators and the CLI invoke it by name.
         function.resource.function_name = naming.redrive_puts_function(deployment.prefix)

@@ -75,11 +75,11 @@ class SourceStack(PipelineStack):
             "Login",
             name=naming.login_secret(deployment.prefix),
             username=deployment.plan.source_object,
-            key_arn=network.ground.key_arn,
+            key_arn=network.context.key_arn,
         )
         # Exists even if no column is hashed: the keys of erased rows are.
         salt = SaltSecret(
-            self, "Salt", name=naming.salt_secret(deployment.prefix), ground=network.ground
+            self, "Salt", name=naming.salt_secret(deployment.prefix), context=network.context
         )
         endpoint, port, admin_secret_arn = self._server(network)
         self.outputs = SourceOutputs(
@@ -91,7 +91,7 @@ class SourceStack(PipelineStack):
             salt_name=salt.name,
             salt_arn=salt.arn,
             is_masked=deployment.plan.is_salted,
-            key_arn=network.ground.key_arn,
+            key_arn=network.context.key_arn,
         )
         self._add_sql(network, lake)
 
@@ -112,7 +112,7 @@ class SourceStack(PipelineStack):
             ),
             security_group=network.functions.group_id,
             state=lake.state,
-            ground=network.ground,
+            context=network.context,
         )
 
     def _server(self, network: NetworkOutputs) -> tuple[str, int, str]:
@@ -127,7 +127,7 @@ class SourceStack(PipelineStack):
     def _create(
         self, sizes: CreatedSource, network: NetworkOutputs
     ) -> PostgresServer | AuroraCluster:
-        group = ServerGroup(self, "Database", vpc_id=network.ground.vpc_id, who="source database")
+        group = ServerGroup(self, "Database", vpc_id=network.context.vpc_id, who="source database")
         group.admit(*network.clients, port=PORT)
         server = AuroraCluster if sizes.engine == "aurora" else PostgresServer
         return server(
@@ -136,5 +136,5 @@ class SourceStack(PipelineStack):
             database=self.deployment.plan.source_database,
             sizes=sizes,
             security_group=group.group_id,
-            ground=network.ground,
+            context=network.context,
         )

@@ -129,7 +129,7 @@ class StreamingStack(PipelineStack):
                 name=name,
                 cluster_arn=self.outputs.cluster_arn,
                 replicas=self.outputs.replicas,
-                kept=network.ground.kept,
+                kept=network.context.kept,
             )
 
     def _add_registry(self) -> str:
@@ -142,12 +142,12 @@ class StreamingStack(PipelineStack):
             name=self.deployment.prefix,
             description="Schemas of the tables' events, which the connector registers",
         )
-        registry.apply_removal_policy(self._network.ground.kept)
+        registry.apply_removal_policy(self._network.context.kept)
         return self.deployment.prefix
 
     def _create(self, sizes: CreatedKafka) -> StreamingOutputs:
-        ground = self._network.ground
-        group = ServerGroup(self, "Brokers", vpc_id=ground.vpc_id, who="brokers of Kafka")
+        context = self._network.context
+        group = ServerGroup(self, "Brokers", vpc_id=context.vpc_id, who="brokers of Kafka")
         group.admit(*self._clients, port=IAM_PORT)
         group.admit_itself()
         cluster = KafkaCluster(
@@ -156,9 +156,9 @@ class StreamingStack(PipelineStack):
             sizes=sizes,
             is_private=self.deployment.aws.private_connectivity == "on",
             security_group=group.group_id,
-            ground=ground,
+            context=context,
         )
-        return self._outputs(cluster.arn, f"{ground.prefix}/*", cluster.replicas)
+        return self._outputs(cluster.arn, f"{context.prefix}/*", cluster.replicas)
 
     def _use(self, existing: ExistingKafka) -> StreamingOutputs:
         for client in self._clients:

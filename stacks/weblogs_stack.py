@@ -48,14 +48,14 @@ class WebLogsStack(PutStack):
                 module=FUNCTION,
                 code=build_firehose_requests().path,
             ),
-            ground=network.ground,
+            context=network.context,
             lake=lake,
         )
         self._add_server()
 
     def _add_server(self) -> None:
-        ground, state = self._network.ground, self._lake.state
-        files = JobFiles(self, "Files", bucket=state, ground=ground)
+        context, state = self._network.context, self._lake.state
+        files = JobFiles(self, "Files", bucket=state, context=context)
         uris = [
             files.add_text("parsers.conf", fluent_bit.parsers()),
             files.add_text("filters.conf", fluent_bit.filters()),
@@ -75,13 +75,13 @@ class WebLogsStack(PutStack):
                 output=fluent_bit.output(self._logs.stream.source, self._target(), Aws.REGION),
                 grants=[
                     *self._puts(),
-                    *web_server_grants.reads_files(state, keys, ground.key_arn),
+                    *web_server_grants.reads_files(state, keys, context.key_arn),
                 ],
             ),
             port=WEB_PORT,
             security_group=group.group_id,
             after=published,
-            ground=ground,
+            context=context,
         ).node.add_dependency(self._stream)
 
     def _image(self, name: str, declared: str | None) -> ServedImage:
@@ -107,7 +107,7 @@ class WebLogsStack(PutStack):
         if self._shards is None:
             stream_arn = arn("firehose", f"deliverystream/{self._name}")
             return web_server_grants.puts_directly(stream_arn)
-        key_arn = self._network.ground.key_arn
+        key_arn = self._network.context.key_arn
         return web_server_grants.puts_into_shards(self._shards.attr_arn, key_arn)
 
 

@@ -27,14 +27,14 @@ class AlarmTopic(Construct):
         *,
         emails: Sequence[str],
         webhooks: Sequence[str],
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         topic = aws_sns.CfnTopic(
             self,
             "Topic",
-            topic_name=alarm_topic_name(ground.prefix),
-            kms_master_key_id=ground.key_arn,
+            topic_name=alarm_topic_name(context.prefix),
+            kms_master_key_id=context.key_arn,
         )
         self.arn = topic.ref
         aws_sns.CfnTopicPolicy(
@@ -42,7 +42,7 @@ class AlarmTopic(Construct):
             "Policy",
             topics=[self.arn],
             policy_document=aws_iam.PolicyDocument(
-                statements=[self._alarms(ground.prefix), self._over_tls()]
+                statements=[self._alarms(context.prefix), self._over_tls()]
             ),
         )
         for email in emails:

@@ -36,34 +36,38 @@ class AuroraCluster(Construct):
         database: str,
         sizes: CreatedSource,
         security_group: str,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._ground, self._sizes, self._server = ground, sizes, naming.source_server(ground.prefix)
+        self._context, self._sizes, self._server = (
+            context,
+            sizes,
+            naming.source_server(context.prefix),
+        )
         cluster = _Cluster(
             self,
             "Cluster",
             # With a fixed name a replacement fails instead of going unnoticed.
-            db_cluster_identifier=aurora_cluster(ground.prefix),
+            db_cluster_identifier=aurora_cluster(context.prefix),
             database_name=database,
             engine=_ENGINE,
             engine_version=versions.POSTGRES,
             db_cluster_parameter_group_name=self._add_parameters().ref,
             **self._placed(security_group),
-            deletion_protection=ground.protect,
+            deletion_protection=context.protect,
             preferred_maintenance_window=sizes.maintenance_window,
             backup_retention_period=sizes.backup_days,
             copy_tags_to_snapshot=True,
             storage_encrypted=True,
-            kms_key_id=ground.key_arn,
+            kms_key_id=context.key_arn,
             serverless_v2_scaling_configuration=_scaling(sizes),
             enable_cloudwatch_logs_exports=["postgresql"],
             master_username=ADMIN,
             manage_master_user_password=True,
-            master_user_secret=_Cluster.MasterUserSecretProperty(kms_key_id=ground.key_arn),
+            master_user_secret=_Cluster.MasterUserSecretProperty(kms_key_id=context.key_arn),
         )
         cluster.node.add_dependency(self._add_log())
-        keep_data(cluster, ground)
+        keep_data(cluster, context)
         _accept_passwords(cluster)
         self._add_instances(cluster)
         self.endpoint = cluster.attr_endpoint_address
@@ -71,14 +75,14 @@ class AuroraCluster(Construct):
 
     def _placed(self, security_group: str) -> dict[str, Any]:
         return {
-            "db_subnet_group_name": add_subnets(self, self._ground).ref,
+            "db_subnet_group_name": add_subnets(self, self._context).ref,
             "vpc_security_group_ids": [security_group],
             "port": PORT,
         }
 
     def _add_log(self) -> LogGroup:
-        name = f"/aws/rds/cluster/{aurora_cluster(self._ground.prefix)}/postgresql"
-        return LogGroup(self, "LogPostgresql", ground=self._ground, name=name)
+        name = f"/aws/rds/cluster/{aurora_cluster(self._context.prefix)}/postgresql"
+        return LogGroup(self, "LogPostgresql", context=self._context, name=name)
 
     def _add_parameters(self) -> aws_rds.CfnDBClusterParameterGroup:
         return aws_rds.CfnDBClusterParameterGroup(
@@ -103,7 +107,7 @@ class AuroraCluster(Construct):
                 auto_minor_version_upgrade=True,
                 publicly_accessible=False,
                 enable_performance_insights=True,
-                performance_insights_kms_key_id=self._ground.key_arn,
+                performance_insights_kms_key_id=self._context.key_arn,
             )
             instance.apply_removal_policy(RemovalPolicy.DESTROY)  # the cluster holds the data
 

@@ -41,7 +41,7 @@ class Connector(Construct):
         brokers: str,
         security_group: str,
         grants: Sequence[Grant],
-        ground: DeploymentContext,
+        context: DeploymentContext,
         log: str = "connect",
         is_on: bool = True,
     ) -> None:
@@ -52,10 +52,10 @@ class Connector(Construct):
             "connector_name": name,
             "kafka_connect_version": versions.KAFKA_CONNECT,
             "service_execution_role_arn": role.arn,
-            "kafka_cluster": _cluster(brokers, security_group, ground),
+            "kafka_cluster": _cluster(brokers, security_group, context),
             **_client_authentication(),
             **_plugin_and_worker(plugin, worker),
-            "log_delivery": self._log_delivery(ground, log),
+            "log_delivery": self._log_delivery(context, log),
         }
         if is_on:
             connector = _Connector(
@@ -70,11 +70,13 @@ class Connector(Construct):
         self.made_of = content_hash(self, [fixed, plugin.name, worker.name])
 
     def _log_delivery(
-        self, ground: DeploymentContext, log: str
+        self, context: DeploymentContext, log: str
     ) -> aws_kafkaconnect.CfnConnector.LogDeliveryProperty:
         # Under this prefix log delivery does not count against the account's limit of resource
         # policies for CloudWatch Logs.
-        group = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/{log}")
+        group = LogGroup(
+            self, "Log", context=context, name=f"/aws/vendedlogs/{context.prefix}/{log}"
+        )
         to_group = _Connector.CloudWatchLogsLogDeliveryProperty(enabled=True, log_group=group.name)
         return _Connector.LogDeliveryProperty(
             worker_log_delivery=_Connector.WorkerLogDeliveryProperty(cloud_watch_logs=to_group)
@@ -82,13 +84,13 @@ class Connector(Construct):
 
 
 def _cluster(
-    brokers: str, security_group: str, ground: DeploymentContext
+    brokers: str, security_group: str, context: DeploymentContext
 ) -> aws_kafkaconnect.CfnConnector.KafkaClusterProperty:
     return _Connector.KafkaClusterProperty(
         apache_kafka_cluster=_Connector.ApacheKafkaClusterProperty(
             bootstrap_servers=brokers,
             vpc=_Connector.VpcProperty(
-                security_groups=[security_group], subnets=list(ground.subnet_ids)
+                security_groups=[security_group], subnets=list(context.subnet_ids)
             ),
         )
     )

@@ -32,19 +32,19 @@ class ConnectorKeeper(Construct):
         *,
         sinks: Sequence[str],
         schedules: JobSchedules,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
-        name = naming.connector_name(ground.prefix)
+        name = naming.connector_name(context.prefix)
         function = LambdaFunction(
             self,
             "Keeper",
             module=_MODULE,
             code=build_function(_MODULE).path,
-            environment={"NAME": name, "SINKS": ",".join(sinks), "DIMENSION": ground.prefix},
+            environment={"NAME": name, "SINKS": ",".join(sinks), "DIMENSION": context.prefix},
             grants=[*_restarts(name), *_looks_at(sinks), publishes_metrics(NAMESPACE)],
             timeout_s=_TIMEOUT_S,
-            ground=ground,
+            context=context,
         )
         # cfn-lint's list of actions lacks RestartConnector, which botocore's model has.
         role = function.node.find_child("Role").node.find_child("Role").node.default_child

@@ -31,7 +31,7 @@ class CdclakeResource(Construct):
         what: str,
         properties: Mapping[str, Any],
         grants: Sequence[Grant],
-        ground: DeploymentContext,
+        context: DeploymentContext,
         timeout_s: int = 300,
         files: Mapping[str, bytes] = MappingProxyType({}),  # packed next to the action
     ) -> None:
@@ -44,7 +44,7 @@ class CdclakeResource(Construct):
             environment={},
             grants=grants,
             timeout_s=timeout_s,
-            ground=ground,
+            context=context,
         )
         self.resource = CustomResource(
             self,

@@ -71,11 +71,11 @@ class FirehoseStream(Construct):
         processors: Sequence[Processor],
         calls: Sequence[Grant],  # that the processors need
         log: LogGroup,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         grants = [*source.grants(), *_delivers(into, collecting), *calls]
-        grants += [firehose_grants.logs_to(log.name, name), through_s3(ground.key_arn)]
+        grants += [firehose_grants.logs_to(log.name, name), through_s3(context.key_arn)]
         role = ServiceRole(
             self,
             "Role",

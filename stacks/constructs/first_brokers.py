@@ -12,7 +12,7 @@ from cdclake.stacks.constructs.grant import Grant
 
 
 def first_brokers(
-    scope: Construct, *, cluster_arn: str, grants: Sequence[Grant], ground: DeploymentContext
+    scope: Construct, *, cluster_arn: str, grants: Sequence[Grant], context: DeploymentContext
 ) -> str:
     """Look up the brokers once, at creation: a new list would replace the connector.
 
@@ -25,6 +25,6 @@ def first_brokers(
         what="Brokers",
         properties={"ClusterArn": cluster_arn},
         grants=grants,
-        ground=ground,
+        context=context,
     )
     return found.resource.get_att_string("Brokers")

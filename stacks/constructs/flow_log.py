@@ -13,9 +13,9 @@ from cdclake.stacks.constructs.service_role import ServiceRole
 class FlowLog(Construct):
     """Flow log of rejected connections: logging all Kafka traffic would cost more than Kafka."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, context: DeploymentContext) -> None:
         super().__init__(scope, construct_id)
-        group = LogGroup(self, "Log", ground=ground)
+        group = LogGroup(self, "Log", context=context)
         writer = ServiceRole(
             self,
             "Writer",
@@ -35,7 +35,7 @@ class FlowLog(Construct):
         aws_ec2.CfnFlowLog(
             self,
             "Refused",
-            resource_id=ground.vpc_id,
+            resource_id=context.vpc_id,
             resource_type="VPC",
             traffic_type="REJECT",
             log_destination_type="cloud-watch-logs",

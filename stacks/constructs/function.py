@@ -30,19 +30,19 @@ class LambdaFunction(Construct):
         environment: Mapping[str, str],
         grants: Sequence[Grant],
         timeout_s: int,
-        ground: DeploymentContext,
+        context: DeploymentContext,
         memory_mb: int = 256,
         security_group: str | None = None,
         log_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.log = LogGroup(self, "Log", ground=ground, name=log_name)
+        self.log = LogGroup(self, "Log", context=context, name=log_name)
         statements = [*grants, self.log.written_to()]
         place = None
         if security_group is not None:
-            statements += _stands_in_network(ground, security_group)
+            statements += _stands_in_network(context, security_group)
             place = _Function.VpcConfigProperty(
-                subnet_ids=list(ground.subnet_ids), security_group_ids=[security_group]
+                subnet_ids=list(context.subnet_ids), security_group_ids=[security_group]
             )
         self.role = ServiceRole(self, "Role", service="lambda", statements=statements)
         self.resource = _Function(
@@ -70,14 +70,14 @@ def _logging_config(log: LogGroup) -> aws_lambda.CfnFunction.LoggingConfigProper
     return _Function.LoggingConfigProperty(log_group=log.name, log_format="JSON")
 
 
-def _stands_in_network(ground: DeploymentContext, security_group: str) -> list[Grant]:
+def _stands_in_network(context: DeploymentContext, security_group: str) -> list[Grant]:
     """Allow Lambda to create network interfaces in our subnets.
 
     Source: Lambda's developer guide, "Giving Lambda functions access to resources in an Amazon
     VPC", narrowed as far as Lambda accepts.
     """
     interfaces = arn("ec2", "network-interface/*")
-    subnets = [arn("ec2", f"subnet/{subnet}") for subnet in ground.subnet_ids]
+    subnets = [arn("ec2", f"subnet/{subnet}") for subnet in context.subnet_ids]
     return [
         Grant(
             actions=["ec2:CreateNetworkInterface"],

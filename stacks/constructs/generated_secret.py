@@ -81,7 +81,7 @@ class SaltSecret(GeneratedSecret):
     """The `salt` of masks and of erased keys; retained like data, since hashes depend on it."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, name: str, ground: DeploymentContext
+        self, scope: Construct, construct_id: str, *, name: str, context: DeploymentContext
     ) -> None:
         super().__init__(
             scope,
@@ -90,7 +90,7 @@ class SaltSecret(GeneratedSecret):
             description="Salt of masks, and of the hashes of erased keys",
             known={},
             generated_key=SALT_KEY,
-            key_arn=ground.key_arn,
-            removal=ground.kept,
+            key_arn=context.key_arn,
+            removal=context.kept,
             never_rotated="after a rotation, equal values would no longer have equal hashes",
         )

@@ -47,18 +47,18 @@ class GlueJob(Construct):
         connection: str,
         security_configuration: str,
         after: IDependable,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.name = naming.glue_job_name(ground.prefix, spec.job)
+        self.name = naming.glue_job_name(context.prefix, spec.job)
         self.arguments = spec.arguments
-        logs = self._add_logs(spec.job, ground)
+        logs = self._add_logs(spec.job, context)
         self.resource = _Job(
             self,
             "Job",
             name=self.name,
             description=spec.purpose,
-            role=self._add_role(spec, logs, ground).arn,
+            role=self._add_role(spec, logs, context).arn,
             glue_version=_VERSION,
             command=_command(spec),
             default_arguments={**spec.arguments, **_scaling(spec.size)},
@@ -75,16 +75,16 @@ class GlueJob(Construct):
         )
         self.resource.node.add_dependency(after, *logs)
 
-    def _add_logs(self, job: str, ground: DeploymentContext) -> list[LogGroup]:
+    def _add_logs(self, job: str, context: DeploymentContext) -> list[LogGroup]:
         """Add the log groups: Glue would create them without retention."""
-        name = log_group_name(ground.prefix, job)
+        name = log_group_name(context.prefix, job)
         return [
-            LogGroup(self, kind.capitalize(), ground=ground, name=f"{name}/{kind}")
+            LogGroup(self, kind.capitalize(), context=context, name=f"{name}/{kind}")
             for kind in ("output", "error")
         ]
 
     def _add_role(
-        self, spec: JobSpec, logs: Sequence[LogGroup], ground: DeploymentContext
+        self, spec: JobSpec, logs: Sequence[LogGroup], context: DeploymentContext
     ) -> ServiceRole:
         return ServiceRole(
             self,
@@ -94,7 +94,7 @@ class GlueJob(Construct):
             statements=[
                 *spec.grants,
                 *(log.written_to() for log in logs),
-                encrypts_its_logs(log_group_name(ground.prefix, spec.job)),
+                encrypts_its_logs(log_group_name(context.prefix, spec.job)),
             ],
         )
 

@@ -19,18 +19,23 @@ class GlueNetwork(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, security_group: str, ground: DeploymentContext
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        security_group: str,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.connection = f"{ground.prefix}-jobs"
+        self.connection = f"{context.prefix}-jobs"
         # The operator may move the connection to another subnet when the first one's zone fails.
-        self.subnet_ids = ground.subnet_ids
+        self.subnet_ids = context.subnet_ids
         self.security_group = security_group
         place = aws_glue.CfnConnection.PhysicalConnectionRequirementsProperty(
-            subnet_id=ground.subnet_ids[0],
+            subnet_id=context.subnet_ids[0],
             security_group_id_list=[security_group],
             # Glue rejects a wrong zone, and maybe a missing one, only when a job runs.
-            availability_zone=self._zone(ground),
+            availability_zone=self._zone(context),
         )
         aws_glue.CfnConnection(
             self,
@@ -47,20 +52,20 @@ class GlueNetwork(Construct):
         security = _Security(
             self,
             "Security",
-            name=f"{ground.prefix}-jobs",
-            encryption_configuration=_by(ground.key_arn),
+            name=f"{context.prefix}-jobs",
+            encryption_configuration=_by(context.key_arn),
         )
         self.security_configuration = security.name
 
-    def _zone(self, ground: DeploymentContext) -> str:
+    def _zone(self, context: DeploymentContext) -> str:
         """Return the availability zone of the jobs' subnet; look it up for an existing network."""
-        if ground.zones:
-            return ground.zones[0]
+        if context.zones:
+            return context.zones[0]
         found = CdclakeResource(
             self,
             "Zone",
             what="Zone",
-            properties={"SubnetId": ground.subnet_ids[0]},
+            properties={"SubnetId": context.subnet_ids[0]},
             grants=[
                 Grant(
                     actions=["ec2:DescribeSubnets"],
@@ -68,7 +73,7 @@ class GlueNetwork(Construct):
                     because="EC2 has no resource-level permissions for this read-only call",
                 )
             ],
-            ground=ground,
+            context=context,
         )
         return found.resource.get_att_string("AvailabilityZone")
 

@@ -31,10 +31,10 @@ class JobFiles(Construct):
         construct_id: str,
         *,
         bucket: BucketReference,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._bucket, self._ground = bucket, ground
+        self._bucket, self._context = bucket, context
         self._assets: dict[str, aws_s3_assets.Asset] = {}
         self.hashes: dict[str, str] = {}
 
@@ -64,8 +64,8 @@ class JobFiles(Construct):
             "Copies",
             what="Files",
             properties={"Bucket": self._bucket.name, "Files": self._copies()},
-            grants=[self._reads(), self._writes(), through_s3(self._ground.key_arn)],
-            ground=self._ground,
+            grants=[self._reads(), self._writes(), through_s3(self._context.key_arn)],
+            context=self._context,
         )
 
     def _copies(self) -> list[dict[str, str]]:

@@ -30,13 +30,13 @@ class JobSchedules(Construct):
     deleted.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, context: DeploymentContext) -> None:
         super().__init__(scope, construct_id)
-        self._ground = ground
-        group = aws_scheduler.CfnScheduleGroup(self, "Group", name=ground.prefix)
+        self._context = context
+        group = aws_scheduler.CfnScheduleGroup(self, "Group", name=context.prefix)
         self._group = group.ref
         self._queue = self._add_queue()
-        names = (naming.glue_job_name(ground.prefix, job) for job in naming.SCHEDULED_JOBS)
+        names = (naming.glue_job_name(context.prefix, job) for job in naming.SCHEDULED_JOBS)
         starts = Grant(actions=["glue:StartJobRun"], on=[arn("glue", f"job/{n}") for n in names])
         self._starter = self._add_role("StartJobs", starts)
         self.failed_queue = self._queue.attr_queue_name
@@ -82,12 +82,12 @@ class JobSchedules(Construct):
         _Schedule(
             self,
             construct_id,
-            name=naming.schedule_name(self._ground.prefix, construct_id.lower()),
+            name=naming.schedule_name(self._context.prefix, construct_id.lower()),
             group_name=self._group,
             schedule_expression=schedule,
             schedule_expression_timezone="UTC",
             flexible_time_window=_Schedule.FlexibleTimeWindowProperty(mode="OFF"),
-            kms_key_arn=self._ground.key_arn,
+            kms_key_arn=self._context.key_arn,
             target=_Schedule.TargetProperty(
                 arn=target,
                 role_arn=role.arn,
@@ -107,7 +107,7 @@ class JobSchedules(Construct):
             service="scheduler",
             # The ARN of the group: EventBridge Scheduler sends no schedule ARN as its source
             # (user guide, "Confused deputy prevention").
-            for_arn=f"scheduler:{Aws.REGION}:{Aws.ACCOUNT_ID}:schedule-group/{self._ground.prefix}",
+            for_arn=f"scheduler:{Aws.REGION}:{Aws.ACCOUNT_ID}:schedule-group/{self._context.prefix}",
             statements=[statement, *self._sends_what_failed()],
         )
 
@@ -117,7 +117,7 @@ class JobSchedules(Construct):
             Grant(actions=["sqs:SendMessage"], on=[self._queue.attr_arn]),
             Grant(
                 actions=["kms:Decrypt", "kms:GenerateDataKey"],
-                on=[self._ground.key_arn],
+                on=[self._context.key_arn],
                 only_if={"StringEquals": {"kms:ViaService": services}},
             ),
         ]
@@ -126,7 +126,7 @@ class JobSchedules(Construct):
         queue = aws_sqs.CfnQueue(
             self,
             "Failed",
-            kms_master_key_id=self._ground.key_arn,
+            kms_master_key_id=self._context.key_arn,
             message_retention_period=_DEAD_LETTER_RETENTION_S,
         )
         queue.apply_removal_policy(RemovalPolicy.DESTROY)

@@ -38,43 +38,43 @@ class KafkaCluster(Construct):
         sizes: CreatedKafka,
         is_private: bool,
         security_group: str,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         """Add the cluster; `is_private` enables private connectivity, impossible at creation."""
         super().__init__(scope, construct_id)
-        subnet_ids, self._name = ground.subnet_ids, ground.prefix
+        subnet_ids, self._name = context.subnet_ids, context.prefix
         self.replicas = min(_MAX_REPLICAS, len(subnet_ids))
         configuration = self._add_configuration(is_express=sizes.is_express)
         cluster = _Cluster(
             self,
             "Cluster",
             # With a fixed name a replacement fails instead of going unnoticed.
-            cluster_name=ground.prefix,
+            cluster_name=context.prefix,
             kafka_version=versions.KAFKA,
             number_of_broker_nodes=sizes.brokers_per_zone * len(subnet_ids),
             broker_node_group_info=_brokers(sizes, is_private, subnet_ids, security_group),
             client_authentication=_iam_authentication(),
-            encryption_info=_encryption_info(ground.key_arn),
+            encryption_info=_encryption_info(context.key_arn),
             configuration_info=_Cluster.ConfigurationInfoProperty(
                 arn=configuration.attr_arn,
                 revision=configuration.attr_latest_revision_revision,
             ),
             # The only free level; alarms and dashboard need no metrics of the others.
             enhanced_monitoring="DEFAULT",
-            logging_info=_logging_info(self._add_log(ground).name),
+            logging_info=_logging_info(self._add_log(context).name),
         )
-        cluster.apply_removal_policy(ground.kept)
+        cluster.apply_removal_policy(context.kept)
         self.arn = cluster.attr_arn
         if not sizes.is_express:
             self._extend_disks(sizes)
         if is_private:
             self._admit_firehose()
 
-    def _add_log(self, ground: DeploymentContext) -> LogGroup:
+    def _add_log(self, context: DeploymentContext) -> LogGroup:
         # Under this prefix log delivery does not count against the account's limit of resource
         # policies (CloudWatch Logs user guide, "Logs sent to CloudWatch Logs").
-        name = f"/aws/vendedlogs/{ground.prefix}/kafka"
-        return LogGroup(self, "Log", ground=ground, name=name)
+        name = f"/aws/vendedlogs/{context.prefix}/kafka"
+        return LogGroup(self, "Log", context=context, name=name)
 
     def _extend_disks(self, sizes: CreatedKafka) -> None:
         """Have MSK extend the brokers' disks; only Express brokers have none."""

@@ -31,7 +31,7 @@ class AccessLog(Construct):
     """Bucket of the S3 access logs of the other buckets."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, tiers: Tiers, ground: DeploymentContext
+        self, scope: Construct, construct_id: str, *, tiers: Tiers, context: DeploymentContext
     ) -> None:
         super().__init__(scope, construct_id)
         bucket = _Bucket(
@@ -42,9 +42,9 @@ class AccessLog(Construct):
             bucket_encryption=_encrypted_by("AES256"),
             public_access_block_configuration=_PRIVATE,
             ownership_controls=_owned_by_account(),
-            lifecycle_configuration=_expiring(days=ground.log_days, moved=_moved_by_age(tiers)),
+            lifecycle_configuration=_expiring(days=context.log_days, moved=_moved_by_age(tiers)),
         )
-        bucket.apply_removal_policy(ground.kept)
+        bucket.apply_removal_policy(context.kept)
         self.name = bucket.ref
         source = {"ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:s3:::*"}}
         delivery = aws_iam.PolicyStatement(
@@ -70,7 +70,7 @@ class LakeBucket(Construct):
         days: int | None = None,
         folders: Sequence[aws_s3.CfnBucket.RuleProperty] = (),
         moved: Sequence[aws_s3.CfnBucket.TransitionProperty] = (),
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         """Add the bucket.
 
@@ -82,20 +82,20 @@ class LakeBucket(Construct):
             days: age of objects when they expire; None: never.
             folders: rules of single folders.
             moved: classes that all objects move to.
-            ground: context of the deployment.
+            context: shared by all parts of the deployment.
         """
         super().__init__(scope, construct_id)
         bucket = _Bucket(
             self,
             "Bucket",
-            bucket_encryption=_encrypted_by("aws:kms", ground.key_arn),
+            bucket_encryption=_encrypted_by("aws:kms", context.key_arn),
             public_access_block_configuration=_PRIVATE,
             ownership_controls=_owned_by_account(),
             versioning_configuration=_Bucket.VersioningConfigurationProperty(status="Enabled"),
             lifecycle_configuration=_expiring(days, restorable_days, folders, moved),
             logging_configuration=_logging_configuration(access_log, construct_id),
         )
-        bucket.apply_removal_policy(ground.kept)
+        bucket.apply_removal_policy(context.kept)
         _add_policy(self, bucket)
         self.name, self.arn = bucket.ref, bucket.attr_arn
 

@@ -36,7 +36,7 @@ class RegisteredLocation(Construct):
         construct_id: str,
         *,
         warehouse: BucketReference,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         role = ServiceRole(
@@ -50,7 +50,7 @@ class RegisteredLocation(Construct):
                     because="the files of every table in the bucket, for readers with rights on it",
                 ),
                 Grant(actions=["s3:ListBucket"], on=[warehouse.arn]),
-                through_s3(ground.key_arn),
+                through_s3(context.key_arn),
             ],
         )
         aws_lakeformation.CfnResource(

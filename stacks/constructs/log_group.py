@@ -17,7 +17,7 @@ class LogGroup(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        ground: DeploymentContext,
+        context: DeploymentContext,
         name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -25,8 +25,8 @@ class LogGroup(Construct):
             self,
             "Group",
             log_group_name=name,
-            retention_in_days=ground.log_days,
-            kms_key_id=ground.key_arn,
+            retention_in_days=context.log_days,
+            kms_key_id=context.key_arn,
         )
         # Logs are not user data, and a retained named group would block its next creation.
         group.apply_removal_policy(RemovalPolicy.DESTROY)

@@ -35,27 +35,27 @@ class PostgresServer(Construct):
         database: str,
         sizes: CreatedSource,
         security_group: str,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._ground = ground
+        self._context = context
         instance = aws_rds.CfnDBInstance(
             self,
             "Instance",
             # With a fixed name a replacement fails instead of going unnoticed.
-            db_instance_identifier=naming.source_server(ground.prefix),
+            db_instance_identifier=naming.source_server(context.prefix),
             db_name=database,
             **_versioned(sizes.maintenance_window),
             db_parameter_group_name=self._add_parameters(sizes).ref,
-            db_subnet_group_name=add_subnets(self, ground).ref,
+            db_subnet_group_name=add_subnets(self, context).ref,
             vpc_security_groups=[security_group],
             publicly_accessible=False,
             port=str(PORT),
-            deletion_protection=ground.protect,
-            **_administered(ground.key_arn),
-            **_storage_encryption(ground.key_arn),
+            deletion_protection=context.protect,
+            **_administered(context.key_arn),
+            **_storage_encryption(context.key_arn),
             # Backups of an unprotected database would be billed after its deletion.
-            delete_automated_backups=not ground.protect,
+            delete_automated_backups=not context.protect,
             **_sizes(sizes),
         )
         # cfn-lint's list holds minor versions only; the major version alone is RDS's documented way
@@ -79,12 +79,12 @@ class PostgresServer(Construct):
         """Add the log groups: RDS would create them without retention and without our key."""
         instance.enable_cloudwatch_logs_exports = list(_LOGS)
         for log in _LOGS:
-            name = f"/aws/rds/instance/{naming.source_server(self._ground.prefix)}/{log}"
-            group = LogGroup(self, f"Log{log.capitalize()}", ground=self._ground, name=name)
+            name = f"/aws/rds/instance/{naming.source_server(self._context.prefix)}/{log}"
+            group = LogGroup(self, f"Log{log.capitalize()}", context=self._context, name=name)
             instance.node.add_dependency(group)
 
     def _protect(self, instance: aws_rds.CfnDBInstance, sizes: CreatedSource) -> None:
-        keep_data(instance, self._ground)
+        keep_data(instance, self._context)
         suppress(
             instance,
             "RDS11",
@@ -94,21 +94,21 @@ class PostgresServer(Construct):
             suppress(instance, "RDS3", "the pipeline file sets `multi_az: false`")
 
 
-def add_subnets(scope: Construct, ground: DeploymentContext) -> aws_rds.CfnDBSubnetGroup:
+def add_subnets(scope: Construct, context: DeploymentContext) -> aws_rds.CfnDBSubnetGroup:
     """Add the group of the deployment's private subnets."""
     return aws_rds.CfnDBSubnetGroup(
         scope,
         "Subnets",
         db_subnet_group_description="The private subnets of the lake",
-        subnet_ids=list(ground.subnet_ids),
+        subnet_ids=list(context.subnet_ids),
     )
 
 
 def keep_data(
-    database: aws_rds.CfnDBInstance | aws_rds.CfnDBCluster, ground: DeploymentContext
+    database: aws_rds.CfnDBInstance | aws_rds.CfnDBCluster, context: DeploymentContext
 ) -> None:
     """Leave a snapshot when the database is deleted, unless the file says `protect: false`."""
-    protect = ground.protect
+    protect = context.protect
     database.apply_removal_policy(RemovalPolicy.SNAPSHOT if protect else RemovalPolicy.DESTROY)
     database.cfn_options.update_replace_policy = CfnDeletionPolicy.SNAPSHOT
     if not protect:

@@ -31,13 +31,13 @@ class ProbeConnector(Construct):
         worker: WorkerConfiguration,
         brokers: str,
         grants: Sequence[Grant],
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
-        name = naming.probe_connector_name(ground.prefix)
+        name = naming.probe_connector_name(context.prefix)
         own = f"kafkaconnect:{Aws.REGION}:{Aws.ACCOUNT_ID}:connector/{name}/*"
         role = ServiceRole(self, "Role", service="kafkaconnect", for_arn=own, statements=grants)
-        LogGroup(self, "Log", ground=ground, name=naming.probe_connector_log(ground.prefix))
+        LogGroup(self, "Log", context=context, name=naming.probe_connector_log(context.prefix))
         values = {"Role": role.arn, "Plugin": plugin.arn, "Worker": worker.arn, "Brokers": brokers}
         add_probe_outputs(self, values)
 

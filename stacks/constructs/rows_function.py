@@ -28,7 +28,7 @@ class RowsFunction(LambdaFunction):
         module: str,
         code: Path,
         log_name: str,
-        ground: DeploymentContext,
+        context: DeploymentContext,
         environment: Mapping[str, str] | None = None,
         grants: Sequence[Grant] = (),
     ) -> None:
@@ -42,7 +42,7 @@ class RowsFunction(LambdaFunction):
             timeout_s=CALL_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
             log_name=log_name,
-            ground=ground,
+            context=context,
         )
         self.name = self.resource.ref
         aws_logs.CfnMetricFilter(
@@ -52,7 +52,7 @@ class RowsFunction(LambdaFunction):
             filter_pattern="{ $.refused > 0 }",
             metric_transformations=[
                 aws_logs.CfnMetricFilter.MetricTransformationProperty(
-                    metric_namespace=naming.delivery_metrics(ground.prefix),
+                    metric_namespace=naming.delivery_metrics(context.prefix),
                     metric_name=naming.REFUSED_METRIC,
                     metric_value="$.refused",
                     unit="Count",

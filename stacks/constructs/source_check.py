@@ -42,7 +42,7 @@ class SourceCheck(LambdaFunction):
         security_group: str,
         state: BucketReference,
         schedules: JobSchedules,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(
             scope,
@@ -52,17 +52,17 @@ class SourceCheck(LambdaFunction):
             environment={
                 **environment,
                 "BUCKET": state.name,
-                "DIMENSION": ground.prefix,
+                "DIMENSION": context.prefix,
             },
             grants=[
                 *grants,
-                *keeps_records(state, ground.key_arn),
+                *keeps_records(state, context.key_arn),
                 _control_objects(state),
                 publishes_metrics(NAMESPACE),
             ],
             timeout_s=_TIMEOUT_S,
             security_group=security_group,
-            ground=ground,
+            context=context,
         )
         self.resource.handler = "prepare_source.check"
         schedules.call("SourceCheck", schedule=_EVERY, function_arn=self.arn)

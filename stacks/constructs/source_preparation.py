@@ -38,7 +38,7 @@ class Preparation(LambdaFunction):
         grants: Sequence[Grant],
         security_group: str,
         state: BucketReference,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(
             scope,
@@ -46,11 +46,11 @@ class Preparation(LambdaFunction):
             module="prepare_source",
             code=file,
             environment={**environment, "BUCKET": state.name},
-            grants=[*grants, *keeps_records(state, ground.key_arn)],
+            grants=[*grants, *keeps_records(state, context.key_arn)],
             timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
             security_group=security_group,
-            ground=ground,
+            context=context,
         )
         CustomResource(
             self,

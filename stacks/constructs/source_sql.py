@@ -31,7 +31,7 @@ class SourceSql(LambdaFunction):
         grants: Sequence[Grant],
         security_group: str,
         state: BucketReference,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(
             scope,
@@ -46,12 +46,12 @@ class SourceSql(LambdaFunction):
                     on=[f"{state.arn}/{naming.SOURCE_SQL_PREFIX}/*"],
                     because="the files that an operator uploads, by random names",
                 ),
-                through_s3(ground.key_arn),
+                through_s3(context.key_arn),
             ],
             timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
             security_group=security_group,
-            ground=ground,
+            context=context,
         )
         self.resource.handler = "prepare_source.run_sql"
-        self.resource.function_name = naming.source_sql_function(ground.prefix)
+        self.resource.function_name = naming.source_sql_function(context.prefix)

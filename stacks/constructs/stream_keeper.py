@@ -38,7 +38,7 @@ class StreamKeeper(Construct):
         is_scheduled: bool,
         state: BucketReference,
         schedules: JobSchedules,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         """Add the keeper.
 
@@ -58,11 +58,11 @@ class StreamKeeper(Construct):
                 "PAUSE": _PAUSE,
                 "DEPLOYMENT": deployment_id or "",
                 "SCHEDULED": "true" if is_scheduled else "",
-                "DIMENSION": ground.prefix,
+                "DIMENSION": context.prefix,
             },
-            grants=_grants(job.name, state, ground.key_arn),
+            grants=_grants(job.name, state, context.key_arn),
             timeout_s=_TIMEOUT_S,
-            ground=ground,
+            context=context,
         )
         # Update the job's arguments first: the keeper restarts an ended stream with them.
         function.resource.node.add_dependency(job.resource)

@@ -34,7 +34,7 @@ class OptimizerRole(ServiceRole):
         database: str,
         warehouse: BucketReference,
         lake_formation: bool,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(
             scope,
@@ -59,7 +59,7 @@ class OptimizerRole(ServiceRole):
                     on=[arn("logs", f"log-group:/aws-glue/{each}/logs:*") for each in _LOGS],
                     because="log groups that Glue names itself, one per optimizer type",
                 ),
-                through_s3(ground.key_arn),
+                through_s3(context.key_arn),
                 *([_gets_data_access()] if lake_formation else []),
             ],
         )

@@ -59,10 +59,10 @@ class WebServer(Construct):
         port: int,
         security_group: str,
         after: IDependable,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._port, self._log = port, LogGroup(self, "Log", ground=ground)
+        self._port, self._log = port, LogGroup(self, "Log", context=context)
         cluster = aws_ecs.CfnCluster(
             self,
             "Cluster",
@@ -81,7 +81,7 @@ class WebServer(Construct):
             enable_execute_command=False,
             propagate_tags="SERVICE",
             deployment_configuration=_back_at_failure(),
-            network_configuration=_in_private(ground, security_group),
+            network_configuration=_in_private(context, security_group),
         )
         service.node.add_dependency(after)
 
@@ -148,10 +148,10 @@ def _back_at_failure() -> aws_ecs.CfnService.DeploymentConfigurationProperty:
 
 
 def _in_private(
-    ground: DeploymentContext, security_group: str
+    context: DeploymentContext, security_group: str
 ) -> aws_ecs.CfnService.NetworkConfigurationProperty:
     place = _Service.AwsVpcConfigurationProperty(
-        subnets=list(ground.subnet_ids),
+        subnets=list(context.subnet_ids),
         security_groups=[security_group],
         assign_public_ip="DISABLED",
     )

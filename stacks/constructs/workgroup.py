@@ -22,17 +22,17 @@ class Workgroup(Construct):
         *,
         bucket: str,
         scan_gb: int,
-        ground: DeploymentContext,
+        context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         encrypted = _Workgroup.EncryptionConfigurationProperty(
-            encryption_option="SSE_KMS", kms_key=ground.key_arn
+            encryption_option="SSE_KMS", kms_key=context.key_arn
         )
         _Workgroup(
             self,
             "Workgroup",
-            name=ground.prefix,
-            description=f"Athena queries on the lake of {ground.prefix}",
+            name=context.prefix,
+            description=f"Athena queries on the lake of {context.prefix}",
             recursive_delete_option=True,  # with its saved queries and its history
             work_group_configuration=_Workgroup.WorkGroupConfigurationProperty(
                 enforce_work_group_configuration=True,

@@ -138,7 +138,7 @@ FIRST_ACCOUNT = (
     ),
     Mutation(
         "backups outlive a trial", _synth("backups"),
-        ((_SERVER, "delete_automated_backups=not ground.protect",
+        ((_SERVER, "delete_automated_backups=not context.protect",
           "delete_automated_backups=False"),),
     ),
     Mutation(

@@ -205,9 +205,9 @@ def redrive_of(text: str, folder: Path, environment: str | None = None) -> Synth
     (folder / "shop.yaml").write_text(text)
     app = App(context=FLAGS, outdir=str(folder / "out"), analytics_reporting=False)
     deployment = load_deployment(folder / "shop.yaml", environment)
-    ground = NetworkStack(app, deployment).outputs.ground
-    lake = LakeStack(app, deployment, ground=ground).outputs
-    RedrivePutsStack(app, deployment, lake=lake, ground=ground)
+    context = NetworkStack(app, deployment).outputs.context
+    lake = LakeStack(app, deployment, context=context).outputs
+    RedrivePutsStack(app, deployment, lake=lake, context=context)
     check_security(app)
     app.synth()
     return read_assembly(folder / "out")
@@ -277,7 +277,7 @@ def test_the_longest_list_of_tables_fits_the_role_of_their_stream(tmp_path, monk
     )
     deployment = load_deployment(tmp_path / "shop.yaml")
     network = NetworkStack(app, deployment).outputs
-    lake = LakeStack(app, deployment, ground=network.ground).outputs
+    lake = LakeStack(app, deployment, context=network.context).outputs
     PutsStack(app, deployment, put=deployment.plan.puts[0], network=network, lake=lake)
     app.synth()
     templates = read_assembly(tmp_path / "out").templates
