@@ -45,8 +45,9 @@ class Reader:
     def begin(self, **trigger: Any) -> StreamingQuery:
         """Begin to read, from the checkpoint if there is one."""
         loading = self._loading.replace('"iceberg")', '"iceberg").options(**options)')
-        exec(loading, self._names | {"options": self.options}, found := {})
-        rows: DataFrame = found["changes"]
+        names = self._names | {"options": self.options}
+        exec(loading, names)
+        rows: DataFrame = names["changes"]
         writing = rows.writeStream.foreachBatch(self._take)
         return writing.option("checkpointLocation", self.checkpoint).trigger(**trigger).start()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import pytest
@@ -28,7 +28,7 @@ class Reader:
     """The page's code, from `opening` on, with the names that the reader has to keep."""
 
     opening: str
-    kept: dict[str, Any]
+    kept: ClassVar[dict[str, Any]]
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self.engine, self.folder = engine, folder
@@ -53,7 +53,8 @@ class Reader:
 class SparkReader(Reader):
     """A stream that runs all the time."""
 
-    opening, kept = "table = ", {"since": None, "table": None}
+    opening = "table = "
+    kept: ClassVar[dict[str, Any]] = {"since": None, "table": None}
 
     def read(self) -> None:
         if "query" not in self.names:
@@ -76,7 +77,8 @@ class SparkReader(Reader):
 class PyIcebergReader(Reader):
     """Runs of a program, each from the snapshot that the one before has stored."""
 
-    opening, kept = "newest = ", {"last": None}
+    opening = "newest = "
+    kept: ClassVar[dict[str, Any]] = {"last": None}
 
     def read(self) -> None:
         self.names["table"] = table_of(self.engine)
@@ -89,7 +91,8 @@ class PyIcebergReader(Reader):
 class DuckDBReader(Reader):
     """Runs of a program, each from the time that the one before has stored."""
 
-    opening, kept = "added = ", {"through": "1970-01-01 00:00:00+00"}
+    opening = "added = "
+    kept: ClassVar[dict[str, Any]] = {"through": "1970-01-01 00:00:00+00"}
 
     def read(self) -> None:
         self.names["location"] = metadata_of(self.engine).removeprefix("file:")
