@@ -37,10 +37,8 @@ changes keeps that tail short: it raises the [lower bound](concepts.md#lower-bou
 476 skips the files before the state's stamp by itself, Trino 406 reads the whole changelog. A `?`
 is a value that Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
 
-Incremental readers of `<t>_changes`, each a few lines: [Spark as a
-stream](how-to/stream-a-changelog.md), and
-[PyIceberg and DuckDB](how-to/stream-a-changelog.md#pyiceberg-and-duckdb) from where the last read
-ended.
+Spark, PyIceberg and DuckDB can read [what is new](#new-events-since-the-last-read) in
+`<t>_changes`.
 
 The views give points in time in UTC. Engines do not prune files by predicates on such a column,
 nor on other columns than the key in `<t>_current`, partition columns included
@@ -123,6 +121,49 @@ In Athena and Trino a large value that a changed key did not send is NULL. Table
 `delivery: firehose` have `cdclake sql --as-of` alone. Days that were collapsed before
 `history_days` was raised stay so: `cdclake sql --as-of` refuses them, these queries do not, and
 lack the older rows of each key.
+"""
+_NEW_EVENTS = """\
+## New events since the last read
+
+Each of these has every row of `<t>_changes` once, also after a restart of the connector, a
+compaction, or a `cdclake replay`, which adds its events as new rows. Tests execute this code
+(`tests/spark/test_shown_readers.py`). [Stream a changelog](how-to/stream-a-changelog.md) has the
+rest: readers that end before they have read a commit or were down for too long, collapsed history,
+changelogs that Firehose writes.
+
+Spark streams what follows the newest snapshot, after that snapshot's rows; `write(rows, batch)` is
+your function. After a restart run the last two lines with the same `since` and `checkpoint`:
+
+```python
+table = "lake.cdc_iceberg.orders_changes"
+newest = spark.table(f"{table}.snapshots").orderBy("committed_at", ascending=False).first()
+write(spark.read.option("snapshot-id", newest.snapshot_id).table(table), 0)
+since = int(newest.committed_at.timestamp() * 1000) + 1
+changes = spark.readStream.format("iceberg").option("stream-from-timestamp", since).load(table)
+query = changes.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint).start()
+```
+
+PyIceberg reads what was added after the snapshot `last`, None at first. `table` has just been
+loaded from the catalog; store `last` together with the rows:
+
+```python
+newest = table.current_snapshot().snapshot_id
+if newest != last:
+    added = table.incremental_append_scan(from_snapshot_id_exclusive=last)
+    write((added if last else table.scan(snapshot_id=newest)).to_arrow())
+    last = newest
+```
+
+DuckDB reads what was ingested after `through`, at first `1970-01-01 00:00:00+00`. `location` is the
+table's current `metadata_location` in Glue, and `session` has loaded the extension `iceberg`; store
+`through` together with the rows. Not for changelogs that Firehose writes:
+
+```python
+added = f"FROM iceberg_scan('{location}') WHERE cdc_ingested_at > '{through}'"
+write(session.sql(f"SELECT * {added}").fetchall())
+[(newest,)] = session.sql(f"SELECT max(cdc_ingested_at)::VARCHAR {added}").fetchall()
+through = newest or through
+```
 """
 _READERS = """\
 ## Engines
@@ -255,7 +296,7 @@ def page() -> str:
     """Return the expected text of the page."""
     engines = _readers_section()
     return "\n".join(
-        [_BEGINNING, *_sections(), _AS_OF, engines, "", _seen() + _SPARK, _costs(), ""]
+        [_BEGINNING, *_sections(), _AS_OF, _NEW_EVENTS, engines, "", _seen() + _SPARK, _costs(), ""]
     )
 
 

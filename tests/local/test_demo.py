@@ -6,6 +6,7 @@ import subprocess
 import sys
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -81,20 +82,33 @@ def test_a_failing_writer_says_why() -> None:
 def test_the_demo_proves_itself_and_leaves_nothing(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
-    command = [sys.executable, "-m", "cdclake.cli.main", "demo", "--json", *options]
-    environment = {**os.environ, "CDCLAKE_HOME": str(tmp_path / "home")}
-    done = subprocess.run(
-        command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=500
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    answer = json.loads(done.stdout)
-    assert answer["ok"]
-    assert {table["table"] for table in answer["tables"]} == set(KEYS)
-    assert all(t["missing"] == t["extra"] == t["different"] == 0 for t in answer["tables"])
+    answer = proved_demo(tmp_path, *options)
     assert answer["events"] > 1000
     assert 0 < answer["freshness_p50_ms"] <= answer["freshness_p95_ms"]
     assert 0 < answer["seconds_to_first_row"] < answer["seconds_total"]
     assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.slow
+def test_the_demo_is_fresh_at_a_thousand_rows_per_second(tmp_path: Path) -> None:
+    answer = proved_demo(tmp_path, "--seconds", "30", "--rate", "1000")
+    assert answer["events"] > 20_000
+    assert answer["freshness_p95_ms"] <= 4000
+
+
+def proved_demo(folder: Path, *options: str) -> dict[str, Any]:
+    """Return the answer of a demo whose rows are all equal."""
+    command = [sys.executable, "-m", "cdclake.cli.main", "demo", "--json", *options]
+    environment = {**os.environ, "CDCLAKE_HOME": str(folder / "home")}
+    done = subprocess.run(
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=500
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    answer: dict[str, Any] = json.loads(done.stdout)
+    assert answer["ok"]
+    assert {table["table"] for table in answer["tables"]} == set(KEYS)
+    assert all(t["missing"] == t["extra"] == t["different"] == 0 for t in answer["tables"])
+    return answer
 
 
 def _count(connection: "psycopg.Connection[tuple[int, ...]]", table: str) -> int:

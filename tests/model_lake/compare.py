@@ -93,6 +93,36 @@ def _check_event(shape: Shape, event: Event, change: Change) -> None:
             raise _Wrong(f"{said}; {name} was {old} and became {new}")
 
 
+def compare_earlier(
+    truth: Mapping[Place, Sequence[Change]],
+    logs: Mapping[Place, Sequence[Event]],
+    rows: Sequence[Sequence[str | None]],
+    committed_at: int,
+) -> Differences:
+    """Compare the answer to `earlier_query` with the source's rows as of that commit time.
+
+    The audit has no commit times: a key's changes and streamed events are the same, in one order.
+    """
+    earlier: dict[Place, list[Values]] = {}
+    for table, key, *values in rows:
+        earlier.setdefault((str(table), str(key)), []).append(tuple(values))
+    found: Differences = {}
+    for place in sorted({*truth, *earlier}):
+        row = _row_as_of(truth.get(place, ()), logs.get(place, ()), committed_at)
+        expected = [] if row is None else [row]
+        if earlier.get(place, []) != expected:
+            found[place] = f"as of {committed_at}: {earlier.get(place)}, expected {expected}"
+    return found
+
+
+def _row_as_of(
+    changes: Sequence[Change], events: Sequence[Event], committed_at: int
+) -> Values | None:
+    streamed = [event for event in events if not event.is_read]
+    done = len(changes) - sum(event.committed_at > committed_at for event in streamed)
+    return changes[done - 1].after if done > 0 else None
+
+
 def compare_states(
     truth: Mapping[Place, Sequence[Change]],
     logs: Mapping[Place, Sequence[Event]],

@@ -22,6 +22,7 @@ class Event:
     partition: int  # of Kafka; below 0: the stream's own
     values: Values
     unavailable: frozenset[str]
+    committed_at: int  # microseconds since 1970
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -49,6 +50,7 @@ class StateRow:
 def events_query() -> str:
     """Every event of every log, in the order of positions."""
     facts = f"cdc_op, cdc_position, cdc_partition, {_DIGESTS}, cdc_unavailable"
+    facts += ", epoch_us(cdc_committed_at)"
     parts = [f"SELECT {_place(s)}, {facts} FROM {s.name}_history" for s in ALL_SHAPES]
     return " UNION ALL ".join(parts) + " ORDER BY cdc_position"
 
@@ -57,6 +59,13 @@ def state_query() -> str:
     """Every row of every state."""
     facts = f"cdc_op, cdc_position, cdc_deleted, {_DIGESTS}, cdc_toast_missing"
     return " UNION ALL ".join(f"SELECT {_place(s)}, {facts} FROM {s.name}" for s in ALL_SHAPES)
+
+
+def earlier_query() -> str:
+    """Return the query of every live row, for `sql --as-of`."""
+    return " UNION ALL ".join(
+        f"SELECT {_place(s)}, {_DIGESTS} FROM {s.name}_current" for s in ALL_SHAPES
+    )
 
 
 def _place(shape: Shape) -> str:
@@ -70,8 +79,9 @@ def events_by_key(rows: Iterable[list[Any]]) -> dict[Place, list[Event]]:
     listed = list(rows)
     keys = {(table, key) for table, key, *_ in listed if key is not None}
     events: dict[Place, list[Event]] = {place: [] for place in keys}
-    for table, key, op, position, partition, *values, unavailable in listed:
-        event = Event(op, position, partition, tuple(values), frozenset(unavailable or ()))
+    for table, key, op, position, partition, *values, unavailable, committed_at in listed:
+        missing = frozenset(unavailable or ())
+        event = Event(op, position, partition, tuple(values), missing, committed_at)
         places = [(table, key)] if key is not None else [p for p in keys if p[0] == table]
         for place in places:
             events[place].append(event)

@@ -11,7 +11,7 @@ import pytest
 from cdclake.debezium.position import Position
 from tests.model_lake import report
 from tests.model_lake.audit import Change, Values, by_key
-from tests.model_lake.compare import compare_logs, compare_states
+from tests.model_lake.compare import compare_earlier, compare_logs, compare_states
 from tests.model_lake.log import NOTHING, Event, StateRow, events_by_key, rows_by_key
 from tests.model_lake.report import LakeDiffers, fail_on, verified
 from tests.model_lake.shapes import VALUES
@@ -28,7 +28,7 @@ def event(op: str, lsn: int, values: Values = NOTHING, *missing: str, partition:
     sent = tuple(
         None if name in missing else value for name, value in zip(VALUES, values, strict=True)
     )
-    return Event(op, str(at), partition, sent, frozenset(missing))
+    return Event(op, str(at), partition, sent, frozenset(missing), lsn)
 
 
 CHANGES = [Change("c", None, A), Change("u", A, B), Change("d", B, None), Change("c", None, C)]
@@ -149,6 +149,18 @@ def test_a_fault_in_a_state_is_found(
     assert said is None or said in found[place]
 
 
+@pytest.mark.parametrize(
+    ("committed_at", "row"), [(5, None), (10, A), (25, B), (30, None), (39, None), (40, C)]
+)
+def test_a_fault_in_rows_of_an_earlier_time_is_found(committed_at: int, row: Values | None) -> None:
+    for shown in (None, A, B, C):
+        rows = [] if shown is None else [[*PLACE, *shown]]
+        found = compare_earlier({PLACE: CHANGES}, {PLACE: LOG}, rows, committed_at)
+        assert (found == {}) == (shown == row)
+    snapshotted = {PLACE: [event("r", 15, B), *LOG[3:]]}
+    assert compare_earlier({PLACE: CHANGES}, snapshotted, [[*PLACE, *B]], 20) == {}
+
+
 def test_a_row_that_was_deleted_before_the_first_snapshot_is_not_kept() -> None:
     place = ("members", "17001")
     truth = {place: [Change("c", None, A), Change("d", A, None)]}
@@ -175,8 +187,8 @@ def test_the_audit_is_read_as_events_of_keys() -> None:
 def test_answers_of_the_lake_are_read_by_key() -> None:
     inserted, emptied = event("c", 10, A), event("t", 20)
     answer = [
-        ["emptied", "1", "c", inserted.position, 0, *A, None],
-        ["emptied", None, "t", emptied.position, 0, *NOTHING, None],
+        ["emptied", "1", "c", inserted.position, 0, *A, None, 10],
+        ["emptied", None, "t", emptied.position, 0, *NOTHING, None, 20],
     ]
     assert events_by_key(answer) == {("emptied", "1"): [inserted, emptied]}
     state = [["accounts", "1", "u", "1", False, *B, ["body"]]]

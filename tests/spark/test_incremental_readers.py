@@ -13,12 +13,10 @@ import pytest
 from pyiceberg.table import StaticTable
 from pyspark.errors import UnsupportedOperationException
 
-from cdclake.jobs.maintenance import actions
-from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files
 from cdclake.jobs.reader.duck import extension_file
 from tests.spark.events import Engine, plan_of
 from tests.spark.firehose_log import FirehoseLog
-from tests.spark.test_changelog_readers import append, expire_all_but_newest
+from tests.spark.test_changelog_readers import append, compact, expire_all_but_newest
 from tests.spark.test_collapse import NOW, OLD, collapse, set_clock
 
 pytestmark = pytest.mark.spark
@@ -51,12 +49,6 @@ def table_of(engine: Engine) -> StaticTable:
 
 def lsns(rows: Any) -> list[int]:
     return sorted(rows.column("cdc_lsn").to_pylist())
-
-
-def compact(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actions, "MIN_SMALL_FILES", 2)
-    changes, now = engine.table.changes, datetime.now(UTC)
-    compact_files(MaintainedTable(engine.lake, engine.table, changes, now, timedelta(days=90)))
 
 
 def test_pyiceberg_reads_each_row_once(engine, shown, monkeypatch):

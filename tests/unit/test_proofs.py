@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.faults import run as faults
-from tests.faults.catalogue import GROUPS
+from tests.faults.catalogue import ELSEWHERE, FAULTS, GROUPS
 from tests.proofs import run
 from tests.proofs.marked_tests import count_tests
 from tests.proofs.page import PAGE, render_page, render_part
-from tests.proofs.parts import FAULT_SEEDS, Part, Unit, all_parts
+from tests.proofs.parts import FAULT_SEEDS, PROJECT, Part, Unit, all_parts
 from tests.proofs.record import Result, engine_digest, read_results, write_results
 
 GOOD = Unit("good", ("timeit", "-n", "1", "print('2 mutations, 0 not noticed')"))
@@ -135,6 +136,16 @@ def test_each_group_of_faults_is_a_unit_for_each_seed() -> None:
     commands = {unit.command for unit in part.units}
     assert ("tests.faults.run", "--group", "kills", "--seed", "4") in commands
     assert len(commands) == len(part.units) == len(GROUPS) * FAULT_SEEDS
+
+
+def test_each_fault_of_the_matrix_is_injected_or_has_its_reason() -> None:
+    injected = {fault.id for fault in FAULTS}
+    matrix = {f"F{number}" for number in range(1, 41)}
+    assert sorted(matrix - injected - ELSEWHERE.keys()) == []
+    assert sorted(injected & ELSEWHERE.keys()) == []
+    assert ELSEWHERE.keys() <= matrix
+    named = re.findall(r"tests/[\w/]+(?:\.py)?", " ".join(ELSEWHERE.values()))
+    assert [name for name in named if not (PROJECT / name).exists()] == []
 
 
 @pytest.mark.parametrize(
