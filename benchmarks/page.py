@@ -96,7 +96,7 @@ def page(results: Mapping[str, Any], profile: Mapping[str, Any] | None = None) -
 
 
 def _targets(measures: Mapping[str, Any]) -> Iterator[str]:
-    """A table of all targets, by their numbers."""
+    """Yield a table of all targets, by their numbers."""
     found = [each for name, measure in measures.items() for each in targets_of(name, measure)]
     rows = [_target_row(each) for each in found]
     for number, measure, of, bound in unmeasured(measures):

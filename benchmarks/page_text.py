@@ -136,8 +136,8 @@ OTHER_PROFILE = (
 )
 TARGETS = """## Targets
 
-Each target, for each subject that it has. N1 to N10 are the numbers under which the targets were
-set; a target without one has the name of its measure. A ratio of `>=` is how many times as fast
+Each target, for each subject that it has. N1 to N10 are the targets' own numbers; a target without
+one has the name of its measure. A ratio of `>=` is how many times as fast
 ours is, one of `<=` how many times as long it takes; P6 is compared with its goal in seconds. For
 every missed target [performance](performance.md#missed-targets-and-why) gives the reason. The
 targets of reading `<t>_current` are in [reading](reading.md#what-t_current-costs). The engine

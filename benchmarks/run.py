@@ -137,7 +137,7 @@ def _taken(measure: str, size: Size, work: Path, steps: Steps) -> tuple[dict[str
 
 
 def _whole(measure: str, measured: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
-    """The measure with its circumstances and its targets."""
+    """Return the measure with its circumstances and its targets."""
     return {"measured": measured, "targets": targets_of(measure, taken), **taken}
 
 

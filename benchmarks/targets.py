@@ -1,8 +1,7 @@
 """Targets of the measures, one for each subject: our figure, the bound, and if it is met.
 
 All follow from a measure's runs as its JSON has them, so results that are older than a target have
-it, too. N1 to N10 are the numbers under which the targets were set; any other target has the name
-of its measure.
+it, too. N1 to N10 are the targets' own numbers; any other target has the name of its measure.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from benchmarks.upkeep import reading_targets
 
 PER_TEN_MILLION_S = 0.10
 _LOADING_CPU = Bound("<=", 1.2)
-_MOST_ROWS = 100_000_000  # up to which P2's target holds
+_MOST_ROWS = 100_000_000  # P2's target holds up to them
 # Where a measure's subjects have different bounds.
 _BY_SUBJECT: Mapping[str, Callable[[str], Mapping[str, Bound]]] = {
     "P3": append_targets,
@@ -93,7 +92,7 @@ def growth(measure: Mapping[str, Any]) -> Iterator[tuple[int, int, float, float]
 def _compared(name: str, measure: Mapping[str, Any]) -> Iterator[Target]:
     runs = [Run.from_json(run) for run in measure["runs"]]
     bounds = {peer: Bound.parse(text) for peer, text in measure["target"].items()}
-    if not bounds.keys() <= {run.contender for run in runs}:  # P2's peers are sizes of ours
+    if not bounds.keys() <= {run.contender for run in runs}:  # P2 compares our own sizes
         for peer, bound in bounds.items():
             yield _row(name, "", peer, measure["ours"], measure["peers"][peer], bound)
         return
