@@ -96,9 +96,10 @@ def _compared(name: str, measure: Mapping[str, Any]) -> Iterator[Target]:
         for peer, bound in bounds.items():
             yield _row(name, "", peer, measure["ours"], measure["peers"][peer], bound)
         return
+    of_subject = _BY_SUBJECT.get(name)
     for subject in dict.fromkeys(run.subject.get("subject", "") for run in runs):
         own = [run for run in runs if run.subject.get("subject", "") == subject]
-        for peer, bound in _BY_SUBJECT.get(name, lambda _: bounds)(subject).items():
+        for peer, bound in (of_subject(subject) if of_subject else bounds).items():
             yield _row(name, subject, peer, median_of(own, OURS), median_of(own, peer), bound)
 
 
