@@ -37,6 +37,7 @@ from cdclake.jobs.stream.quarantine import quarantine_files
 from cdclake.jobs.stream.refused_records import refused_records
 
 BARE = "bare_from_json"
+ROWS = "dropped"  # by both, of what is timed
 _DECODED = "accepted bigint, first bigint, last bigint, refused string"
 _COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("array"))
 
@@ -76,7 +77,7 @@ def _runs(arena: Arena, data: DataSet, refuse: bool) -> list[Run]:
             OURS: same_rows(_COMPARED, data.batch_files, written / OURS, accepted),
             BARE: same_rows(COLUMNS, data.batch_files, written / BARE, accepted),
         }
-    about = {"subject": subject, "events": data.changes, "rows": "dropped"}
+    about = {"subject": subject, "events": data.changes, "rows": ROWS}
     return [Run(who, about, checked[who], data.counted(figures[who])) for who in (OURS, BARE)]
 
 

@@ -129,8 +129,21 @@ BARE_CACHED = (
     "instead of `noop`, which favours ours; by how much is not measured. The number of refused "
     "events was not checked, only that there were some.\n"
 )
-# P2's target, in seconds.
-PER_TEN_MILLION = 0.10
+OTHER_PROFILE = (
+    "The profile in [profile.json](../benchmarks/results/profile.json) is not shown: it is of an "
+    "earlier engine, and of a peer that kept its rows, so its figures are not comparable with "
+    "these.\n"
+)
+TARGETS = """## Targets
+
+Each target, for each subject that it has. N1 to N10 are the targets' own numbers; a target without
+one has the name of its measure. A ratio of `>=` is how many times as fast
+ours is, one of `<=` how many times as long it takes; P6 is compared with its goal in seconds. For
+every missed target [performance](performance.md#missed-targets-and-why) gives the reason. The
+targets of reading `<t>_current` are in [reading](reading.md#what-t_current-costs). The engine
+before N1 was never measured in these units, so there is no baseline; nor was the time that all
+measures take together recorded.
+"""
 # Of benchmarks/threads.py, in the page's order.
 KINDS = {
     "tasks": "tasks of Spark or Flink",

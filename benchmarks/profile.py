@@ -22,7 +22,7 @@ from benchmarks.apply import changes
 from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
 from benchmarks.decode import BARE as BARE_PARSING
-from benchmarks.decode import decode_in_tasks, evaluate, events, parsed
+from benchmarks.decode import ROWS, decode_in_tasks, evaluate, events, parsed
 from benchmarks.event_log import EventLog, Moments, idle_seconds, settings
 from benchmarks.kafka_records import records_of
 from benchmarks.machine import machine, versions
@@ -57,7 +57,9 @@ def main() -> int:
             batches = [str(file) for file in data.make().batch_files]
             question = {"measure": measure, "base": str(data.base), "batches": batches}
             profiles[measure] = place.ask("benchmarks.profile", question)
-    whole = {"machine": machine(), "versions": versions(), "profiles": profiles}
+    whole = {
+        "machine": machine(), "versions": versions(), "rows": ROWS, "profiles": profiles,
+    }  # fmt: skip
     PROFILE.write_text(json.dumps(whole, indent=1) + "\n")
     return 0
 

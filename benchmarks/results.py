@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Figure = float | str  # seconds, or a word why there are none
+# Figures of costs that have to be at least, or exactly, their target. All others: at most.
+_AT_LEAST = frozenset({"changes_per_cpu_second", "events_per_second"})
+_EXACT = frozenset({"changelog_tasks", "state_tasks"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,12 @@ class Bound:
     def __str__(self) -> str:
         return f"{self.sign} {self.value:g}x"
 
+    @classmethod
+    def parse(cls, text: str) -> Bound:
+        """Return the bound of its text."""
+        sign, value = text.split()
+        return cls(">=" if sign == ">=" else "<=", float(value.rstrip("x")))
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -44,6 +53,12 @@ class Run:
     subject: Mapping[str, Any]
     wrong: str | None
     figures: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Run:
+        """Return the run of its JSON."""
+        about = {k: v for k, v in stored.items() if k not in ("contender", "wrong", "figures")}
+        return cls(stored["contender"], about, stored["wrong"], stored["figures"])
 
     def median(self, figure: str) -> float:
         """Of all batches."""
@@ -111,6 +126,26 @@ def worst_subject(
         return Measure(ours=median_of(own, ours), peers=peers, targets=targets, runs=runs)
 
     return min(map(made, filter(targets_of, by_subject)), key=Measure.least_margin)
+
+
+def sign_of(figure: str) -> str:
+    """Return how a cost's figure has to compare with its target."""
+    if figure in _EXACT:
+        return "="
+    return ">=" if figure in _AT_LEAST else "<="
+
+
+def meets(figure: str, value: float, target: float) -> bool:
+    """Return True if a cost meets its target."""
+    sign = sign_of(figure)
+    if sign == "=":
+        return value == target
+    return value >= target if sign == ">=" else value <= target
+
+
+def meets_all(ours: Mapping[str, float], target: Mapping[str, float]) -> bool:
+    """Return True if every cost with a target meets it."""
+    return all(meets(figure, ours[figure], bound) for figure, bound in target.items())
 
 
 def _rounded(figure: Figure | None) -> Figure | None:

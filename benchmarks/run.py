@@ -40,6 +40,7 @@ from benchmarks.session import PROJECT
 from benchmarks.sizes import SIZES, Size
 from benchmarks.steps import Steps, Unfinished
 from benchmarks.streaming import measure_streaming
+from benchmarks.targets import targets_of
 from benchmarks.upkeep import measure_maintenance, measure_reading
 from benchmarks.view_costs import measure_views
 from cdclake.local.demo.interrupts import ending_in_order
@@ -69,7 +70,7 @@ COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
     "N7a": measure_changelog_requests,
     "N8": measure_hundreds,
 }
-# Measures without a target, each kept in a file of its name.
+# Measures that are not on the page, each kept in a file of its name.
 PARTS: dict[str, Callable[[Size, Path, Steps], dict[str, Any]]] = {
     "buffering": lambda size, work, _: measure_buffering(size, work),
     "views": measure_views,
@@ -119,9 +120,9 @@ def _place(size: str, measure: str) -> Path:
 def _taken(measure: str, size: Size, work: Path, steps: Steps) -> tuple[dict[str, Any], bool]:
     """The measure as it is kept, and whether every end state was right."""
     if measure in COSTS:
-        return {"measured": _circumstances(), **COSTS[measure](size, work)}, True
+        return _whole(measure, _circumstances(), COSTS[measure](size, work)), True
     if measure in SCALE_MEASURES:
-        return {"measured": _circumstances(), **SCALE_MEASURES[measure](size, work, steps)}, True
+        return _whole(measure, _circumstances(), SCALE_MEASURES[measure](size, work, steps)), True
     if measure in PARTS:
         part = PARTS[measure](size, work, steps)
         is_right = all(run["wrong"] is None for run in part["runs"])
@@ -132,7 +133,12 @@ def _taken(measure: str, size: Size, work: Path, steps: Steps) -> tuple[dict[str
     else:
         taken = MEASURES[measure](size, work)
     is_right = all(run.wrong is None for run in taken.runs)
-    return {"measured": measured, **taken.as_json()}, is_right
+    return _whole(measure, measured, taken.as_json()), is_right
+
+
+def _whole(measure: str, measured: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
+    """Return the measure with its circumstances and its targets."""
+    return {"measured": measured, "targets": targets_of(measure, taken), **taken}
 
 
 def keep(place: Path, measure: str, found: dict[str, Any]) -> None:

@@ -113,7 +113,7 @@ SIZES = {
             warm_up_seconds=180,  # Java's compilers are busy for minutes, with one core
             trial_seconds=90,
             stretch_seconds=120,
-            rounds=1,
+            rounds=3,
         ),
         measures=EVERY,
     ),

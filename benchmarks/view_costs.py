@@ -42,6 +42,7 @@ from benchmarks.view_queries import (
     of_each_column,
     queries,
     runs_of,
+    view_targets,
 )
 from cdclake.iceberg.dialect import DUCKDB, SPARK, Dialect
 from cdclake.iceberg.views import applied_view
@@ -72,6 +73,8 @@ def measure_views(size: Size, work: Path, steps: Steps) -> dict[str, Any]:
         "load_before": round(load, 1),
         "shared_machine": load > 1,  # other work ran: no times are taken
         "tail_events": {tail: n * data.changes for tail, n in TAILS.items()},
+        "targets": (targets := view_targets(runs)),
+        "met": all(target["met"] for target in targets),
         "runs": runs,
     }
 

@@ -16,6 +16,9 @@ SHAPES = ("count", "point", "range", "full scan")
 APPLIED = 10  # batches before the tail
 TAILS = {"empty": 0, "small": 1, "large": 50}  # batches
 _RANGE = 1000  # one of so many keys
+MOST_OF_STATE = 1.5  # times the state's cost
+# Queries that this holds for, by their tails.
+_BOUNDED = {"count": ("empty",), "point": tuple(TAILS), "range": tuple(TAILS)}
 Query = Callable[[str], str]  # from a relation
 
 
@@ -68,6 +71,26 @@ def runs_of(
             "view": view[shape],
             "state": state[shape],
         }
+
+
+def view_targets(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the targets of the view's bytes and CPU seconds, with what became of each."""
+    found = []
+    for run in runs:
+        if run["tail"] not in _BOUNDED.get(run["shape"], ()):
+            continue
+        for what in ("bytes", "cpu_seconds"):
+            ratio = run["view"][what] / run["state"][what]
+            found.append(
+                {
+                    **{of: run[of] for of in ("reader", "tail", "shape")},
+                    "of": what,
+                    "ratio": round(ratio, 3),
+                    "target": f"<= {MOST_OF_STATE:g}x",
+                    "met": ratio <= MOST_OF_STATE,
+                }
+            )
+    return found
 
 
 def averaged(

@@ -7,7 +7,7 @@ fails if the page is out of date.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +239,7 @@ _SEEN_ROWS = (
 )
 
 
+_TAILS = {"empty": "no tail", "small": "small tail", "large": "large tail"}
 _TITLES = {name: facts.title for name, facts in READER_FACTS.items()}
 _SPARK = """
 ## Spark
@@ -289,6 +290,11 @@ ask first if there is one. Where `<t>` is fresh enough, count there. A tail with
 large value was not sent costs more than this: its old key is looked up in the changelog. Most of
 what Spark adds to short queries is fixed: it looks at the tail with a job, creates the views and
 plans the joins. Without a tail its plan is that of the state.
+
+The target is `{target}`, in bytes and in CPU seconds: for a count without a tail, and for point and
+range with any tail. These miss it ([why](performance.md#missed-targets-and-why)):
+
+{missed}
 """
 
 
@@ -318,7 +324,18 @@ def _costs() -> str:
     runs = {(run["reader"], run["shape"], run["tail"]): run for run in measured["runs"]}
     asked = dict.fromkeys((run["reader"], run["shape"]) for run in measured["runs"])
     rows = "\n".join(_cost_row(runs, *each) for each in sorted(asked, key=lambda each: each[0]))
-    return introduction + rows + "\n" + _AFTER_COSTS.rstrip()
+    targets = measured["targets"]
+    missed = "\n".join(_missed(targets))
+    after = _AFTER_COSTS.format(target=targets[0]["target"], missed=missed)
+    return introduction + rows + "\n" + after.rstrip()
+
+
+def _missed(targets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each reader: what misses its target, by what is counted."""
+    for reader, of in sorted({(each["reader"], each["of"]) for each in targets}):
+        own = [each for each in targets if (each["reader"], each["of"]) == (reader, of)]
+        found = [f"{each['shape']}, {_TAILS[each['tail']]}" for each in own if not each["met"]]
+        yield f"- {_TITLES[reader]}, {of.replace('_', ' ')}: {'; '.join(found) or 'none'}."
 
 
 def _cost_row(runs: Mapping[tuple[str, str, str], Any], reader: str, shape: str) -> str:

@@ -20,7 +20,7 @@ from benchmarks.steps import Steps
 from benchmarks.storage import in_folder
 
 NEAR, FAR = "near", "far"
-_TARGETS = {FLINK_UPSERT: Bound(">=", 5), SPARK_MERGE: Bound(">=", 8)}
+TARGETS = {FLINK_UPSERT: Bound(">=", 5), SPARK_MERGE: Bound(">=", 8)}
 
 
 def measure_race(distance: str, size: Size, work: Path, steps: Steps) -> Measure:
@@ -32,7 +32,7 @@ def measure_race(distance: str, size: Size, work: Path, steps: Steps) -> Measure
             leg = steps.take(step, partial(take_leg, arena, size.race, contender, distance))
             legs.setdefault(contender, []).append(leg)
     runs = [run_of(contender, distance, found) for contender, found in legs.items()]
-    return worst_subject(runs, OURS, lambda _: _TARGETS)
+    return worst_subject(runs, OURS, lambda _: TARGETS)
 
 
 def run_of(contender: str, distance: str, legs: list[Mapping[str, Any]]) -> Run:

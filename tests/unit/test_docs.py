@@ -249,10 +249,3 @@ def test_the_tutorials_other_source_has_another_lake_and_file(name: str) -> None
     own, existing = (DOCS / "tutorial.md").read_text().split("\n## With an existing database")
     used = [{*re.findall(name, part)} for part in (own, existing)]
     assert all(used) and not used[0] & used[1]
-
-
-def test_every_missed_target_has_its_reason() -> None:
-    measured = (DOCS / "benchmarks.md").read_text().split("\n## ")[1:]
-    missed = {section.partition(":")[0] for section in measured if "**no**" in section}
-    reasons = (DOCS / "performance.md").read_text().split("## Missed targets")[1].split("\n## ")[0]
-    assert missed and set(re.findall(r"^- \*\*(\w+)", reasons, re.M)) == missed

@@ -12,7 +12,7 @@ from benchmarks.dataset import DataSet
 from benchmarks.expected import differences, same_rows
 from benchmarks.history import INSERTS_ONLY, History
 from benchmarks.page import page
-from benchmarks.page_text import BARE_CACHED
+from benchmarks.page_text import BARE_CACHED, OTHER_PROFILE
 from benchmarks.results import Bound, Measure, Run, worst_subject
 from benchmarks.run import NAMES, PARTS, keep
 from benchmarks.sizes import SIZES
@@ -259,6 +259,22 @@ def test_the_page_says_if_the_peer_of_decoding_kept_its_rows(about: dict[str, An
     measure = worst_subject(runs, "ours", lambda _: {"bare": Bound(">=", 2)}).as_json()
     text = page({"machine": {}, "versions": {}, "measures": {"P4": {**MEASURED, **measure}}})
     assert (BARE_CACHED in text) is not bool(about)
+
+
+@pytest.mark.parametrize(
+    ("of_runs", "of_profile"), [({}, {}), ({"rows": "dropped"}, {}), ({"rows": "dropped"},) * 2]
+)
+def test_the_profile_of_decoding_is_left_out_if_it_is_of_another_act(
+    of_runs: dict[str, str], of_profile: dict[str, str]
+) -> None:
+    runs = [Run(who, {"subject": "x", **of_runs}, None, [FIGURES]) for who in ("ours", "bare")]
+    measure = worst_subject(runs, "ours", lambda _: {"bare": Bound(">=", 2)}).as_json()
+    spent = {"seconds": 1.0, "driver_alone": 0.8, "queries": []}
+    profile = {"versions": {"cdclake": "1"}, "profiles": {"P4": {"bare": spent}}, **of_profile}
+    results = {"machine": {}, "versions": {}, "measures": {"P4": {**MEASURED, **measure}}}
+    text = page(results, profile)
+    assert ("*no query: 0.80 s in all*" in text) is (of_runs == of_profile)
+    assert (OTHER_PROFILE in text) is (of_runs != of_profile)
 
 
 def test_the_page_says_what_was_wrong_and_what_nobody_counted():

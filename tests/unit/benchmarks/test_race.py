@@ -15,13 +15,16 @@ from benchmarks.charts import bar_chart
 from benchmarks.many_tables import plan_of_many
 from benchmarks.page import page
 from benchmarks.race import flink_sql, spark_stream
+from benchmarks.race import measure as race_measure
 from benchmarks.race.held_rate import held_rate, judged
-from benchmarks.race.measure import run_of
+from benchmarks.race.measure import NEAR, measure_race, run_of
 from benchmarks.race.page_section import race_bars, race_tables
 from benchmarks.race.reading import differing_rows
 from benchmarks.race.sightings import Sighting, added_files, ages
 from benchmarks.race.zipf_traffic import ZipfTraffic
-from benchmarks.results import Bound, worst_subject
+from benchmarks.results import Bound, Measure, worst_subject
+from benchmarks.sizes import SIZES
+from benchmarks.steps import Steps, Unfinished
 from benchmarks.streaming import Trial
 from benchmarks.traffic import DELETES, Keys
 from cdclake.jobs.reader.catalog import TableSnapshot
@@ -201,6 +204,28 @@ def test_the_page_has_the_race_near_and_far() -> None:
     assert (bars["ours near, 1,000/s"], bars["ours near, 2,250/s"]) == (11.0, 5.5)
     assert bars["spark_merge near"] == "wrong: 2 rows differ from the source"
     assert bar_chart("N10", bars, unit="s", ours="ours").count('class="ours"') == 2
+
+
+def test_commands_without_time_add_up_to_three_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[str] = []
+
+    def take_leg(_arena: object, _race: object, contender: str, _distance: str) -> dict[str, Any]:
+        taken.append(contender)
+        return leg(10.0 + len(taken))
+
+    monkeypatch.setattr(race_measure, "take_leg", take_leg)
+    found: list[Measure] = []
+    while not found:
+        try:
+            steps = Steps(tmp_path / "N10.json", "a", until=0.0)
+            found.append(measure_race(NEAR, SIZES["full"], tmp_path, steps))
+        except Unfinished:
+            assert len(taken) < 9
+    assert [taken.count(name) for name in ("ours", "spark_merge", "flink_upsert")] == [3, 3, 3]
+    words, _, _ = next(race_tables(found[0].as_json()))
+    assert words.startswith("Medians of 3 rounds.")
 
 
 @pytest.mark.parametrize(

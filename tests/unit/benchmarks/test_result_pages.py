@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -104,6 +105,14 @@ def test_performance_repeats_the_seconds_of_many_tables() -> None:
     cost = measures()["N8"]
     took, wanted = cost["ours"]["seconds_per_batch"], cost["target"]["seconds_per_batch"]
     said = f"300 tables in one batch, takes {took:.0f} seconds, where {wanted:.0f} were wanted"
+    assert said in one_line(PERFORMANCE)
+
+
+def test_performance_repeats_the_cpu_of_the_load() -> None:
+    loads = {run["contender"]: run["figures"] for run in measures()["P5"]["runs"]}
+    cpu = {who: statistics.median(r["cpu_seconds"] for r in of) for who, of in loads.items()}
+    own = cpu["ours"]
+    said = f"{own / cpu['adbc_and_pyiceberg']:.1f} times the script's, and {own / cpu['dlt']:.1f}"
     assert said in one_line(PERFORMANCE)
 
 
