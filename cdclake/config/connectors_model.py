@@ -33,8 +33,12 @@ ConnectorName = Annotated[str, AfterValidator(_check_connector_name)]
 SettingText = Annotated[
     str,
     BeforeValidator(_as_text),
-    WithJsonSchema({"type": ["string", "number", "boolean"]}),
-    Field(description="Value of the setting."),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": each} for each in ("string", "number", "boolean")],
+            "description": "Value of the setting.",
+        }
+    ),
 ]
 
 
