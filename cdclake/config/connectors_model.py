@@ -36,7 +36,7 @@ SettingText = Annotated[
     WithJsonSchema(
         {
             "anyOf": [{"type": each} for each in ("string", "number", "boolean")],
-            "description": "Value of the setting.",
+            "description": "Value of the setting, as the documentation of the connector spells it.",
         }
     ),
 ]
