@@ -113,7 +113,7 @@ def _costs(costs: Mapping[str, Any]) -> Iterator[str]:
 def _checked(costs: Mapping[str, Any]) -> Iterator[str]:
     """Yield what the streams' tables began with, and how their ends were checked."""
     taken = [name for name in STREAM_COSTS if name in costs]
-    compared = [n for n in taken if all("compared_states" in run for run in costs[n]["runs"])]
+    compared = [n for n in taken if all(run.get("compared_states") for run in costs[n]["runs"])]
     counted = [name for name in taken if name not in compared]
     if taken:
         yield EMPTY.format(measures=", ".join(taken))

@@ -226,6 +226,11 @@ FORGET_JOB = "forget_rows"
 PROBE_JOB = "probe"
 PROBE_TABLE = "cdclake_probe_"  # start of the name of a table that the probe makes and drops
 PROBE_OUTPUTS = "ConnectorProbe"  # start of the outputs that describe the probe connector
+# Those that a schedule may start in a deployment, depending on its pipeline file.
+SCHEDULED_JOBS = (
+    STREAM_JOB, APPLY_JOB, MAINTAIN_JOB, REFRESH_JOB,
+    POLL_JOB, CHECK_JOB, PUBLISH_JOB, VERIFY_JOB,
+)  # fmt: skip
 STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
 COLLAPSED_BEFORE = "cdclake.collapsed-before"  # a day; a changelog may lack earlier events

@@ -10,6 +10,7 @@ from cdclake.column_changes import ColumnChange, column_changes
 from cdclake.derived_table import DerivedTable
 from cdclake.plan import Plan, Table
 from cdclake.plan_diff import PlanDiff
+from cdclake.poll_definition import poll_definition
 
 LOAD, LOAD_AGAIN, STOP = "load", "load again", "stop"
 COLUMNS, SETTINGS, UNCHANGED = "columns", "settings", "unchanged"
@@ -70,7 +71,7 @@ def table_effects(
     """Return the effect on each table of both plans, and on the derived ones that change."""
     stored = {table.source: table for table in before.all_tables} if before else {}
     effects = [_effect(table, stored.get(table.source), change, findings) for table in after.tables]
-    effects += [_polled(table, stored.get(table.source)) for table in after.polled]
+    effects += [_polled(before, after, table) for table in after.polled]
     kept = {table.source for table in after.all_tables}
     effects += [
         TableEffect(source=t.source, table=t.name, effect=STOP, reason="its data stays in the lake")
@@ -130,11 +131,17 @@ def _declaration(stored: Table, table: Table, effect: str = "", reason: str = ""
     )
 
 
-def _polled(table: Table, stored: Table | None) -> TableEffect:
-    if stored is not None:
-        return _declaration(stored, table)
-    reason = "the first poll reads every row"
-    return TableEffect(source=table.source, table=table.name, effect=LOAD, reason=reason)
+def _polled(before: Plan | None, after: Plan, table: Table) -> TableEffect:
+    tables = before.all_tables if before else ()
+    stored = next((each for each in tables if each.source == table.source), None)
+    if before is None or stored is None:
+        reason = "the first poll reads every row"
+        return TableEffect(source=table.source, table=table.name, effect=LOAD, reason=reason)
+    if stored.polling is None:
+        return _declaration(stored, table, LOAD_AGAIN, "the first poll reads every row")
+    if poll_definition(before, stored) != poll_definition(after, table):
+        return _declaration(stored, table, LOAD_AGAIN, "the next poll reads every row")
+    return _declaration(stored, table)
 
 
 def _derived(before: Plan | None, after: Plan) -> Iterator[TableEffect]:

@@ -42,8 +42,9 @@ stream](how-to/stream-a-changelog.md), and
 ended.
 
 The views give points in time in UTC. Engines do not prune files by predicates on such a column,
-nor on other columns than the key in `<t>_current`: filter `<t>` or `<t>_changes` where bytes are
-billed.
+nor on other columns than the key in `<t>_current`, partition columns included
+([decision 76](decisions/0076-predicates-pushed-down-by-the-key-alone.md)): filter `<t>` or
+`<t>_changes` where bytes are billed.
 """
 _TAG = "at-2026-11-21T14:00:00Z"
 _ABOUT = {

@@ -86,7 +86,7 @@ def _confirm(file: Path | None, dsn: str | None) -> None:
 
 def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> dict[str, Any]:
     from cdclake.config.resolve import load_plan
-    from cdclake.local import lifecycle, unstreamed
+    from cdclake.local import lifecycle
     from cdclake.local.lake.process_watch import watched
     from cdclake.local.process.home import Home
 
@@ -97,8 +97,6 @@ def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> d
         dsn = _kept_dsn(home, source, plan if stream else None)
         if plan is None or not stream:
             answer = lifecycle.up_bare(home, plan, dsn)
-        elif not plan.tables:
-            answer = unstreamed.up(home, plan, str(chosen), dsn)
         else:
             answer = lifecycle.up(home, plan, str(chosen), dsn, wait=wait)
     return {**answer, "did": [*did, *answer.get("did", [])]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.section import Section
@@ -30,7 +30,11 @@ def _as_text(value: Any) -> Any:
 
 
 ConnectorName = Annotated[str, AfterValidator(_check_connector_name)]
-SettingText = Annotated[str, BeforeValidator(_as_text)]
+SettingText = Annotated[
+    str,
+    BeforeValidator(_as_text),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]
 
 
 class ConnectorEntry(Section):

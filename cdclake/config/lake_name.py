@@ -10,6 +10,8 @@ from cdclake import naming
 from cdclake.config.problems import Refused
 
 _MAX_LAKE_NAME_CHARACTERS = 128
+# DuckDB's catalogs and schemas, as which it reads `NAME.table`; all engines have the first one.
+_RESERVED_DATABASES = {"information_schema", "pg_catalog", "system", "temp", "memory"}
 
 
 def check_lake_name(name: str) -> str:
@@ -24,8 +26,20 @@ def check_lake_name(name: str) -> str:
     return name
 
 
+def _check_database_name(name: str) -> str:
+    """Refuse the names of schemas and catalogs that engines have for themselves."""
+    if name in _RESERVED_DATABASES:
+        raise Refused(
+            f"{name!r} is reserved in DuckDB, Trino or Athena",
+            f"use another name, like `{name}_lake`",
+        )
+    return name
+
+
 LakeName = Annotated[
     str,
     AfterValidator(check_lake_name),
     Field(json_schema_extra={"pattern": f"^{naming.LAKE_NAME.pattern}$"}),
 ]
+
+DatabaseName = Annotated[LakeName, AfterValidator(_check_database_name)]

@@ -11,7 +11,7 @@ from cdclake.config.aws_model import Aws
 from cdclake.config.connectors_model import ConnectorEntry, ConnectorName
 from cdclake.config.derived_model import DerivedEntry
 from cdclake.config.firehose_model import Firehose
-from cdclake.config.lake_name import LakeName
+from cdclake.config.lake_name import DatabaseName, LakeName
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.puts_model import PutsEntry, PutsName
 from cdclake.config.schedule import Schedule
@@ -79,7 +79,7 @@ EnvironmentName = Annotated[str, AfterValidator(_check_environment_name)]
 class Lake(Section):
     """Iceberg tables of the pipeline."""
 
-    database: LakeName = Field(
+    database: DatabaseName = Field(
         default="cdc_iceberg",
         examples=["cdc_iceberg"],
         description="Glue database of the tables.",

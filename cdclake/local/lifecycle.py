@@ -9,6 +9,7 @@ from typing import Any
 
 from cdclake.config.resolve import load_plan
 from cdclake.debezium.avro_converter import plugin_profile
+from cdclake.local import unstreamed
 from cdclake.local.components.connect_plugins import declare_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
@@ -75,9 +76,12 @@ def up(
 ) -> dict[str, Any]:
     """Start or repair the lake with `plan`, and return when a marker has passed through it.
 
+    A lake that streams no tables is ready when its polled tables were read (`unstreamed`).
     With `wait=ROWS`, return when the snapshot of every table is in the lake. A paused lake stays
     paused, so nothing is awaited.
     """
+    if not plan.tables:
+        return unstreamed.up(home, plan, pipeline_file, dsn)
     component.asked_trouble()
     before = LakeState.load(home)
     put_lifecycle.refuse_to_leave(home, before, plan)

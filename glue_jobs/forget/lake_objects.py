@@ -43,7 +43,9 @@ class LakeObjects:
 
         A table that left the file, or was dropped, may have left current or older files there.
         """
-        database, declared = f"{_key(self.warehouse)}/{self.plan.lake_database}.db/", self._declared
+        # A deployment's warehouse is the root of its bucket.
+        database = f"{_key(f'{self.warehouse}/{self.plan.lake_database}.db')}/"
+        declared = self._declared
         pages = self.s3.get_paginator("list_object_versions")
         found = pages.paginate(Bucket=self.bucket, Prefix=database, Delimiter="/")
         folders = {each["Prefix"] for page in found for each in page.get("CommonPrefixes", ())}

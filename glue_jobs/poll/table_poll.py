@@ -6,11 +6,9 @@ rows again, of which those that are stored already are unchanged.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -52,6 +50,7 @@ from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.quarantine import quarantine_rows
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Plan, Table
+from cdclake.poll_definition import poll_definition
 from cdclake.schedule_times import next_start
 
 _SLOT_S = 4  # shorter than any poll: each has a slot, also after one that was never remembered
@@ -194,17 +193,7 @@ class TablePoll:
 
     @property
     def _definition(self) -> str:
-        """A digest of what is read: rows that were not written since lack a new column's value."""
-        columns = [(c.source, c.name, c.type, c.mask) for c in self.table.columns]
-        read: list[object] = [columns, self.table.poll.by, self.table.poll.query]
-        # After a rule or the policy has changed, rows that were refused are read again. The
-        # defaults are left out, as in the digests of earlier versions.
-        rules = [asdict(rule.limit) for rule in self.table.checks if rule.limit is not None]
-        if rules:
-            read.append(rules)
-        if self.plan.not_representable != "quarantine":
-            read.append(self.plan.not_representable)
-        return hashlib.sha256(json.dumps(read).encode()).hexdigest()[:16]
+        return poll_definition(self.plan, self.table)
 
     def _is_sweep_due(self, before: PollProgress, snapshot: PolledSnapshot) -> bool:
         if self.table.poll.deletes == "none":

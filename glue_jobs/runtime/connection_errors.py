@@ -13,6 +13,11 @@ _REACH = "check that the server is running and reachable, and that no firewall b
 # database or SSL, which other answers are about.
 _REMEDIES = (
     (
+        r"startup parameter|command-line options",  # of PgBouncer and of RDS Proxy
+        "name the server in the DSN, not a connection pooler: the salt of masks is a connection"
+        " option",
+    ),
+    (
         r"pg_hba\.conf.*no encryption",
         "add sslmode=require to the DSN, or admit this host, user and database without encryption"
         " in the server's pg_hba.conf",

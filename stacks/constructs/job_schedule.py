@@ -25,7 +25,9 @@ _START_RUN = "aws-sdk:glue:startJobRun"
 class JobSchedules(Construct):
     """Group of schedules with one dead-letter queue.
 
-    One role starts all scheduled jobs: a role per schedule would fill the stack with half as many.
+    One role starts every job that a file can schedule: a role per schedule would fill the stack
+    with half as many, and a role for the scheduled jobs would lose a job before its schedule is
+    deleted.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
@@ -34,8 +36,9 @@ class JobSchedules(Construct):
         group = aws_scheduler.CfnScheduleGroup(self, "Group", name=ground.prefix)
         self._group = group.ref
         self._queue = self._add_queue()
-        self._starts = aws_iam.PolicyStatement(actions=["glue:StartJobRun"])
-        self._starter = self._add_role("StartJobs", self._starts)
+        names = (naming.glue_job_name(ground.prefix, job) for job in naming.SCHEDULED_JOBS)
+        starts = Grant(actions=["glue:StartJobRun"], on=[arn("glue", f"job/{n}") for n in names])
+        self._starter = self._add_role("StartJobs", starts)
         self.failed_queue = self._queue.attr_queue_name
 
     def start_job(
@@ -48,7 +51,6 @@ class JobSchedules(Construct):
     ) -> None:
         """Start the Glue job on this schedule, with these arguments in addition to its own."""
         given = {"Arguments": dict(arguments)} if arguments else {}
-        self._starts.add_resources(arn("glue", f"job/{job}"))
         self._add(
             construct_id,
             schedule=schedule,
@@ -98,9 +100,7 @@ class JobSchedules(Construct):
             ),
         )
 
-    def _add_role(
-        self, construct_id: str, statement: Grant | aws_iam.PolicyStatement
-    ) -> ServiceRole:
+    def _add_role(self, construct_id: str, statement: Grant) -> ServiceRole:
         return ServiceRole(
             self,
             construct_id,

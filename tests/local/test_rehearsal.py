@@ -55,6 +55,33 @@ connectors:  # a rehearsal starts none, so this plugin is not missed
 """
 
 
+POLLED = """\
+version: 1
+name: rehearsed
+source: {database: shop}
+tables:
+  public.polled:
+    capture: {poll: {by: at, every: rate(1 day)}}
+    key: [id]
+    columns: {id: int, at: timestamptz}
+"""
+
+
+def test_polled_tables_are_rehearsed_without_a_connector(tmp_path: Path) -> None:
+    added = "INSERT INTO polled VALUES (2);"
+    dropped = f"{added} ALTER TABLE polled DROP COLUMN at;"
+    files = {"shop.yaml": POLLED, "schema.sql": SCHEMA, "added.sql": added, "dropped.sql": dropped}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    lake = RunningLake(tmp_path / "home")
+    words = ("rehearse", str(tmp_path / "shop.yaml"), "--schema", str(tmp_path / "schema.sql"))
+    report = lake.run(*words, "--migration", str(tmp_path / "added.sql"))
+    assert [(t["outcome"], t["equal"]) for t in report["tables"]] == [("goes on", True)], report
+    report = lake.run(*words, "--migration", str(tmp_path / "dropped.sql"), expect=None)
+    assert [table["equal"] for table in report["tables"]] != [True], report
+    assert lake.processes() == []
+
+
 def test_each_table_is_reported(tmp_path: Path) -> None:
     files = {"shop.yaml": PIPELINE, "schema.sql": SCHEMA, "migration.sql": MIGRATION}
     for name, text in files.items():

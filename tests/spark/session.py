@@ -17,7 +17,7 @@ def open_test_session(
     """Open the session, with further jars and settings if they are given."""
     os.environ.pop("SPARK_CONF_DIR", None)
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").appName("tests")
+    builder = SparkSession.builder.master("local[2,4]").appName("tests")
     for name, value in {**_settings(warehouse, jars), **(conf or {})}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

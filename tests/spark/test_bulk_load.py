@@ -299,6 +299,37 @@ def test_a_load_whose_locks_are_gone_fails(engine, source):
             source.load(engine.plan, snapshot)
 
 
+def test_a_range_whose_session_ends_is_read_again(spark, source):
+    engine = Engine(spark)
+    source.run(
+        f"CREATE TABLE {engine.table.name} (id bigint PRIMARY KEY, v text, big text)",
+        f"INSERT INTO {engine.table.name} SELECT i, 'v' || i, repeat('b', 1000)"
+        " FROM generate_series(1, 100000) i",
+    )
+    with ThreadPoolExecutor(1) as thread, source.snapshot([engine.table]) as snapshot:
+        ended = thread.submit(_end_one_reader, source)
+        assert source.load(engine.plan, snapshot).rows == 100_000
+        assert ended.result()
+    distinct = F.count_distinct("id").alias("ids"), F.sum("id").alias("sum")
+    for name in (engine.table.changes, engine.table.name):
+        rows = spark.table(f"{naming.CATALOG}.{engine.plan.lake_database}.{name}")
+        [found] = rows.agg(F.count("*").alias("rows"), *distinct).collect()
+        assert found.asDict() == {"rows": 100_000, "ids": 100_000, "sum": 5_000_050_000}
+
+
+def _end_one_reader(source: BulkSource) -> bool:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        ended = source.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE state = 'active' AND query LIKE 'COPY %' LIMIT 1"
+        )
+        if ended:
+            return ended == [(True,)]
+        time.sleep(0.005)
+    return False
+
+
 def test_a_duplicate_of_a_declared_key_is_one_row_of_the_state(spark, source):
     """Without a primary key nothing keeps keys apart; two rows of one would stop every merge."""
     plan = plan_of(replica_identity="full")

@@ -8,7 +8,6 @@ from typing import Any
 import psutil
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.jobs.control.table_life import Held
@@ -19,6 +18,7 @@ from cdclake.jobs.stream.changelog_job import run_changelog_job
 from tests.local.repeated_work import repeated
 from tests.spark.events import RECORD, Engine
 from tests.spark.fed_stream import Stream
+from tests.spark.large_rows import large_records
 
 pytestmark = pytest.mark.spark
 
@@ -122,25 +122,8 @@ def test_a_task_that_fails_for_one_table_holds_back_that_table_alone(
 @pytest.mark.slow
 def test_a_gigabyte_of_large_rows_is_held_in_parts(engine: Engine) -> None:
     """1,000 rows of 1 MB: a Python worker holds a bounded part of them."""
-    event = engine.event("c", 0, 0, id=7, v="VALUE")
-    (_, _, _, key, value, _) = engine.record(0, event)
-    head, tail = value.decode().split("VALUE")
-    before, after = head.split('"id":7')
-    number = F.col("id").cast("string")
-    large = F.expr("repeat('x', 1000000)")
-    parts = (F.lit(before + '"id":'), number, F.lit(after), large, F.lit(tail))
-    records = engine.spark.range(1000).select(
-        F.lit(engine.table.topic).alias("topic"),
-        F.lit(0).alias("partition"),
-        F.col("id").alias("offset"),
-        F.concat(F.lit(key.decode().replace("7}", "")), number, F.lit("}"))
-        .cast("binary")
-        .alias("key"),
-        F.concat(*parts).cast("binary").alias("value"),
-        F.lit(None).cast("array<struct<key: string, value: binary>>").alias("headers"),
-    )
     with watched_workers() as peaks:
-        engine.stream().run(records, {0: (0, 1000)}, epoch=1)
+        engine.stream().run(large_records(engine, 1000), {0: (0, 1000)}, epoch=1)
     assert engine.lake.read(engine.table.changes).where("length(v) = 1000000").count() == 1000
     assert 0 < max(peaks) < 1000 * MEBIBYTE  # 772 measured; half of the rows alone are 500
 

@@ -220,3 +220,29 @@ def test_the_unlimited_wal_of_an_existing_source_is_a_warning(plan, capsys):
     assert "nothing changes\n" in shown
     assert "warning: server: max_slot_wal_keep_size is -1 (unlimited)" in shown
     assert SourceForecast(was_asked=True).completed(found)["warnings"] == []
+
+
+POLLED = """
+  public.logins:
+    capture: {poll: {by: at, every: rate(1 hour), deletes: none}}
+    key: [id]
+    columns: {id: int, at: timestamptz, mail: text}
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "effect", "reason"),
+    [
+        (("mail: text}", "mail: text, note: text}"), LOAD_AGAIN, "the next poll reads every row"),
+        (("tables:", "policies: {not_representable: 'null'}\ntables:"), LOAD_AGAIN, "every row"),
+        (("rate(1 hour)", "rate(2 hours)"), SETTINGS, "changed: polling"),
+        (("version: 1", "version: 1  # same"), UNCHANGED, ""),
+    ],
+)
+def test_polls_that_read_every_row_are_foreseen(plan, changed, effect, reason) -> None:
+    added = ("derived:", f"{POLLED.strip(chr(10))}\nderived:")
+    before, after = plan(added), plan(added, changed)
+    found = table_effects(before, after, compare(before, after), SourceFindings())
+    [polled] = [each for each in found if each.source == "public.logins"]
+    assert polled.effect == effect, polled
+    assert reason in polled.reason, polled

@@ -180,9 +180,19 @@ class ConnectorClient:
 
 def _message(error: urllib.error.HTTPError) -> str:
     try:
-        return str(json.loads(error.read())["message"]).splitlines()[0]
-    except (ValueError, KeyError, IndexError):
+        return _without_endpoint(json.loads(error.read())["message"])
+    except (ValueError, KeyError, TypeError):
         return f"HTTP {error.code}"
+
+
+def _without_endpoint(message: str) -> str:
+    r"""Return Connect's message in one line: an invalid configuration has an error per line.
+
+    >>> _without_endpoint("invalid, 1 error(s):\nMust not be empty\nYou can also find the list")
+    'invalid, 1 error(s): Must not be empty'
+    """
+    lines = [line.strip() for line in message.splitlines()]
+    return " ".join(line for line in lines if not line.startswith("You can also find"))
 
 
 def _cause(trace: str) -> str:

@@ -205,7 +205,7 @@ def _local_conf(lake: LocalLake, job: str, memory: str, *, s3a: bool) -> dict[st
         classes,
     ]
     return {
-        "spark.master": "local[2]",
+        "spark.master": "local[2,4]",  # two tasks at once, four attempts each, as on a cluster
         "spark.driver.memory": memory,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",

@@ -243,11 +243,14 @@ def test_the_page_gives_applying_and_counting_by_themselves() -> None:
 
 def test_the_page_says_whose_states_were_not_compared() -> None:
     run = {"tables": 1, "changes": 1, "cpu_seconds": [1.0]}
-    costs = {"N7": _cost([{**run, "compared_states": 1}]), "N8": _cost([run])}
+    none = {**run, "compared_states": 0}
+    costs = {
+        "N7": _cost([{**run, "compared_states": 1}]), "N7a": _cost([none]), "N8": _cost([run])
+    }  # fmt: skip
     text = page({"machine": {}, "versions": {}, "measures": costs})
-    assert "N7, N8: the stream creates the tables" in text
+    assert "N7, N7a, N8: the stream creates the tables" in text
     assert "N7: after the last batch the rows of all changelogs were counted" in text
-    assert "N8: only the number of rows in all changelogs" in text
+    assert "N7a, N8: only the number of rows in all changelogs" in text
 
 
 @pytest.mark.parametrize("about", [{}, {"rows": "dropped"}])

@@ -84,6 +84,9 @@ CASES = {
     "empty section": (top("stream:"), 2, 1, "`stream` must be a mapping", "name: value"),
     "reader twice": (top("lake: {readers: [spark, spark]}"), 2, 8, "twice", "remove one"),
     "no reader": (top("lake: {readers: []}"), 2, 8, "`readers` cannot be an empty list", "1 item"),
+    "reserved database": (
+        top("lake: {database: system}"), 2, 18, "'system' is reserved", "`system_lake`",
+    ),
     "lake database": (top("lake: {database: My-Lake}"), 2, 18, "invalid lake name", "my_lake_"),
     "version 3, redshift": (
         top("lake: {format_version: 3, readers: [spark, redshift]}"), 2, 24, "Redshift cannot read", "without redshift",

@@ -307,6 +307,11 @@ def test_the_schema_takes_what_we_ship_and_refuses_an_unknown_key():
     for path in SHIPPED:
         assert not list(validator.iter_errors(read_document(path).values))
     assert list(validator.iter_errors({"version": 1, "nme": "x"}))
+    sink = {"plugin": "p.zip", "class": "C", "tables": ["public.t"]}
+    settings = {"batch.size": 500, "auto.create": True, "topic": "t"}
+    written = {"version": 1, "name": "shop", "connectors": {"s": {**sink, "settings": settings}}}
+    assert not list(validator.iter_errors(written))
+    assert list(validator.iter_errors({**written, "connectors": {"s": {"settings": {"a": []}}}}))
 
 
 @pytest.mark.parametrize(

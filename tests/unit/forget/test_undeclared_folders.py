@@ -42,6 +42,13 @@ def test_tables_that_left_the_file_are_named(s3: Any) -> None:
     ]
 
 
+def test_a_deployments_tables_are_below_the_root_of_its_bucket(s3: Any) -> None:
+    folder = f"{PLAN.lake_database}.db/customers"
+    s3.put_object(Bucket=BUCKET, Key=f"{folder}/1.parquet", Body=b"1")
+    found = LakeObjects(s3, None, PLAN, f"s3://{BUCKET}").undeclared_folders()
+    assert found == [f"s3://{BUCKET}/{folder}/"]
+
+
 def test_versions_of_a_dropped_table_are_named(s3: Any) -> None:
     versions = {"Status": "Enabled"}
     s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration=versions)

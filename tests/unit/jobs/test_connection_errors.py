@@ -32,6 +32,11 @@ PROBABLY = (
             "add sslmode=require",
         ),
         (
+            f"{PREFIX}FATAL:  unsupported startup parameter in options: cdclake.mask_salt",
+            "unsupported startup parameter in options: cdclake.mask_salt",
+            "not a connection pooler",
+        ),
+        (
             f"{PREFIX}FATAL:  remaining connection slots are reserved for roles with the SUPERUSER"
             " attribute",
             "remaining connection slots are reserved for roles with the SUPERUSER attribute",
