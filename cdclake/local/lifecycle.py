@@ -76,9 +76,8 @@ def up(
 ) -> dict[str, Any]:
     """Start or repair the lake with `plan`, and return when a marker has passed through it.
 
-    A lake that streams no tables is ready when its polled tables were read (`unstreamed`).
-    With `wait=ROWS`, return when the snapshot of every table is in the lake. A paused lake stays
-    paused, so nothing is awaited.
+    With `wait=ROWS`, return when every table's snapshot is in the lake. A lake without streamed
+    tables is ready when its polled tables were read. A paused lake stays paused, without waiting.
     """
     if not plan.tables:
         return unstreamed.up(home, plan, pipeline_file, dsn)

@@ -39,11 +39,7 @@ class AuroraCluster(Construct):
         context: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._context, self._sizes, self._server = (
-            context,
-            sizes,
-            naming.source_server(context.prefix),
-        )
+        self._context, self._sizes = context, sizes
         cluster = _Cluster(
             self,
             "Cluster",
@@ -95,11 +91,18 @@ class AuroraCluster(Construct):
 
     def _add_instances(self, cluster: aws_rds.CfnDBCluster) -> None:
         """Add the first writer, and a reader in another zone; a failover swaps their roles."""
-        names = [self._server, *([f"{self._server}-standby"] if self._sizes.multi_az else [])]
+        names = [
+            naming.source_server(self._context.prefix),
+            *(
+                [f"{naming.source_server(self._context.prefix)}-standby"]
+                if self._sizes.multi_az
+                else []
+            ),
+        ]
         for name in names:
             instance = aws_rds.CfnDBInstance(
                 self,
-                "Writer" if name == self._server else "Standby",
+                "Writer" if name == naming.source_server(self._context.prefix) else "Standby",
                 db_instance_identifier=name,
                 db_cluster_identifier=cluster.ref,
                 db_instance_class="db.serverless",

@@ -220,7 +220,7 @@ def test_an_order_is_taken_once(s3: Any) -> None:
     control.write(forget_name("12"), {"keys": [["other"]]})
     assert take_keys(control, arguments) == [("a", "b")]
     assert versions(s3) == [f"control/{forget_name('12')}"]
-    with pytest.raises(InputError, match="no order"):
+    with pytest.raises(InputError, match="does not exist"):
         take_keys(control, arguments)
 
 
