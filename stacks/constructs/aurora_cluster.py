@@ -91,18 +91,12 @@ class AuroraCluster(Construct):
 
     def _add_instances(self, cluster: aws_rds.CfnDBCluster) -> None:
         """Add the first writer, and a reader in another zone; a failover swaps their roles."""
-        names = [
-            naming.source_server(self._context.prefix),
-            *(
-                [f"{naming.source_server(self._context.prefix)}-standby"]
-                if self._sizes.multi_az
-                else []
-            ),
-        ]
+        writer = naming.source_server(self._context.prefix)
+        names = [writer, *([f"{writer}-standby"] if self._sizes.multi_az else [])]
         for name in names:
             instance = aws_rds.CfnDBInstance(
                 self,
-                "Writer" if name == naming.source_server(self._context.prefix) else "Standby",
+                "Writer" if name == writer else "Standby",
                 db_instance_identifier=name,
                 db_cluster_identifier=cluster.ref,
                 db_instance_class="db.serverless",
