@@ -237,6 +237,8 @@ OF_ANYBODY = [call for calls in (*MAY.values(), NOBODY) for call in calls]
 # The same right by another of the role's own statements.
 READS: list[Call] = [("s3:GetObject", FILE), ("glue:GetTable", TABLE)]
 ALSO: dict[str, list[Call]] = {
+    # It may start every job that a file can schedule: a job's last tick may follow the update.
+    "SchedulesStartJobs": [("glue:StartJobRun", f"{JOB}/shop-stream_changes")],
     "StreamKeeper": [
         ("s3:GetObject", ORDER),
         ("s3:ListBucket", STATE),

@@ -81,7 +81,6 @@ def test_an_existing_source_is_prepared_where_it_is(variants):
     [secret] = re.findall(r"secret_arn: (\S+)", EXISTING)
     assert (told["HOST"], told["PORT"], told["DATABASE"]) == ("db.example.org", "6432", "shop")
     assert (told["ADMIN_SECRET"], told["LOGIN_SECRET"]) == (secret, "shop/source")
-    assert told["KEY"] == "control/relations.json"
     assert properties["VpcConfig"]["SubnetIds"] == ["subnet-0a1b2c3d", "subnet-0d1c2b3a"]
 
 
@@ -94,7 +93,7 @@ def test_the_check_runs_on_a_schedule_with_the_connectors_login_only(variants):
     ]
     told = check["Environment"]["Variables"]
     assert (told["HOST"], told["LOGIN_SECRET"]) == ("db.example.org", "shop/source")
-    assert (told["KEY"], told["DIMENSION"]) == ("control/relations.json", "shop")
+    assert told["DIMENSION"] == "shop"
     assert "ADMIN_SECRET" not in told
     schedules = {
         each["Properties"]["Name"]: each["Properties"]["ScheduleExpression"]
