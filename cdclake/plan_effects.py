@@ -71,7 +71,7 @@ def table_effects(
     """Return the effect on each table of both plans, and on the derived ones that change."""
     stored = {table.source: table for table in before.all_tables} if before else {}
     effects = [_effect(table, stored.get(table.source), change, findings) for table in after.tables]
-    effects += [_polled(before, after, table) for table in after.polled]
+    effects += [_polled(table, stored.get(table.source), before, after) for table in after.polled]
     kept = {table.source for table in after.all_tables}
     effects += [
         TableEffect(source=t.source, table=t.name, effect=STOP, reason="its data stays in the lake")
@@ -131,9 +131,7 @@ def _declaration(stored: Table, table: Table, effect: str = "", reason: str = ""
     )
 
 
-def _polled(before: Plan | None, after: Plan, table: Table) -> TableEffect:
-    tables = before.all_tables if before else ()
-    stored = next((each for each in tables if each.source == table.source), None)
+def _polled(table: Table, stored: Table | None, before: Plan | None, after: Plan) -> TableEffect:
     if before is None or stored is None:
         reason = "the first poll reads every row"
         return TableEffect(source=table.source, table=table.name, effect=LOAD, reason=reason)
