@@ -1,4 +1,4 @@
-"""What queries of `<t>_current` cost next to those of `<t>`: a section of docs/reading.md."""
+"""Section of docs/reading.md: costs of queries of `<t>_current` as multiples of those of `<t>`."""
 
 from __future__ import annotations
 
