@@ -15,7 +15,7 @@ _SETTINGS = {
     # A broadcast of a few rows holds a whole page until two collections have passed: pages of
     # Spark's own choice, 64 MB of this heap, filled it faster than it was collected twice.
     "spark.buffer.pageSize": "1m",
-    # Nor does anybody look at the plans of a thousand queries, which Spark would keep.
+    # Spark would keep the plans of a thousand queries, which no test reads.
     "spark.sql.ui.retainedExecutions": "10",
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",

@@ -288,13 +288,9 @@ def test_a_load_whose_locks_are_gone_fails(engine, source):
             source.load(engine.plan, snapshot)
 
 
-def test_a_range_whose_session_ends_is_read_again(spark, source):
-    engine = Engine(spark)
-    source.run(
-        f"CREATE TABLE {engine.table.name} (id bigint PRIMARY KEY, v text, big text)",
-        f"INSERT INTO {engine.table.name} SELECT i, 'v' || i, repeat('b', 1000)"
-        " FROM generate_series(1, 100000) i",
-    )
+def test_a_range_whose_session_ends_is_read_again(engine, spark, source):
+    more = "SELECT i, 'v' || i, repeat('b', 1000) FROM generate_series(5001, 100000) i"
+    source.run(f"INSERT INTO {engine.table.name} {more}")
     with ThreadPoolExecutor(1) as thread, source.snapshot([engine.table]) as snapshot:
         ended = thread.submit(_end_one_reader, source)
         assert source.load(engine.plan, snapshot).rows == 100_000

@@ -49,8 +49,8 @@ def numbers(spark: SparkSession) -> Engine:
     return Engine(spark, plan_of(columns=NUMBERS))
 
 
-def mend(engine: Engine) -> None:
-    """What was refused as not representable is NULL from now on."""
+def store_null_instead(engine: Engine) -> None:
+    """Have values that were refused as not representable stored as NULL from now on."""
     engine.declare(replace(engine.plan, not_representable="null"))
 
 
@@ -69,7 +69,7 @@ def test_replayed_events_take_their_place_in_the_order(numbers: Engine) -> None:
     )
     numbers.run(e("u", 40, 40, id=1, v="4.00"), e("d", 50, 50, id=2), e("c", 60, 60, id=3, v="NaN"))
     before = numbers.lake.stamped(numbers.table.changes).stamp
-    mend(numbers)
+    store_null_instead(numbers)
     done = replay_quarantine(numbers.stream(), epoch=1)
     assert (done.replayed, done.known, done.refused) == (3, 0, {})
     assert {key: str(v) for key, (v, _) in numbers.state().items()} == {1: "4.00", 3: "None"}
@@ -90,7 +90,7 @@ def test_what_is_still_refused_stays_as_it_was(numbers: Engine) -> None:
     before = numbers.quarantined()[0]
     same = replay_quarantine(numbers.stream(), epoch=1)
     assert (same.replayed, sum(same.refused.values()), len(numbers.quarantined())) == (0, 2, 2)
-    mend(numbers)
+    store_null_instead(numbers)
     done = replay_quarantine(numbers.stream(), epoch=1)
     [(reason, count)] = done.refused.items()
     assert (done.replayed, count, reason.split(":")[0]) == (1, 1, "UNREADABLE_VALUE")
@@ -103,7 +103,7 @@ def test_a_replay_keeps_a_refused_record_that_has_an_accepted_ones_place(numbers
     accepted = numbers.event("c", 10, 10, id=1, v="NaN")
     numbers.run(accepted, offset=0)
     numbers.run((b'{"id": 7}', b"{rubbish"), offset=0, epoch=2)
-    mend(numbers)
+    store_null_instead(numbers)
     assert replay_quarantine(numbers.stream(), epoch=2).replayed == 1
     assert b"{rubbish" in {bytes(row["value"]) for row in numbers.quarantined()}
     assert replay_quarantine(numbers.stream(), epoch=2).known == 1
@@ -124,7 +124,7 @@ def test_a_replayed_event_brings_no_row_back_whose_tombstone_is_purged(
             action(
                 MaintainedTable(numbers.lake, numbers.table, name, datetime.now(UTC), timedelta(30))
             )
-    mend(numbers)
+    store_null_instead(numbers)
     done = replay_quarantine(numbers.stream(), epoch=1)
     assert (done.replayed, done.refused) == (2, {TOO_OLD: 1})
     assert set(numbers.state()) == {3}
@@ -136,7 +136,7 @@ def test_a_crash_before_the_quarantine_is_emptied_changes_nothing(
 ) -> None:
     e = numbers.event
     numbers.run(e("c", 10, 10, id=1, v="NaN"), e("u", 20, 20, id=1, v="2.00"))
-    mend(numbers)
+    store_null_instead(numbers)
     with monkeypatch.context() as patched:
         patched.setattr(replay, "_release", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -155,7 +155,7 @@ def test_an_event_that_was_sent_and_refused_twice_is_applied_once(numbers: Engin
     refused = e("c", 10, 10, id=1, v="NaN")
     numbers.run(refused)
     numbers.run(refused)  # a restarted connector sends it again, with another offset
-    mend(numbers)
+    store_null_instead(numbers)
     done = replay_quarantine(numbers.stream(), epoch=1)
     assert (done.replayed, done.known, len(numbers.log())) == (1, 1, 1)
     numbers.run(refused, e("c", 20, 20, id=2, v="2.00"))  # and once more after the replay
@@ -310,7 +310,7 @@ def test_a_table_that_the_connector_did_not_read_is_not_swept(
 @pytest.mark.slow
 def test_a_stopped_tables_replay_waits_and_lowers_its_count(numbers: Engine) -> None:
     numbers.run(numbers.event("c", 10, 10, id=1, v="NaN"), (b"{}", b"{rubbish"))
-    mend(numbers)
+    store_null_instead(numbers)
     store, progress, name = MemoryStore(), Progress(epoch=1), numbers.table.name
     mine = progress.table(name)
     mine.hold("a test", 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from tests.spark.events import Engine, plan_of
 from tests.spark.shown_code import shown_code
 from tests.spark.test_changelog_readers import compact
 from tests.spark.test_incremental_readers import metadata_of, table_of
-from tests.spark.test_repairs import NUMBERS, mend
+from tests.spark.test_repairs import NUMBERS, store_null_instead
 
 pytestmark = pytest.mark.spark
 PAGE = "reading.md"
@@ -24,7 +25,7 @@ FACTS = ("cdc_position", "cdc_op", "id", "v", "cdc_offset")
 NOW_US = time.time_ns() // 1000  # a replay refuses old events
 
 
-class Reader:
+class Reader(ABC):
     """The page's code, from `opening` on, with the names that the reader has to keep."""
 
     opening: str
@@ -36,8 +37,9 @@ class Reader:
         self.code = shown_code(PAGE, self.opening, f"lake.cdc.{engine.table.changes}")
         self.names: dict[str, Any] = {**self.kept, "write": self.write}
 
+    @abstractmethod
     def write(self, rows: Any, _: int = 0) -> None:
-        raise NotImplementedError
+        """Receive rows, as the page's `write` does."""
 
     def read(self) -> None:
         exec(self.code, self.names)
@@ -47,7 +49,8 @@ class Reader:
         self.names = {name: self.names[name] for name in (*self.kept, "write")}
 
     def close(self) -> None:
-        pass
+        """End the program, which loses its names."""
+        self.names.clear()
 
 
 class SparkReader(Reader):
@@ -123,7 +126,7 @@ def test_each_row_is_read_once(
         engine.run(again, apply_now=False)  # by a restarted connector
         reader.read()
         reader.read()
-        mend(engine)
+        store_null_instead(engine)
         assert replay_quarantine(engine.stream(apply_now=False), epoch=1).replayed == 1
         compact(engine, monkeypatch)
         reader.restart()
