@@ -18,6 +18,7 @@ from moto import mock_aws
 from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
+from cdclake import cloudformation
 from tests.load_function import load
 
 CONTEXT = SimpleNamespace(log_stream_name="2026/11/22/[1]abc")
@@ -89,8 +90,11 @@ def test_a_copy_is_repeated_while_a_new_policy_is_not_in_effect(
     module, call = load("custom_resources"), BaseClient._make_api_call
     asked: list[str] = []
     now = [0.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(module.time, "sleep", lambda s: now.__setitem__(0, now[0] + s))
+    # The module's own name of it: other threads sleep, too, and would move this clock.
+    clock = SimpleNamespace(
+        monotonic=lambda: now[0], sleep=lambda s: now.__setitem__(0, now[0] + s)
+    )
+    monkeypatch.setattr(cloudformation, "time", clock)
 
     def denied(client: Any, operation: str, given: dict[str, Any]) -> Any:
         if operation != "CopyObject" or len(asked) == denials:
@@ -205,7 +209,7 @@ def test_columns_that_a_table_lacks_are_waited_for_and_named(
         )
 
     monkeypatch.setattr(module, "_WAIT_S", 60.0)
-    monkeypatch.setattr(module.time, "sleep", changed)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=time.monotonic, sleep=changed))
     module.handler(asked, CONTEXT)
     assert answers.told[1]["Status"] == "SUCCESS"
 
