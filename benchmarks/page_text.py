@@ -92,17 +92,18 @@ WORDS = {
         "target. The figures on top are of the subject in which ours does worst."
     ),
     "P7": (
-        "Every column of every live row of `_current`, with maintenance on, beside the same table "
-        "compacted whole; and the CPU of maintenance beside that of applying the thirty batches "
-        "before it. Of a hundred batches maintenance ran after the 30th, the 60th and the 90th, so "
-        "ten of them lie unpacked when the table is read (by the file's default it runs once a "
-        "day). The figures on top are of the subject in which ours does worst."
+        "Every column of every live row of `_current`, with maintenance on, compared with the same "
+        "table fully compacted; and the CPU of maintenance, compared with that of applying the "
+        "thirty batches before it. Maintenance ran after the 30th, the 60th and the 90th of a "
+        "hundred batches, so the last ten are not compacted when the table is read (by the file's "
+        "default it runs once a day). The figures on top are of the subject where ours does "
+        "worst."
     ),
     "P8": (
-        "Every action of the maintenance job, on log and table, after each 100,000 changes. With "
-        "Zipf keys a figure is of one such run; with uniform keys of ten together, since what "
-        "they delete all over the table is paid for later. The figures on top are of the subject "
-        "in which ours does worst."
+        "Every action of the maintenance job, on changelog and state, after each 100,000 changes. "
+        "With Zipf keys a figure is of one such run; with uniform keys of ten together, since "
+        "what they delete all over the table is paid for later. The figures on top are of the "
+        "subject in which ours does worst."
     ),
     "P9": (
         "As P1. Tables lie in the local S3 and Glue, a round trip away; its own work is not in "

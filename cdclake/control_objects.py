@@ -4,22 +4,22 @@
 |---|---|---|
 | `progress.json` | the stream, after every batch (`Progress`) | status, verify, operations |
 | `repairs/<table>.<verb>.json` | `replay`, `resync`, `forget` | the stream, which removes it |
-| `repaired/<table>.<verb>.json` | the stream: the outcome of a request | these |
-| `erasures/<table>.json` | `forget`: hashed keys (`Erasures`) | it, the stream, two functions |
-| `late/<table>.json` | `apply_changes`, `rebuild_tables`: an unfinished erasure | the same |
+| `repaired/<table>.<verb>.json` | the stream: the outcome of a request | the requesting command |
+| `erasures/<table>.json` | `forget`: hashed keys (`Erasures`) | `forget`, stream, two functions |
+| `late/<table>.json` | `apply_changes`, `rebuild_tables`: an unfinished erasure | both jobs |
 | `forgets/<id>.json` | `forget --target aws`: keys to erase | `forget_rows`, which removes it |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | source check, `verify`: wider column types | the jobs, over their plan |
 | `widened_changelogs.json` | the stream: wider changelogs | two functions of Firehose |
 | `new_columns.json` | source check, `verify`: new columns | the stream, if they stop a table |
-| `published.json` | the stream: how many refused events its metrics have counted | the same |
+| `published.json` | the stream: how many refused events its metrics have counted | the stream |
 | `verified.json` | `verify`: when each table was compared | `status` |
-| `relations.json` | `up`, `resync`, `status`; on AWS source check and preparation | these |
+| `relations.json` | `up`, `resync`, `status`; on AWS source check and preparation | its writers |
 | `pause.json` | `pause --target aws`, removed by `resume` | the stream keeper, the stream |
-| `derived/<table>.json` | `refresh_derived`: how far the table is refreshed | the same |
-| `polls/<table>.json` | `poll_tables`: how far the source was read | the same, status, verify |
+| `derived/<table>.json` | `refresh_derived`: how far the table is refreshed | `refresh_derived` |
+| `polls/<table>.json` | `poll_tables`: how far it has read | `poll_tables`, status, verify |
 | `polls/<table>.error.json` | `poll_tables`: why the last poll failed | status, verify |
-| `loads/<epoch>.json` | `load_tables`: the LSN of an epoch's bulk load | `up`, the same |
+| `loads/<epoch>.json` | `load_tables`: the LSN of an epoch's bulk load | `up`, `load_tables` |
 | `probes/<id>.json` | the probe job, which deletes it again | none |
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 

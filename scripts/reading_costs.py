@@ -15,11 +15,11 @@ _TITLES = {name: facts.title for name, facts in READER_FACTS.items()}
 _COSTS = """\
 ## What `<t>_current` costs
 
-What a query of `<t>_current` reads and computes, as a multiple of the same query of the live rows
-of `<t>`: {rows:,} rows, whose keys the predicates are on, and a tail of {small:,} or {large:,}
-events that are not applied yet, or of none ([all figures](../benchmarks/results/views.json), commit
-`{commit}`). All of a query is counted, with its look at metadata and at the tail. Before it, the
-machine with {cores} cores had a load of {load}. Trino's bytes are those of data and delete files,
+Bytes read and CPU seconds of queries of `<t>_current`, as multiples of the same queries of the live
+rows of `<t>`. The state has {rows:,} rows, the predicates are on its key, and the tail has no,
+{small:,} or {large:,} events ([all figures](../benchmarks/results/views.json), commit `{commit}`).
+The figures include reading metadata and looking at the tail. Before the measurement, the machine
+with {cores} cores had a load of {load}. Trino's bytes are those of data and delete files,
 as Athena counts what it bills, without metadata; its CPU seconds are those of a small server whose
 code Java has just compiled, so compare them with each other and not with Athena's time.
 

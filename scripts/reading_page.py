@@ -38,8 +38,8 @@ is a value that Athena prompts for and Spark takes as an argument: `spark.sql(te
 Spark, PyIceberg and DuckDB can read [what is new](#new-events-since-the-last-read) in
 `<t>_changes`.
 
-The views give points in time in UTC. Engines do not prune files by predicates on such a column,
-nor on other columns than the key in `<t>_current`, partition columns included
+The views return timestamps in UTC. Engines do not prune files by predicates on these columns or, in
+`<t>_current`, by predicates on any column outside the key, partition columns included
 ([decision 76](decisions/0076-predicates-pushed-down-by-the-key-alone.md)): filter `<t>` or
 `<t>_changes` where bytes are billed.
 """
@@ -52,24 +52,25 @@ _ABOUT = {
         " late event can concern them; with `deletes: soft` they keep their values and stay."
     ),
     "live rows as they were an hour ago": (
-        "Any point in time of the last two hours; a table that is younger has no snapshot to read,"
-        " and the query fails: use a shorter interval, or [a commit"
-        " time](#live-rows-as-of-a-commit-time). For full hours of the last five days, each with a"
-        " commit in it, the snapshots have tags. In Athena look up the tag's number, `SELECT"
+        "Any point in time of the last two hours. A table that is younger than the interval has no"
+        " snapshot to read, and the query fails: use a shorter interval, or [a commit"
+        " time](#live-rows-as-of-a-commit-time). For the last five days, the snapshot at the end of"
+        " each hour with a commit has a tag. In Athena look up the tag's snapshot id, `SELECT"
         f' snapshot_id FROM "cdc_iceberg"."orders$refs" WHERE name = \'{_TAG}\'`, and'
-        " read `FOR VERSION AS OF` that number. Trino 406 has no `$refs`: take the number of the"
-        " newest of the [snapshots](#snapshots) that was committed by then. Spark takes the tag:"
+        " read `FOR VERSION AS OF` that id. Trino 406 has no `$refs`: take the id of the newest of"
+        " the [snapshots](#snapshots) that were committed by then. Spark takes the tag:"
         f" `VERSION AS OF '{_TAG}'`."
     ),
     "changes of the last hour": (
         "What arrived in the lake within the last hour, with the names of the operations."
     ),
     INCOMPLETE: (
-        "In Athena and Trino, `<t>_current` shows NULL for a large value that an UPDATE of the"
-        " row's key did not send, until that is applied; elsewhere it has the value. The query"
-        " reads keys, positions and operations of the whole changelog. `cdclake status` of a local"
-        " lake counts such rows as `incomplete` (with `--target aws` it is null: this query lists"
-        " them), and so does `cdclake verify` with `--reader trino` or `--reader athena`."
+        "In Athena and Trino, `<t>_current` shows NULL for a large value that PostgreSQL did not"
+        " send with an UPDATE of the row's key, until that is applied; elsewhere it has the value."
+        " The query reads keys, positions and operations of the whole changelog. `cdclake status`"
+        " of a local lake counts such rows as `incomplete` (with `--target aws` it is null: this"
+        " query lists them), and so does `cdclake verify` with `--reader trino` or `--reader"
+        " athena`."
     ),
     "quarantined events": (
         "Events of the table that could not be stored unchanged, by reason; `cdclake replay` tries"
@@ -81,9 +82,9 @@ _ABOUT = {
     ),
     "the changelog, each event once": (
         "Firehose writes events at least once, in any order. Duplicates share the event's position"
-        " in the source; the state, `<t>_current` and `<t>_history` remove them already. This"
-        " `<t>_history` reads the changelog of every day, also for a query of one: read"
-        " `<t>_changes` for a few days."
+        " in the source; the state, `<t>_current` and `<t>_history` remove them already. To do so,"
+        " `<t>_history` of such a table reads the whole changelog, even for a query of one day: for"
+        " a few days, query `<t>_changes` instead."
     ),
     "files": "The number of data and delete files, and how many of them are small.",
     "snapshots": (
@@ -95,13 +96,14 @@ _AS_OF = """\
 ## Live rows as of a commit time
 
 The source's rows at any commit time since the first snapshot was complete, within `history_days`;
-an older time is refused, with the oldest possible one. The query reads the changelog alone, and all
-of it: for a recent time read the state [as above](#live-rows-as-they-were-an-hour-ago), which lags
-by what was not applied ([decision 71](decisions/0071-as-of-from-the-changelog-alone.md)). Athena
-has it as a saved query of the workgroup, unless the
-[shard is large](deployment.md#names-that-cannot-change); its `?` is a text such as
-`'2026-11-21 14:00:00 UTC'`. `cdclake sql QUERY --as-of 2026-11-21T14:00:00Z` has the same rows in
-DuckDB. This makes the text for Spark; without `SPARK` it is that for Athena and Trino:
+for an older time the query fails, and its error states the oldest possible one. The query reads the
+whole changelog and nothing else: for a recent time read the state
+[as above](#live-rows-as-they-were-an-hour-ago), which lacks the changes not applied by
+then ([decision 71](decisions/0071-as-of-from-the-changelog-alone.md)). Athena has the query as a
+saved query of the workgroup, unless the [shard is large](deployment.md#names-that-cannot-change);
+its `?` is a text such as `'2026-11-21 14:00:00 UTC'`.
+`cdclake sql QUERY --as-of 2026-11-21T14:00:00Z` returns the same rows in DuckDB. This code builds
+the query for Spark; without the argument `SPARK` it builds the one for Athena and Trino:
 
 ```python
 from pathlib import Path
@@ -115,8 +117,8 @@ text = as_of_query(plan.table("orders", of="file"), plan, SPARK)[AS_OF]
 spark.sql(text, args=["2026-11-21T14:00:00Z"]).show()
 ```
 
-In Athena and Trino a large value that a changed key did not send is NULL. Tables with
-`delivery: firehose` have `cdclake sql --as-of` alone. Days that were collapsed before
+In Athena and Trino a large value that PostgreSQL did not send with a changed key is NULL.
+Tables with `delivery: firehose` have `cdclake sql --as-of` alone. Days that were collapsed before
 `history_days` was raised stay so: `cdclake sql --as-of` refuses them, these queries do not, and
 lack the older rows of each key.
 """
@@ -206,8 +208,8 @@ _SEEN_ROWS = (
     ),
     (
         "Athena, `<t>_current`",
-        f"{_SOURCE_ROWS}; until they are applied, large values that a changed key did not send are"
-        " NULL",
+        f"{_SOURCE_ROWS}; after an UPDATE of a row's key, large values that PostgreSQL did not"
+        " send with it are NULL until it is applied",
         "the changelog: behind the source by the stream's trigger, or by Firehose's buffer",
         "as `<t>`; also its keys and positions again, the metadata of its snapshots, and the"
         " selected columns of the changelog's files that were ingested after the view's lower"

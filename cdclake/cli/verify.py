@@ -89,9 +89,9 @@ def verify(
     Exit with 4 if nothing differs, but changes did not arrive in time or a poll failed. A stopped
     table counts as a difference. Rows that kept changing during the comparison are reported as
     `unsettled`, and rows that a rule withholds as `withheld`; neither are differences. Nor are
-    `incomplete` rows: Athena and Trino show NULL for a large value that an UPDATE of the row's key
-    did not send, until it is applied. For web logs the requests are counted: no acknowledged
-    request may be missing.
+    `incomplete` rows: Athena and Trino show NULL for a large value that PostgreSQL did not send
+    with an UPDATE of the row's key, until it is applied. For web logs the requests are counted: no
+    acknowledged request may be missing.
     """
     _check_reader(reader, target)
     chosen: list[str] = [] if table is None else [table]

@@ -1,9 +1,9 @@
 """Position of an event in the total order that makes everything in the lake converge.
 
-A position is text that compares as it is: `epoch.prev_commit_lsn.phase.lsn.offset`, in hexadecimal
-digits of fixed width. `prev_commit_lsn` is the commit LSN of the transaction before this one, so it
-grows along the stream although LSNs of interleaved transactions do not; phase 0 puts a snapshot's
-row before the transactions that were open over the snapshot
+A position is text that sorts lexicographically: `epoch.prev_commit_lsn.phase.lsn.offset`, in
+hexadecimal digits of fixed width. `prev_commit_lsn` is the commit LSN of the transaction
+before this one, so it grows along the stream although LSNs of interleaved transactions do not;
+phase 0 puts a snapshot's row before the transactions that were open over the snapshot
 (docs/architecture.md, "Position").
 """
 

@@ -1,9 +1,9 @@
 """Collapse of changelog events older than `history_days` to the newest of each key.
 
-The newest event gets the values that it did not send; deletes stay while they can matter. One
-commit replaces whole days, which writers of new events never touch. A property of the changelog
-holds the day before which events may be missing; it is set before the commit, as a reader relies on
-it. Collapsing is idempotent.
+The newest event gets the values that PostgreSQL did not send with it; deletes stay while they can
+matter. One commit replaces whole days, which writers of new events never touch. A property of the
+changelog holds the day before which events may be missing; it is set before the commit, as a reader
+relies on it. Collapsing is idempotent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Quarantine of refused events, with their bytes and the reason.
 
 The batch's job writes their files, as it does those of the changelogs. All tables share the
-quarantine, so a commit is fenced by the table's topic and offsets, and repeated if the records of
-the other writer turn out to be others.
+quarantine, so a commit is fenced by its records' topic and offsets only. If the fence refuses it
+although the other writer has added none of these records, the commit is retried.
 """
 
 from __future__ import annotations

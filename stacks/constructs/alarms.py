@@ -241,7 +241,8 @@ def _of_keeper(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     yield AlarmSpec(
         name="keeper-gave-up",
         description=f"The stream failed {FAILURES_TO_ALARM} times in a row or more. The stream"
-        f" keeper goes on starting it, every {MAX_PAUSE_MINUTES} minutes at most; fix the cause.",
+        f" keeper continues to start it, with pauses of up to {MAX_PAUSE_MINUTES} minutes; fix the"
+        " cause.",
         metric=known.own(metrics.STREAM_GIVEN_UP, "Maximum"),
         threshold=0,
     )
