@@ -184,7 +184,7 @@ def remove_orphans(upkeep: MaintainedTable) -> None:
 ACTIONS: Mapping[str, Callable[[MaintainedTable], None]] = {
     "purge": purge_tombstones,
     "collapse": collapse_history,
-    "pack": compact,
+    "compact": compact,
     "expire": expire_snapshots,
     "orphans": remove_orphans,
 }
