@@ -99,7 +99,7 @@ def start_streaming(
     prepared = _prepare_source(lake, change)
     state = replace(state, left_source=False)
     lake = replace(lake, state=state)
-    change = change.found(prepared.renamed, checked.to_resync)
+    change = change.adapted(prepared.renamed, checked.to_resync)
     connector = ConnectorClient(lake.endpoints.connect, plan)
     if not change.by_signal:
         state = replace(_begin_epoch(lake, connector, is_lost=is_lost), loads={})
@@ -121,7 +121,7 @@ def _refuse_rereading(lake: LocalLake, change: PlanDiff, checked: CheckedRelatio
     """Refuse what the file needs to be read and cannot be, but not what the source has changed."""
     stored = LakeState.load(lake.home).plan  # of before, until this `up` ends
     renamed = renamed_early(change.renamed, checked.source.tables)
-    refuse_rereading(Plan.from_json(stored) if stored else None, change.found(renamed, ()))
+    refuse_rereading(Plan.from_json(stored) if stored else None, change.adapted(renamed, ()))
 
 
 def _publish_plan(lake: LocalLake) -> None:
