@@ -56,8 +56,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         write_atomically(path, text)
 
     for module in MODULES:
-        if hasattr(module, "write_atomically"):
-            monkeypatch.setattr(module, "write_atomically", write)
+        monkeypatch.setattr(module, "write_atomically", write)
     return full
 
 
