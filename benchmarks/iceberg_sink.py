@@ -113,12 +113,13 @@ def measure(folder: Path, reset: str, kills: Sequence[Kill]) -> dict[str, Any]:
             writer.insert_oversized()
             time.sleep(2)
         await_arrival(lake)
-        _await_sink(lake)
+        has_read_topic = _await_sink(lake)
         [sink] = connector_states(lake)
         return {
             "offset_reset": reset,
             "kills": done,
             "state": sink.state,
+            "has_read_topic": has_read_topic,
             "commit_seconds": round(_interval_seconds(plan)),
             **compare_rows(lake),
         }
@@ -211,8 +212,11 @@ def _worker(home: Home) -> dict[str, Any]:
     return next(part for part in stack.components(home) if part["name"] == connect.NAME)
 
 
-def _await_sink(lake: LocalLake) -> None:
-    """Return when the sink has read the whole topic, and has committed twice since."""
+def _await_sink(lake: LocalLake) -> bool:
+    """Wait until the sink has read the whole topic and committed twice since.
+
+    Return False if it has not read it in time: `missing` then includes events that it would read.
+    """
     [table] = lake.plan.tables
     group = f"connect-{lake.plan.name}-sink"
     deadline = time.monotonic() + _SETTLED_SECONDS
@@ -220,9 +224,10 @@ def _await_sink(lake: LocalLake) -> None:
     while group_offsets(lake.kafka, group, table.topic) != ends:
         if time.monotonic() > deadline:
             say(f"the sink has not read its topic within {_SETTLED_SECONDS:.0f} s")
-            return
+            return False
         time.sleep(0.5)
     time.sleep(2 * _interval_seconds(lake.plan))
+    return True
 
 
 def _interval_seconds(plan: Plan) -> float:

@@ -97,9 +97,9 @@ def metered() -> Iterator[Meter]:
         meter.cpu_by_kind = {kind: round(seconds, 2) for kind, seconds in by_kind.items()}
 
 
-def cpu_seconds(root: int | None = None) -> float:
-    """User and system time so far of a process (this one, if none is named) and all below it."""
-    return sum(cpu_by_thread(processes_below(root)).values())
+def cpu_seconds() -> float:
+    """User and system time so far of this process and all below it."""
+    return sum(cpu_by_thread(processes_below()).values())
 
 
 def cpu_by_program(root: int) -> dict[str, float]:

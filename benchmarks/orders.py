@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column as Expression
@@ -68,7 +67,7 @@ def typed_values() -> list[Expression]:
     ]
 
 
-def typed_columns(names: Sequence[str] = COLUMNS) -> str:
+def typed_columns() -> str:
     """The declared columns of a CREATE TABLE."""
     kinds = {c.name: c.column_type.state for c in ORDERS.columns}
-    return ", ".join(f"{SPARK.name(name)} {kinds[name]}" for name in names)
+    return ", ".join(f"{SPARK.name(name)} {kinds[name]}" for name in COLUMNS)

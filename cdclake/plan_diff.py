@@ -65,7 +65,7 @@ class PlanDiff:
             reshaped=_united(self.reshaped, differing(_other_columns)),
         )
 
-    def found(self, renamed: Collection[str], unread: Collection[str]) -> PlanDiff:
+    def adapted(self, renamed: Collection[str], unread: Collection[str]) -> PlanDiff:
         """Return the difference adapted to the source's state (tables as `schema.table`).
 
         A column renamed before the file declared it has values that are in no event of the lake. A

@@ -78,20 +78,20 @@ def problems(navigation: Navigation, root: Path = ROOT) -> list[str]:
     ]
 
 
-def page_title(page: str, root: Path = ROOT) -> str:
+def page_title(page: str) -> str:
     """Return the page's first heading, without markup."""
-    found = _HEADING.search((root / page).read_text())
+    found = _HEADING.search((ROOT / page).read_text())
     if found is None:
         raise ValueError(f"{page} has no heading")
     return _plain(found[1])
 
 
-def descriptions(root: Path = ROOT) -> dict[str, str]:
+def descriptions() -> dict[str, str]:
     """Return what the tables of the index pages say about the pages that they link."""
     return {
-        str((root / index).parent.joinpath(target).resolve().relative_to(root)): _plain(text)
+        str((ROOT / index).parent.joinpath(target).resolve().relative_to(ROOT)): _plain(text)
         for index in INDEXES
-        for target, text in _INDEX_ROW.findall((root / index).read_text())
+        for target, text in _INDEX_ROW.findall((ROOT / index).read_text())
     }
 
 

@@ -90,19 +90,19 @@ def build_firehose_puts(put: PutStream, folder: Path) -> Packed:
     return build_function(put_table.FUNCTION, files)
 
 
-def build_preparation(plan: Plan, *, wheels: LockedWheels = PREPARATION_WHEELS) -> Packed:
+def build_preparation(plan: Plan) -> Packed:
     """Pack the function that prepares the source; raise InputError if pip fails."""
-    files = {**dict(_preparation_files(wheels)), "plan.json": plan.to_json().encode()}
+    files = {**dict(_preparation_files()), "plan.json": plan.to_json().encode()}
     return build_function(PREPARE_SOURCE, files)
 
 
-def build_source_sql(*, wheels: LockedWheels = PREPARATION_WHEELS) -> Packed:
+def build_source_sql() -> Packed:
     """Pack the same code for SQL files: without a plan, so that no change of a table changes it."""
-    return build_function(PREPARE_SOURCE, dict(_preparation_files(wheels)))
+    return build_function(PREPARE_SOURCE, dict(_preparation_files()))
 
 
-def _preparation_files(wheels: LockedWheels) -> Iterator[tuple[str, bytes]]:
-    for wheel in wheels.files():
+def _preparation_files() -> Iterator[tuple[str, bytes]]:
+    for wheel in PREPARATION_WHEELS.files():
         with zipfile.ZipFile(wheel) as archive:
             for entry in archive.infolist():
                 if not entry.is_dir():
@@ -110,9 +110,9 @@ def _preparation_files(wheels: LockedWheels) -> Iterator[tuple[str, bytes]]:
     yield AUTHORITIES.name, AUTHORITIES.read_bytes()
 
 
-def build_job_wheels(wheels: LockedWheels = JOB_WHEELS) -> Path:
+def build_job_wheels() -> Path:
     """Build the zip of the jobs' wheels; raise InputError if they cannot be fetched."""
-    files = wheels.files()
+    files = JOB_WHEELS.files()
     pins = sorted("==".join(file.name.split("-")[:2]) for file in files)
     packed = {f"{_WHEELS_FOLDER}/{file.name}": file for file in files}
     requirements = {f"{_WHEELS_FOLDER}/requirements.txt": "".join(f"{pin}\n" for pin in pins)}

@@ -146,7 +146,6 @@ def _polls(lake: DeployedLake, table: Table) -> dict[str, Any]:
 
 def _figures(table: Table, progress: Progress) -> dict[str, Any]:
     place, now = progress.tables.get(table.name, TableProgress()), time.time()
-    behind = place.state_behind_since
     fresh = progress.freshness_s(table.name, now) if table.delivery == "stream" else None
     return {
         "table": table.name,
@@ -157,7 +156,7 @@ def _figures(table: Table, progress: Progress) -> dict[str, Any]:
         **dict.fromkeys(("lag_events", "end_offset", "unapplied_rows")),
         "freshness_s": None if fresh is None else round(max(0.0, fresh), 1),
         **dict.fromkeys(("freshness_p50_s", "freshness_p95_s")),  # read from the changelog's rows
-        "state_age_s": round(now - behind, 1) if behind else 0.0,
+        "state_age_s": round(place.state_age_s(now), 1),
         "state": _state(place.life),
         "last_error": place.last_error,
     }

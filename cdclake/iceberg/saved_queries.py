@@ -112,12 +112,10 @@ def _incomplete_query(table: Table, database: str, engine: Engine) -> dict[str, 
     return {INCOMPLETE: select}
 
 
-def put_queries(
-    name: str, key: Sequence[str], database: str, engine: Engine = ATHENA
-) -> dict[str, str]:
+def put_queries(name: str, key: Sequence[str], database: str) -> dict[str, str]:
     """Return SELECTs over a table of put records by what each shows; `key` may be empty."""
-    table = engine.table(database, name)
-    listed = ", ".join(engine.name(column) for column in key)
+    table = ATHENA.table(database, name)
+    listed = ", ".join(ATHENA.name(column) for column in key)
     once = {
         "each key once, as it arrived last": (
             "SELECT * FROM (\n"
@@ -133,7 +131,7 @@ def put_queries(
             "GROUP BY 1\nORDER BY 1 DESC"
         ),
         **(once if key else {}),
-        **_metadata_queries(name, database, engine),
+        **_metadata_queries(name, database, ATHENA),
     }
 
 

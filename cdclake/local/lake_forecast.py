@@ -62,7 +62,7 @@ def forecast_up(
         findings = replace(findings, new_epoch=reason)
     if change.by_signal:
         _refuse_rejoining(home, replace(state, plan=plan.to_json()), own)
-        refuse_rereading(before, own.found(source.renamed, ()))
+        refuse_rereading(before, own.adapted(source.renamed, ()))
     compared_with = against[1] if against else f"the lake in {home.path}" if before else ""
     effects = forecast(before, plan, change, findings)
     answer = {"ok": True, "target": "local", "compared_with": compared_with, **effects}

@@ -120,7 +120,7 @@ def adapted(
     reasons = {table: f"`up` declares new columns: {c}" for table, c in source.declared.items()}
     reasons |= dict.fromkeys(source.unpublished, "the publication omits changes of it")
     reasons |= dict.fromkeys(to_resync, "its relation in the source has changed")
-    change = change.found(source.renamed, reasons)
+    change = change.adapted(source.renamed, reasons)
     epoch = _epoch_reason(source.server) if streamed and source.server else ""
     if epoch:
         change = change.all_snapshotted()

@@ -236,7 +236,7 @@ def _table(
         "source": table.source,
         "delivery": table.delivery,
         **figures,
-        "state_age_s": _state_age(progress),
+        "state_age_s": round(progress.state_age_s(time.time()), 1),
         "lag_events": None if ends is None else _lag(ends, facts.arrived.get(table.name, {})),
         "end_offset": None if ends is None else sum(ends.values()),
         "state": _state(table, progress, facts, running),
@@ -265,12 +265,6 @@ def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | N
         f"{progress.last_error}. Kafka has deleted {gap.lost_events} events of the gap: fix the"
         f" cause, then {rereading_remedy(table)}, which reads all rows of the source"
     )
-
-
-def _state_age(progress: TableProgress) -> float:
-    """Return for how many seconds the state has been behind its changelog; 0 if it is not."""
-    since = progress.state_behind_since
-    return round(max(0.0, time.time() - since), 1) if since else 0.0
 
 
 def _describe_failed(failed: Failed) -> str:

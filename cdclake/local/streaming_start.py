@@ -99,7 +99,7 @@ def start_streaming(
     prepared = _prepare_source(lake, change)
     state = replace(state, left_source=False)
     lake = replace(lake, state=state)
-    change = change.found(prepared.renamed, checked.to_resync)
+    change = change.adapted(prepared.renamed, checked.to_resync)
     connector = ConnectorClient(lake.endpoints.connect, plan)
     if not change.by_signal:
         state = replace(_begin_epoch(lake, connector, is_lost=is_lost), loads={})
@@ -121,7 +121,7 @@ def _refuse_rereading(lake: LocalLake, change: PlanDiff, checked: CheckedRelatio
     """Refuse what the file needs to be read and cannot be, but not what the source has changed."""
     stored = LakeState.load(lake.home).plan  # of before, until this `up` ends
     renamed = renamed_early(change.renamed, checked.source.tables)
-    refuse_rereading(Plan.from_json(stored) if stored else None, change.found(renamed, ()))
+    refuse_rereading(Plan.from_json(stored) if stored else None, change.adapted(renamed, ()))
 
 
 def _publish_plan(lake: LocalLake) -> None:
@@ -214,7 +214,12 @@ def await_rows(lake: LocalLake) -> None:
 
     connector = ConnectorClient(lake.endpoints.connect, lake.plan)
     with step("read the tables") as shown:
-        _await(lake, connector, partial(all_loaded, shown))
+        _await(
+            lake,
+            connector,
+            partial(all_loaded, shown),
+            "the rows of a snapshot did not reach the lake",
+        )
 
 
 def unfinished(lake: LocalLake) -> dict[str, LoadingTable]:
@@ -316,7 +321,7 @@ def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerRe
             sampler.sample()
             return came_through()
 
-        _await(lake, connector, looked)
+        _await(lake, connector, looked, "no marker came through the stream")
 
 
 def _all_objects_exist(lake: LocalLake) -> bool:
@@ -324,7 +329,13 @@ def _all_objects_exist(lake: LocalLake) -> bool:
     return {schema.name for schema in all_schemas(lake.plan)} <= entries.keys()
 
 
-def _await(lake: LocalLake, connector: ConnectorClient, condition: Callable[[], bool]) -> None:
+def _await(
+    lake: LocalLake, connector: ConnectorClient, condition: Callable[[], bool], missing: str
+) -> None:
+    """Wait for the condition; raise ComponentFailed, `missing` first, after a time without events.
+
+    Both conditions follow snapshots, whose duration depends on the tables' size.
+    """
     moved, deadline = _taken(lake), time.monotonic() + READY_TIMEOUT_S
     while not condition():
         for part in stack.components(lake.home):
@@ -336,13 +347,9 @@ def _await(lake: LocalLake, connector: ConnectorClient, condition: Callable[[], 
         if failure is not None:
             raise _component_failed(lake, "connect", f"the connector failed: {failure}", failure)
         if time.monotonic() > deadline:
-            # The marker follows the initial snapshot, whose duration depends on the tables' size.
             before, moved = moved, _taken(lake)
             if moved == before:
-                message = (
-                    f"no marker came through the stream within {READY_TIMEOUT_S:.0f} s,"
-                    " nor any other event"
-                )
+                message = f"{missing}: no event arrived for {READY_TIMEOUT_S:.0f} s"
                 raise _component_failed(lake, STREAM, message)
             deadline = time.monotonic() + READY_TIMEOUT_S
         time.sleep(_POLL_S)

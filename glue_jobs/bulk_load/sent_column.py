@@ -11,8 +11,6 @@ import base64
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,8 +24,6 @@ from cdclake.jobs.stream.rule_proofs import broken_values
 from cdclake.plan import Column, Table
 from cdclake.postgres.event_values import is_json
 from cdclake.postgres.sent_values import is_sent_as_stored
-
-Flags = npt.NDArray[np.bool_]
 
 _STORED: Mapping[str, pa.DataType] = {
     "bytea": pa.binary(),

@@ -128,6 +128,10 @@ class TableProgress:
         """Return the columns that stopped the table: they do not fit the events."""
         return self.life.columns if isinstance(self.life, Stopped | Resuming) else ()
 
+    def state_age_s(self, now: float) -> float:
+        """Return for how many seconds the state has been behind its changelog; 0 if it is not."""
+        return max(0.0, now - self.state_behind_since) if self.state_behind_since else 0.0
+
     @property
     def skips_gap(self) -> bool:
         """Return whether records that Kafka has deleted are skipped; a resync reads their rows."""

@@ -36,30 +36,24 @@ class TableOperations:
     backend: Backend
 
     def replay(self, tables: Sequence[Table], *, skip_stopped: bool = False) -> dict[str, Answer]:
-        """Retry the tables' quarantined events, wait, and return each table's answer.
-
-        Raise the TableError of a stopped table, unless `skip_stopped`.
-        """
-        self.backend.check_running()
-        errors = self._errors_of_stopped(tables)
-        if errors and not skip_stopped:
-            raise next(iter(errors.values()))
-        ids = self._request_replays(tables, errors)
-        outcomes = self._await_outcomes(REPLAY, ids)
-        return {
-            table.name: nothing_done(errors[table.name])
-            if table.name in errors
-            else requests.replay_result(outcomes[table.name])
-            for table in tables
-        }
+        """Replay as `replay_each` does; raise the first error when all tables have ended."""
+        done = self.replay_each(tables, skip_stopped=skip_stopped)
+        answers: dict[str, Answer] = {}
+        for table in tables:
+            answer = done[table.name]
+            if isinstance(answer, CdcError):
+                raise answer
+            answers[table.name] = answer
+        return answers
 
     def replay_each(
         self, tables: Sequence[Table], *, skip_stopped: bool
     ) -> dict[str, Answer | CdcError]:
-        """Replay as `replay` does, but return an error as the answer of its table.
+        """Retry the tables' quarantined events, wait, and return each table's answer or error.
 
-        All requests are written before the first wait, so that one batch can answer them. It does
-        so one after the other: the timeout begins again with each answer.
+        A stopped table is not replayed: its answer is its TableError, or with `skip_stopped` that
+        nothing was done. All requests are written before the first wait, so that one batch can
+        answer them. It does so one after the other: the timeout begins again with each answer.
         """
         self.backend.check_running()
         errors = self._errors_of_stopped(tables)

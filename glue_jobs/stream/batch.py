@@ -91,9 +91,9 @@ class MicroBatch:
         self._progress = Progress.load(control)
         self._progress.take_over(control)
         self._tables = StreamTables(control, leases, self._progress)
-        self._turns = ApplyScheduler()
-        self._packing = InlineCompaction(leases)
-        self._thinning = InlineExpiration(leases)
+        self._scheduler = ApplyScheduler()
+        self._compaction = InlineCompaction(leases)
+        self._expiration = InlineExpiration(leases)
         self._stamps = StampRenewal(leases)
         self._views = views
         self._erasures = erasures
@@ -107,7 +107,7 @@ class MicroBatch:
             self._process(records, batch)
 
     def _process(self, records: DataFrame, batch: int) -> None:
-        started, laps = time.monotonic(), StageTimer()
+        started, timer = time.monotonic(), StageTimer()
         share_among_cores(records.sparkSession)
         self._consumer.extend(records.sparkSession)
         # Before the plan: operators fix it, then resume.
@@ -123,27 +123,32 @@ class MicroBatch:
             if stream.table.name in changelogs
         }
         decoded = run_changelog_job(records, plan, targets, self._tables.quarantine_target())
-        laps.end("decode")
+        timer.end("decode")
         self._note_decoded(plan, decoded)
         work = self._work(plan, records, decoded, changelogs)
         work = self._append_all(work)
-        laps.end("append")
+        timer.end("append")
         updated, applying = self._apply_all(work, records.sparkSession)
-        laps.end("apply")
+        timer.end("apply")
         self._maintain(work)
         self._end_failures(work, updated)
         self._operations.run(plan, records, decoded.ranges, self._progress, self._operated)
         seconds = time.monotonic() - started
-        self._note_turns(bool(decoded.arriving(plan)), seconds, len(updated), applying)
+        self._scheduler.note_batch(
+            busy=bool(decoded.arriving(plan)),
+            seconds=seconds,
+            states=len(updated),
+            merging=applying,
+        )
         self._note(plan, decoded, batch, seconds)
-        log.info("batch %d: %d events in %.1f s; %s", batch, decoded.events, seconds, laps)
+        log.info("batch %d: %d events in %.1f s; %s", batch, decoded.events, seconds, timer)
 
     def _follow(self, plan: Plan, spark: SparkSession) -> None:
         """Take up a new plan: create its tables."""
         if self._tables.follow(plan, spark):
             self._topics.note_rejoining(plan, self._progress, self._tables.lake)
             # A crash may have occurred between append and apply.
-            self._turns.wait(self._tables.all())
+            self._scheduler.wait(self._tables.all())
 
     def _read_changelogs(self) -> dict[str, ChangelogState]:
         """Read the changelogs of the tables that flow; stop those that cannot be read."""
@@ -182,7 +187,7 @@ class MicroBatch:
     ) -> list[Work]:
         flowing = self._progress.flowing(plan, time.time())
         streams = [stream for stream in self._tables if stream.table.name in flowing]
-        to_apply = self._turns.chosen(plan, streams, decoded.arriving(plan))
+        to_apply = self._scheduler.chosen(plan, streams, decoded.arriving(plan))
         work = []
         for stream in self._tables:
             ranges = decoded.ranges.get(stream.table.topic, {})
@@ -218,7 +223,7 @@ class MicroBatch:
             stop_after(error, stream, {})
             return []
         if not missed:
-            self._turns.wait([stream])
+            self._scheduler.wait([stream])
             stream.place.flow()
         return [Work(stream, records, missed, apply_now, portion=None)]
 
@@ -241,44 +246,44 @@ class MicroBatch:
         Returns the work on tables that no error has stopped; their states may be updated.
         """
         due = [
-            turn
-            for turn in work
-            if turn.ranges or not replaced_by(self._progress, turn.stream.table, {}).is_swept
+            item
+            for item in work
+            if item.ranges or not replaced_by(self._progress, item.stream.table, {}).is_swept
         ]
         failed: set[str] = set()
-        _run_all(self._commits, lambda turn: self._append(turn, failed), in_order(due))
-        return [turn for turn in work if turn.stream.table.name not in failed]
+        _run_all(self._commits, lambda item: self._append(item, failed), in_order(due))
+        return [item for item in work if item.stream.table.name not in failed]
 
-    def _append(self, turn: Work, failed: set[str]) -> None:
-        stream = turn.stream
+    def _append(self, item: Work, failed: set[str]) -> None:
+        stream = item.stream
         try:
-            replaced = replaced_by(self._progress, stream.table, turn.ranges)
-            outcome = turn.append(epoch=self._progress.epoch, replaced=replaced)
+            replaced = replaced_by(self._progress, stream.table, item.ranges)
+            outcome = item.append(epoch=self._progress.epoch, replaced=replaced)
         except Exception as error:
             failed.add(stream.table.name)
             with self._tables.noting:
-                stop_after(error, stream, turn.ranges)
+                stop_after(error, stream, item.ranges)
             return
         with self._tables.noting:
-            self._note_outcome(turn, outcome)
+            self._note_outcome(item, outcome)
             if stream.place.is_streaming:
                 stream.place.swept = replaced.position
 
-    def _note_outcome(self, turn: Work, outcome: Outcome) -> None:
-        stream = turn.stream
+    def _note_outcome(self, item: Work, outcome: Outcome) -> None:
+        stream = item.stream
         stream.place.advance(
-            {p: outcome.taken.get(p, first) for p, (first, _) in turn.ranges.items()}
+            {p: outcome.taken.get(p, first) for p, (first, _) in item.ranges.items()}
         )
-        self._turns.wait([stream])
+        self._scheduler.wait([stream])
         stream.place.flow()
         judge(stream, outcome)
 
     def _apply_all(self, work: Iterable[Work], spark: SparkSession) -> tuple[frozenset[str], float]:
         """Update the states that are due and behind; return these tables and the seconds of all."""
         due = [
-            turn.stream
-            for turn in work
-            if turn.apply_now and turn.stream.schedule.behind_since is not None
+            item.stream
+            for item in work
+            if item.apply_now and item.stream.schedule.behind_since is not None
         ]
         if not due:
             return frozenset(), 0.0
@@ -287,11 +292,11 @@ class MicroBatch:
         here = [stream for stream in due if stream.table.apply == "each_batch"]
         states.run(here, lambda work, streams: _run_all(self._commits, work, streams))
         for stream in states.updated:
-            self._packing.note(stream)
+            self._compaction.note(stream)
             if self._views is not None:
                 self._views.note(stream)
         for stream in (*states.caught_up, *(s for s in due if s not in here)):
-            self._turns.settle(stream)
+            self._scheduler.settle(stream)
         updated = frozenset(stream.table.name for stream in states.updated)
         return updated, time.monotonic() - started
 
@@ -304,15 +309,15 @@ class MicroBatch:
 
         The quarantine, which all tables share, is due like a table.
         """
-        flowing = [turn.stream for turn in work if turn.stream.place.is_streaming]
+        flowing = [item.stream for item in work if item.stream.place.is_streaming]
         for schedule, run in (
-            (self._packing.chosen, self._packing.compact),
-            (self._thinning.chosen, self._thinning.thin),
+            (self._compaction.chosen, self._compaction.compact),
+            (self._expiration.chosen, self._expiration.expire),
         ):
             stream = schedule(flowing)
             if stream is not None:
                 self._run(stream, run)
-        self._thinning.thin_quarantine(self._tables.lake)
+        self._expiration.expire_quarantine(self._tables.lake)
         self._stamps.renew_one(flowing)
         if self._views is not None:
             _run_all(self._commits, self._views.renew, self._views.chosen(flowing))
@@ -322,7 +327,7 @@ class MicroBatch:
 
         An append alone is not enough: otherwise a state that always fails would never be reported.
         """
-        for stream in (turn.stream for turn in work):
+        for stream in (item.stream for item in work):
             is_current = stream.schedule.behind_since is None
             if stream.place.is_streaming and (is_current or stream.table.name in updated):
                 stream.place.failures = 0
@@ -333,14 +338,11 @@ class MicroBatch:
         except Exception as error:
             stop_after(error, stream, {})
 
-    def _note_turns(self, busy: bool, seconds: float, states: int, applying: float) -> None:
-        self._turns.note_batch(busy=busy, seconds=seconds, states=states, merging=applying)
-
     def _operated(self, table: Table) -> TableStream:
         """Return the table's stream for an operation, which appends to its changelog."""
         # If another job holds the state's lease, a later batch applies it.
         stream = self._tables.of(table.name)
-        self._turns.wait([stream])
+        self._scheduler.wait([stream])
         return stream
 
     def _note(self, plan: Plan, decoded: DecodedBatch, batch: int, seconds: float) -> None:

@@ -85,8 +85,8 @@ class StreamGauges:
             metrics.QUARANTINED: _increase(reported.quarantined, progress.refused.quarantined),
             metrics.WITHHELD: _increase(reported.withheld, progress.refused.withheld),
         }
-        behind = [t.state_behind_since for t in progress.tables.values() if t.state_behind_since]
-        values[metrics.STATE_AGE] = now - min(behind, default=now)
+        ages = (table.state_age_s(now) for table in progress.tables.values())
+        values[metrics.STATE_AGE] = max(ages, default=0.0)
         if progress.written_at:
             ended = datetime.fromisoformat(progress.written_at).timestamp()
             values[metrics.BATCH_AGE] = now - ended

@@ -46,7 +46,7 @@ class InlineExpiration:
         ]
         return min(due, key=lambda stream: stream.schedule.expired_in, default=None)
 
-    def thin(self, stream: TableStream) -> None:
+    def expire(self, stream: TableStream) -> None:
         """Expire snapshots of changelog and state; leave busy ones for later.
 
         Holds the lease of each: another holder may still commit from a snapshot of hours ago.
@@ -61,7 +61,7 @@ class InlineExpiration:
         if all(run_if_free(self._leases, name, work) for name, work in works):
             stream.schedule.expired_in = hour_of(now)
 
-    def thin_quarantine(self, lake: LakeTables) -> None:
+    def expire_quarantine(self, lake: LakeTables) -> None:
         """Expire snapshots of the quarantine once an hour; leave it for later if it is busy.
 
         It belongs to no table that could stop: a failure is logged, and the next hour tries again.

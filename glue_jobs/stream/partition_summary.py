@@ -266,8 +266,3 @@ def _share_lsns(one: PartitionSummary, other: PartitionSummary) -> bool:
         return False
     assert one.highest_lsn is not None and other.highest_lsn is not None
     return one.lowest_lsn <= other.highest_lsn and other.lowest_lsn <= one.highest_lsn
-
-
-def show(summaries: Sequence[PartitionSummary], sign: str) -> bool:
-    """Return whether some event has the flag."""
-    return any(part.has(sign) for part in summaries)

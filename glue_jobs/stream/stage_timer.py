@@ -10,13 +10,13 @@ class StageTimer:
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
-        self._laps: list[tuple[str, float]] = []
+        self._stages: list[tuple[str, float]] = []
 
     def end(self, name: str) -> None:
         """End the current stage and record its duration."""
         now = time.monotonic()
-        self._laps.append((name, now - self._begun))
+        self._stages.append((name, now - self._begun))
         self._begun = now
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self._laps)
+        return ", ".join(f"{name} {seconds:.2f} s" for name, seconds in self._stages)

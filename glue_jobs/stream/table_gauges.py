@@ -40,7 +40,7 @@ def _values(
 ) -> Iterator[tuple[Metric, float]]:
     if freshness_s is not None:
         yield metrics.TABLE_FRESHNESS, freshness_s
-    yield metrics.TABLE_STATE_AGE, now - (place.state_behind_since or now)
+    yield metrics.TABLE_STATE_AGE, place.state_age_s(now)
     yield metrics.TABLE_QUARANTINED, float(place.quarantined)
     yield metrics.TABLE_WITHHELD, float(place.withheld)
     yield metrics.TABLE_STOPPED, float(not place.is_streaming)

@@ -35,4 +35,4 @@ class Work:
 
 def in_order(work: Sequence[Work]) -> list[Work]:
     """Sort by size, largest first."""
-    return sorted(work, key=lambda turn: -turn.size)
+    return sorted(work, key=lambda item: -item.size)

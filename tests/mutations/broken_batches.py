@@ -76,7 +76,7 @@ BATCHES = (
     ),
     Mutation(
         "no state is packed while it streams", (MICRO_BATCH, "-k", "packed"),
-        ((_BATCH, "(self._packing.chosen, self._packing.compact),", ""),),
+        ((_BATCH, "(self._compaction.chosen, self._compaction.compact),", ""),),
     ),
     Mutation(
         "pack or thin what another job holds", (*_PACKING_TESTS, *_THINNING_TESTS),
@@ -88,7 +88,7 @@ BATCHES = (
     ),
     Mutation(
         "no snapshot is thinned while they stream", (MICRO_BATCH, "-k", "thinned"),
-        ((_BATCH, "(self._thinning.chosen, self._thinning.thin),", ""),),
+        ((_BATCH, "(self._expiration.chosen, self._expiration.expire),", ""),),
     ),
     Mutation(
         "forget the newest stamp's snapshot", _SNAPSHOT_TESTS,

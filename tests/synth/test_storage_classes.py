@@ -55,6 +55,8 @@ def test_objects_move_where_the_file_says_so(deploy: Deploy) -> None:
 
 
 def test_by_default_everything_stays_in_s3_standard(created: Synthesized) -> None:
-    for lifecycle in lifecycles(created).values():
+    found = lifecycles(created)
+    assert found.keys() >= {"Warehouse", "State", "AccessLog"}
+    for lifecycle in found.values():
         assert SIZE not in lifecycle
         assert not any(moves(rule) for rule in lifecycle["Rules"])

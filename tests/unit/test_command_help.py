@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import os
 import re
@@ -15,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from cdclake.cli import help_text
 from cdclake.cli.examples import EXAMPLES, example_lines
 from cdclake.cli.main import commands, main
 from cdclake.config.resolve import load_plan
@@ -64,11 +62,6 @@ def test_help_fills_the_lines_of_a_narrow_terminal(command, monkeypatch, capsys)
         if line and below and len(f" {line} {below.split()[0]} ") <= 80
     ]
     assert broken == []
-
-
-def test_help_keeps_the_lines_of_a_list():
-    found = doctest.testmod(help_text)
-    assert (found.attempted, found.failed) == (1, 0)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -62,7 +62,7 @@ def plan(tmp_path: Path):
 
 def effects(before: Plan | None, after: Plan, **found) -> dict[str, tuple[str, str]]:
     change = compare(before, after)
-    change = change.found((), found.get("read_again", {}))
+    change = change.adapted((), found.get("read_again", {}))
     if found.get("new_epoch"):
         change = change.all_snapshotted()
     result = table_effects(before, after, change, SourceFindings(**found))

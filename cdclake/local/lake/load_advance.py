@@ -13,8 +13,8 @@ from cdclake.local.lake.table_loads import LoadingTable, begin_loads, rows_since
 from cdclake.plan import Table
 
 
-def advance_of(loads: Mapping[str, LoadingTable], read_rows: int = 0) -> Advance | None:
-    """Return the rows of unfinished snapshots, with `read_rows` of finished ones; None without any.
+def advance_of(loads: Mapping[str, LoadingTable]) -> Advance | None:
+    """Return the rows of unfinished snapshots; None without any.
 
     The table with the most rows to come is named.
     """
@@ -26,8 +26,8 @@ def advance_of(loads: Mapping[str, LoadingTable], read_rows: int = 0) -> Advance
     others = f" and {len(loads) - 1} more" if len(loads) > 1 else ""
     doing = "replaces the rows of" if largest.phase == "replacing" else "reads"
     return Advance(
-        done=read_rows + sum(load.rows for load in loads.values()),
-        total=read_rows + sum(known) if len(known) == len(estimates) else None,
+        done=sum(load.rows for load in loads.values()),
+        total=sum(known) if len(known) == len(estimates) else None,
         now=f"{doing} {name}{others}",
     )
 

@@ -274,14 +274,14 @@ def is_locked(fd: int) -> bool:
     return False
 
 
-def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Replace a file's text; a reader sees the old or the new text, never a part."""
     fd, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     fresh = Path(name)
     try:
         with os.fdopen(fd, "w") as out:
             out.write(text)
-        fresh.chmod(mode)
+        fresh.chmod(0o600)
         fresh.replace(path)
     except BaseException:
         fresh.unlink(missing_ok=True)

@@ -150,7 +150,7 @@ def failed(spec: Spec, message: str) -> ComponentFailed:
     )
 
 
-def log_tail(log: Path, lines: int = LOG_TAIL_LINES) -> str:
+def log_tail(log: Path) -> str:
     """Return the last lines of a log without reading all of it."""
     try:
         with log.open("rb") as file:
@@ -158,7 +158,7 @@ def log_tail(log: Path, lines: int = LOG_TAIL_LINES) -> str:
             text = file.read().decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
-    return "\n".join(text.splitlines()[-lines:])
+    return "\n".join(text.splitlines()[-LOG_TAIL_LINES:])
 
 
 def _check_alive(home: Home, name: str, generation: int) -> None:

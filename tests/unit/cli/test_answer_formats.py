@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import doctest
 import io
 from typing import Any
 
@@ -89,7 +88,3 @@ def test_answer_without_rows_has_its_names() -> None:
     assert list(lines_of(empty, None, 80)) == ["id", "--"]
     assert footer(empty) == "0 rows"
     assert "csv or json" in footer(Answer((), [[1]], more=True))
-
-
-def test_docstrings() -> None:
-    assert doctest.testmod(aligned).failed == 0

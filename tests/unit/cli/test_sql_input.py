@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 import io
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from cdclake import time_spans
 from cdclake.cli import main as command
 from cdclake.cli import sql
 from cdclake.errors import InputError
@@ -107,7 +105,3 @@ def test_options_take_relative_times() -> None:
     with pytest.raises(InputError) as refused:
         at_time("5 minutes")
     assert "-5m" in refused.value.remedy
-
-
-def test_docstrings() -> None:
-    assert doctest.testmod(time_spans).failed == 0

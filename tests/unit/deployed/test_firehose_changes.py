@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import doctest
 import json
 import zipfile
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdclake import naming, packing
-from cdclake.debezium import field_values
 from cdclake.debezium.changelog_rows import LogRows
 from cdclake.debezium.refusals import NON_FINITE
 from cdclake.firehose.record_transform import RecordTransform
@@ -208,10 +206,6 @@ def test_a_bad_record_is_answered_and_its_neighbours_are_too(
         assert told[1] == {"recordId": records[1]["recordId"], "result": "ProcessingFailed"}
         assert f"1 of 3 failed: {expected}" in caplog.text
         assert [vars(each).get("refused") for each in caplog.records][-1] == 1  # is counted
-
-
-def test_values_are_read_as_written():
-    assert doctest.testmod(field_values).failed == 0
 
 
 def test_what_is_no_base64_fails_alone():

@@ -159,11 +159,23 @@ def test_calls_of_the_size_that_fits_are_accepted(
     assert failed(fitting_mib(size, wrapping)) == {"Lambda.MissingRecordId"}  # of an empty answer
 
 
+class CountedTrouble(Trouble):
+    """Trouble that counts the calls that it has failed."""
+
+    struck = 0
+
+    def strikes(self) -> bool:
+        strikes = super().strikes()
+        self.struck += strikes
+        return strikes
+
+
 def test_asked_for_failures_are_fewer_than_what_is_retried() -> None:
-    trouble = Trouble(3, ["fail"])
+    trouble = CountedTrouble(3, ["fail"])
     for _ in range(50):
         made, failures = transform(ok, trouble=trouble)
         assert (len(made), failures) == (3, [])
+    assert trouble.struck > 0
 
 
 @pytest.mark.parametrize(

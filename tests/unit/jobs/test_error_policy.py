@@ -122,7 +122,6 @@ def test_other_errors_fail_the_stream(error: Exception):
     assert cause_for(error, Action.RETRY) is None
 
 
-_SDK = "software.amazon.awssdk.core.exception."
 _GLUE = "software.amazon.awssdk.services.glue.model."
 
 

@@ -45,13 +45,13 @@ def test_an_action_that_fails_keeps_none_from_running(monkeypatch: pytest.Monkey
     def fail(_: MaintainedTable) -> None:
         raise TableError("t", "too large", "more workers")
 
-    actions = {"collapse": fail, "pack": lambda _: ran.append("pack")}
+    actions = {"collapse": fail, "compact": lambda _: ran.append("compact")}
     monkeypatch.setattr(table_maintenance, "ACTIONS", actions)
     lake: Any = None
     upkeep = MaintainedTable(lake, None, "t", datetime.now(UTC), timedelta(days=90))
     with pytest.raises(TableError, match="too large"):
         run_actions(upkeep)
-    assert ran == ["pack"]
+    assert ran == ["compact"]
 
 
 def test_a_changelog_that_fails_keeps_no_state_from_its_maintenance(monkeypatch):

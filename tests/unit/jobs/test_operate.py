@@ -17,7 +17,7 @@ from cdclake.debezium.position import (
     history_part,
 )
 from cdclake.erasures import KeyHash
-from cdclake.errors import InputError
+from cdclake.errors import ComponentFailed, InputError
 from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.operate_job import operate
@@ -192,6 +192,23 @@ def test_replay_skips_stopped_tables_if_told_to(control):
     answers = TableOperations(MemoryBackend(control)).replay([TABLE], skip_stopped=True)
     assert answers[TABLE.name]["did"].startswith("nothing: table ")
     assert control.stored.keys() == {"progress.json"}
+
+
+def test_replay_raises_a_tables_error_after_all_tables_have_ended(control, monkeypatch):
+    others = [replace(TABLE, name=name) for name in ("another", "third")]
+
+    def answer(seconds: float) -> None:
+        del seconds
+        outcomes = {TABLE.name: {"error": "no place"}, "another": REPLAYED, "third": REPLAYED}
+        for name, outcome in outcomes.items():
+            asked = control.read(request_name(name, REPLAY)).content
+            control.write(outcome_name(name, REPLAY), {**asked, **outcome})
+
+    monkeypatch.setattr("cdclake.jobs.operations.table_operations.time.sleep", answer)
+    operations = TableOperations(MemoryBackend(control))
+    with pytest.raises(ComponentFailed, match="no place"):
+        operations.replay([TABLE, *others])
+    assert operations.replay(others).keys() == {"another", "third"}
 
 
 def test_resync_without_wait_returns_after_its_signal(control):

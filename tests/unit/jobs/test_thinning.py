@@ -54,7 +54,7 @@ def test_one_in_a_batch_and_each_once_in_an_hour(store, thinned):
     both: list[TableStream] = streams()
     for due in both:
         assert each.chosen(both) is due
-        each.thin(due)
+        each.expire(due)
     assert each.chosen(both) is None
     assert (thinned, store.stored) == (["a_changes", "a", "b_changes", "b"], {})
 
@@ -69,7 +69,7 @@ def test_the_one_that_waits_longest_comes_first(store, thinned, monkeypatch):
     for _ in range(4):
         chosen = each.chosen(both)
         assert chosen is not None
-        each.thin(chosen)
+        each.expire(chosen)
     assert thinned == ["a_changes", "a", "b_changes", "b"] * 2
 
 
@@ -84,7 +84,7 @@ def test_one_that_another_job_holds_comes_later(store, thinned, held, before):
     later = InlineExpiration(Leases(store, "stream"))
     a, _ = streams()
     with Leases(store, "maintain").hold(held):
-        later.thin(a)
+        later.expire(a)
     assert (thinned, later.chosen([a])) == (before, a)
 
 
@@ -95,7 +95,7 @@ def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monk
     monkeypatch.setattr(inline_maintenance, "retry_on_conflict", loses)
     later = InlineExpiration(Leases(store, "stream"))
     a, _ = streams()
-    later.thin(a)
+    later.expire(a)
     assert (later.chosen([a]), store.stored) == (a, {})
     assert "other writers changed it" in caplog.text
 
@@ -108,7 +108,7 @@ def test_a_changelogs_snapshots_are_kept_for_its_readers(store, monkeypatch):
 
     monkeypatch.setattr(inline_expiration, "remove_old_snapshots", remove)
     a, _ = streams()
-    InlineExpiration(Leases(store, "stream")).thin(a)
+    InlineExpiration(Leases(store, "stream")).expire(a)
     assert kept == {"a_changes": timedelta(hours=26), "a": timedelta(0)}
 
 
@@ -130,7 +130,7 @@ def test_the_quarantine_is_thinned_once_in_an_hour(store, thinned, at):
     each = InlineExpiration(Leases(store, "stream"))
     for hour in (1, 1, 2):
         at(hour)
-        each.thin_quarantine(LAKE)
+        each.expire_quarantine(LAKE)
     assert (thinned, store.stored) == ([naming.QUARANTINE] * 2, {})
 
 
@@ -138,9 +138,9 @@ def test_a_quarantine_that_another_job_holds_comes_later(store, thinned, at):
     at(1)
     later = InlineExpiration(Leases(store, "stream"))
     with Leases(store, "maintain").hold(naming.QUARANTINE):
-        later.thin_quarantine(LAKE)
+        later.expire_quarantine(LAKE)
     assert thinned == []
-    later.thin_quarantine(LAKE)
+    later.expire_quarantine(LAKE)
     assert thinned == [naming.QUARANTINE]
 
 
@@ -157,10 +157,10 @@ def test_a_quarantine_that_cannot_be_thinned_waits_for_the_next_hour(
     each = InlineExpiration(Leases(store, "stream"))
     for hour in (1, 1, 2):
         at(hour)
-        each.thin_quarantine(LAKE)
+        each.expire_quarantine(LAKE)
     assert (tries, store.stored) == ([naming.QUARANTINE] * 2, {})
     assert "cannot expire its snapshots" in caplog.text
     monkeypatch.setattr(inline_expiration, "remove_old_snapshots", lambda *_: 1 / 0)
     at(3)
     with pytest.raises(ZeroDivisionError):
-        each.thin_quarantine(LAKE)
+        each.expire_quarantine(LAKE)

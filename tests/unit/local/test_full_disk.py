@@ -50,14 +50,13 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The disk; while it has an entry, no file can be written."""
     full: list[str] = []
 
-    def write(path: Path, text: str, mode: int = 0o600) -> None:
+    def write(path: Path, text: str) -> None:
         if full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        write_atomically(path, text, mode)
+        write_atomically(path, text)
 
     for module in MODULES:
-        if hasattr(module, "write_atomically"):
-            monkeypatch.setattr(module, "write_atomically", write)
+        monkeypatch.setattr(module, "write_atomically", write)
     return full
 
 

@@ -3,6 +3,7 @@
 import json
 import stat
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -61,18 +62,16 @@ def test_a_damaged_state_file_is_named(tmp_path: Path) -> None:
 def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     write_atomically(path, "{}")
-    done = threading.Event()
 
     def write() -> None:
         for size in range(300):
             write_atomically(path, json.dumps({"x": "y" * size * 100}))
-        done.set()
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    while not done.is_set():
-        read_json(path)
-    writer.join()
+    with ThreadPoolExecutor(1) as threads:
+        writing = threads.submit(write)
+        while not writing.done():
+            read_json(path)
+    writing.result()
 
 
 def test_of_two_commands_the_second_waits(tmp_path: Path) -> None:

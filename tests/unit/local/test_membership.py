@@ -71,17 +71,17 @@ def test_a_renamed_column_is_read_again_only_where_its_new_name_came_first() -> 
     renamed = table(column("email", "text", "mail"))
     found = change(MAIL, renamed)
     assert (found.renamed, found.widened) == ((renamed,), ())
-    assert found.found([], []).widened == ()
-    late = found.found(["public.t"], [])
+    assert found.adapted([], []).widened == ()
+    late = found.adapted(["public.t"], [])
     assert (late.widened, late.changes_tables) == ((renamed,), True)
-    assert change(renamed, renamed).found(["public.t"], []).widened == ()
+    assert change(renamed, renamed).adapted(["public.t"], []).widened == ()
 
 
 def test_a_table_that_the_publication_had_lost_joins_again() -> None:
     other = table(name="other")
-    found = compare(plan(MAIL, other), plan(MAIL, other)).found([], ["public.t"])
+    found = compare(plan(MAIL, other), plan(MAIL, other)).adapted([], ["public.t"])
     assert (found.joining, found.changes_tables) == ((MAIL,), True)
-    assert compare(None, plan(MAIL)).found([], ["public.t"]).joining == (MAIL,)
+    assert compare(None, plan(MAIL)).adapted([], ["public.t"]).joining == (MAIL,)
 
 
 def test_a_column_that_takes_anothers_name_in_the_lake_is_refused() -> None:
@@ -173,7 +173,7 @@ def test_new_columns_of_a_table_that_cannot_be_read_again_are_refused(
     """A column that was renamed too early needs its values, too; one of the key must flow."""
     before = plan(LINES)
     with pytest.raises(InputError) as error:
-        refuse_rereading(before, compare(before, plan(after)).found(renamed, ()))
+        refuse_rereading(before, compare(before, plan(after)).adapted(renamed, ()))
     assert f"{after.columns[-1].source!r}, and its name has a blank" in error.value.message
     assert error.value.remedy.startswith(f"write {lines}; or rename" if lines else "rename it")
     refuse_rereading(before, compare(before, plan(after)).all_snapshotted())
@@ -232,7 +232,7 @@ def test_what_a_published_plan_lacked_is_read_again() -> None:
     assert (found.widened, found.reshaped, found.joining) == ((MAIL,), (MAIL,), ())
     found = same.since([plan(MAIL), both])
     assert (found.widened, found.joining, found.changes_tables) == ((), (other,), True)
-    assert found.found([], ["public.other"]).joining == (other,)
+    assert found.adapted([], ["public.other"]).joining == (other,)
     assert compare(None, both).since([plan(MAIL)]).joining == both.tables
 
 

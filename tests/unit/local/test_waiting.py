@@ -1,4 +1,4 @@
-"""How long `up` waits for its marker, which stands behind a first snapshot."""
+"""How long `up` waits for its marker and for the rows of snapshots."""
 
 from itertools import count
 from pathlib import Path
@@ -21,7 +21,10 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(streaming_start, "_POLL_S", 0.01)
     monkeypatch.setattr(stack, "components", lambda home: [])
     plan = SimpleNamespace(deliveries=(), source_object="cdclake_shop")
-    return SimpleNamespace(home=Home(tmp_path), control=None, kafka="", plan=plan)
+    endpoints = SimpleNamespace(connect="")
+    return SimpleNamespace(
+        home=Home(tmp_path), control=None, kafka="", plan=plan, endpoints=endpoints
+    )
 
 
 CONNECTOR: Any = SimpleNamespace(failure=lambda: None)
@@ -36,12 +39,31 @@ def test_it_waits_while_the_stream_takes_records(
         return Progress(tables={"orders": TableProgress(offsets={0: next(offsets)})})
 
     monkeypatch.setattr(Progress, "load", staticmethod(moving))
-    streaming_start._await(lake, CONNECTOR, lambda: next(looks) > 30)
+    streaming_start._await(lake, CONNECTOR, lambda: next(looks) > 30, "nothing came")
     assert next(offsets) > 2
 
 
-def test_it_gives_up_when_nothing_moves(lake: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    still = Progress(tables={"orders": TableProgress(offsets={0: 7})})
-    monkeypatch.setattr(Progress, "load", staticmethod(lambda control: still))
-    with pytest.raises(ComponentFailed, match="no marker came through the stream"):
-        streaming_start._await(lake, CONNECTOR, lambda: False)
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    progress = Progress(tables={"orders": TableProgress(offsets={0: 7})})
+    monkeypatch.setattr(Progress, "load", staticmethod(lambda control: progress))
+
+
+@pytest.mark.usefixtures("still")
+def test_it_gives_up_when_nothing_moves(lake: Any) -> None:
+    with pytest.raises(ComponentFailed, match=r"^nothing came: no event arrived for 0 s"):
+        streaming_start._await(lake, CONNECTOR, lambda: False, "nothing came")
+
+
+@pytest.mark.usefixtures("still")
+def test_await_rows_names_the_rows_that_are_missing(
+    lake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = SimpleNamespace(refused=None)
+    monkeypatch.setattr(streaming_start, "unfinished", lambda lake: {"orders": load})
+    monkeypatch.setattr(streaming_start, "advance_of", lambda loads: None)
+    monkeypatch.setattr(streaming_start, "ConnectorClient", lambda *_: CONNECTOR)
+    with pytest.raises(
+        ComponentFailed, match=r"^the rows of a snapshot did not reach the lake: no"
+    ):
+        streaming_start.await_rows(lake)

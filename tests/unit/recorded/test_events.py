@@ -5,7 +5,6 @@ The epoch is put into each record by a single message transform, which must leav
 
 from __future__ import annotations
 
-import doctest
 import json
 from collections.abc import Iterator
 from functools import lru_cache
@@ -16,7 +15,6 @@ import pytest
 
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
 from cdclake.plan import Table
-from tests.recorded import array_text, script
 from tests.recorded.expected import Expected, expected_in_order, in_key_order
 from tests.recorded.limits import LIMITS
 from tests.recorded.recording import EPOCH, FOLDER, Record, Recording, names
@@ -47,11 +45,6 @@ def paired(name: str, source: str) -> Iterator[tuple[Table, Record, Expected]]:
     expected = expected_in_order(table, load(name).said_of(source))
     for record, event in zip(records, expected, strict=True):
         yield table, record, event
-
-
-def test_array_text_and_scripts_are_read_as_written():
-    assert doctest.testmod(array_text).failed == 0
-    assert doctest.testmod(script).failed == 0
 
 
 def test_a_record_is_the_same_after_it_was_written_and_read():

@@ -1,18 +1,11 @@
 """Two spellings of one value, and of two."""
 
-import doctest
-
 import pytest
 
 from cdclake.plan import Column
-from cdclake.verify import calendar, normal, statements
+from cdclake.verify import normal
 from cdclake.verify.columns import compared_columns
 from tests.unit.verify.lakes import make_plan, make_table
-
-
-@pytest.mark.parametrize("module", [calendar, normal, statements])
-def test_what_the_docstrings_say(module):
-    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize(

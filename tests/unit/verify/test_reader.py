@@ -1,6 +1,5 @@
 """What the reader makes of metadata, moments, queries and values."""
 
-import doctest
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import SimpleNamespace
@@ -216,7 +215,6 @@ def test_a_limit_says_that_there_is_more():
 
 def test_extensions_are_files_of_their_packages():
     assert all(extension_file(name).is_file() for name in ("avro", "httpfs", "iceberg"))
-    assert doctest.testmod(relations).failed == 0
 
 
 def test_time_before_first_commit_fails_only_where_it_is_read() -> None:
