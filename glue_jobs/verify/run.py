@@ -111,8 +111,3 @@ def _omitted(dsn: str, tables: Sequence[Table]) -> dict[str, tuple[str, ...]]:
         else ()
         for table in tables
     }
-
-
-def chosen_tables(plan: Plan, name: str | None) -> tuple[Table, ...]:
-    """Return the table of `--table`, given by its name in the lake or the source, or all tables."""
-    return plan.all_tables if name is None else (plan.table(name),)
