@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -85,8 +85,7 @@ def _note_whole_write(job: TableJob, table: DerivedTable) -> None:
 
 def _maintain(job: TableJob, table: DerivedTable) -> None:
     """Compact the table and expire its snapshots."""
-    history = timedelta(days=job.plan.history_days)
-    run_actions(MaintainedTable(job.lake, None, table.name, datetime.now(UTC), history))
+    run_actions(MaintainedTable(job.lake, None, table.name, datetime.now(UTC)))
 
 
 def _known(job: TableJob, table: DerivedTable, definition: str) -> DerivedProgress | None:

@@ -47,7 +47,7 @@ class MaintainedTable:
     table: Table | None  # the source table; None for a derived one and the quarantine
     name: str  # of the Iceberg table
     now: datetime
-    history: timedelta  # how long the changelog keeps every event
+    history: timedelta | None = None  # of a changelog: how long it keeps every event
     readers: timedelta = timedelta(0)  # how long readers of its snapshots may be behind
     lateness: timedelta = timedelta(0)  # of rows that Firehose commits to the changelog
 
@@ -122,6 +122,7 @@ def collapse_history(upkeep: MaintainedTable) -> None:
     """Collapse the changelog's old events to the newest of each key."""
     if upkeep.table is None or not upkeep.is_changelog:
         return
+    assert upkeep.history is not None
     Collapse(
         lake=upkeep.lake,
         table=upkeep.table,

@@ -56,9 +56,8 @@ def maintain_quarantine(job: TableJob) -> int:
     The setting `maintenance` of a table does not concern it.
     """
     if job.lake.exists(naming.QUARANTINE):  # the first poll creates that of a plan without stream
-        now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
         with job.leases.hold(naming.QUARANTINE):
-            run_actions(MaintainedTable(job.lake, None, naming.QUARANTINE, now, history))
+            run_actions(MaintainedTable(job.lake, None, naming.QUARANTINE, datetime.now(UTC)))
     return 0
 
 

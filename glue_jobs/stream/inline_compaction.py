@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 
 from cdclake.jobs.control.leases import Leases
@@ -50,8 +50,7 @@ class InlineCompaction:
     def compact(self, stream: TableStream) -> None:
         """Compact the state; leave it for later if another job holds or changes it."""
         started, table = time.monotonic(), stream.table
-        history = timedelta(days=stream.plan.history_days)
-        upkeep = MaintainedTable(stream.lake, table, table.name, datetime.now(UTC), history)
+        upkeep = MaintainedTable(stream.lake, table, table.name, datetime.now(UTC))
         if run_if_free(self._leases, table.name, partial(compact, upkeep)):
             stream.schedule.state_commits = 0
             seconds = time.monotonic() - started
