@@ -78,6 +78,12 @@ def metric_data(
     ]
 
 
+def publish(cloudwatch: Any, values: Mapping[Metric, float], deployment: str) -> None:
+    """Publish the values as metrics of the deployment; `cloudwatch` is a boto3 client."""
+    data = metric_data(values, {DEPLOYMENT: deployment})
+    cloudwatch.put_metric_data(Namespace=NAMESPACE, MetricData=data)
+
+
 def alarm_topic_name(prefix: str) -> str:
     """Return the name of the topic of a deployment's alarms; no other deployment has it."""
     return f"{prefix}-alarms"

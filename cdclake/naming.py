@@ -314,9 +314,12 @@ def redrive_function(prefix: str) -> str:
     return f"{prefix}-redrive"
 
 
-def kinesis_stream_name(prefix: str, web_logs: str) -> str:
-    """Return the Kinesis stream of web logs; `prefix` is as for Firehose streams."""
-    return f"{prefix}-{web_logs}"
+def kinesis_stream_name(prefix: str, stream: str) -> str:
+    """Return the name of the Kinesis stream in front of a Firehose stream.
+
+    `prefix` is the deployment's or pipeline's name.
+    """
+    return f"{prefix}-{stream}"
 
 
 def delivery_error_prefix(

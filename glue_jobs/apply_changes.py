@@ -11,8 +11,8 @@ from cdclake import naming
 from cdclake.jobs.apply.state_table import apply_all
 from cdclake.jobs.apply.view_renewal import renew_view
 from cdclake.jobs.operations.delivered_changes import apply_delivered
+from cdclake.jobs.table_jobs.chosen_tables import chosen_tables
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
-from cdclake.jobs.table_jobs.table_reports import chosen_tables
 from cdclake.plan import Table
 
 

@@ -6,8 +6,8 @@ import sys
 
 from cdclake import naming
 from cdclake.jobs.quality.rule_check import check_table
+from cdclake.jobs.table_jobs.chosen_tables import chosen_checked
 from cdclake.jobs.table_jobs.table_job import run_over_tables
-from cdclake.jobs.table_jobs.table_reports import chosen_checked
 
 if __name__ == "__main__":
     sys.exit(run_over_tables(naming.CHECK_JOB, check_table, chosen_checked))

@@ -12,8 +12,8 @@ import sys
 from cdclake import naming
 from cdclake.jobs.apply.view_renewal import renew_view
 from cdclake.jobs.poll.table_poll import poll_table
+from cdclake.jobs.table_jobs.chosen_tables import chosen_polled
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
-from cdclake.jobs.table_jobs.table_reports import chosen_polled
 from cdclake.plan import Table
 
 

@@ -12,8 +12,8 @@ from cdclake.iceberg.schemas import key_text
 from cdclake.jobs.apply.declared_columns import check_declaration
 from cdclake.jobs.apply.rebuilt_state import create_missing_state, rebuild_state
 from cdclake.jobs.operations.delivered_changes import rebuild_delivered
+from cdclake.jobs.table_jobs.chosen_tables import chosen_tables
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
-from cdclake.jobs.table_jobs.table_reports import chosen_tables
 from cdclake.plan import Table
 
 

@@ -6,8 +6,8 @@ import sys
 
 from cdclake import naming
 from cdclake.jobs.derived.refresh import refresh
+from cdclake.jobs.table_jobs.chosen_tables import chosen_derived
 from cdclake.jobs.table_jobs.table_job import run_over_tables
-from cdclake.jobs.table_jobs.table_reports import chosen_derived
 
 if __name__ == "__main__":
     sys.exit(run_over_tables(naming.REFRESH_JOB, refresh, chosen_derived))

@@ -19,7 +19,6 @@ from cdclake.places import user_project
 from cdclake.stacks.bundles import build_plugin, build_preparation
 from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
 from cdclake.stacks.constructs.connector import Connector
-from cdclake.stacks.constructs.first_brokers import first_brokers
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.probe_connector import ProbeConnector
 from cdclake.stacks.constructs.source_preparation import Preparation
@@ -51,7 +50,7 @@ class CdcStack(PipelineStack):
         self._network, self._source, self._streaming = network, source, streaming
         plugin, worker = self._add_plugin(), self._add_worker()
         offsets, prepared = self._add_offsets(), self._add_preparation(lake)
-        brokers = self._brokers()
+        brokers = streaming.find_first_brokers(self, network.context)
         self._add_probe(plugin, worker, brokers)
         if deployment.aws.connector == "on":
             connector = self._add_connector(plugin, worker, brokers)
@@ -167,14 +166,6 @@ class CdcStack(PipelineStack):
             # Whatever the size: MSK Connect changes the size or settings, not both.
             heap_bytes=_MCU_HEAP_BYTES,
             region=Aws.REGION,
-        )
-
-    def _brokers(self) -> str:
-        return first_brokers(
-            self,
-            cluster_arn=self._streaming.cluster_arn,
-            grants=self._streaming.grant_find_brokers(),
-            context=self._network.context,
         )
 
     def _grants(self, connector: str) -> list[Grant]:

@@ -22,7 +22,6 @@ from cdclake.stacks.bundles import build_connector_plugin
 from cdclake.stacks.constructs import connect_grants
 from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
 from cdclake.stacks.constructs.connector import Connector
-from cdclake.stacks.constructs.first_brokers import first_brokers
 from cdclake.stacks.constructs.grant import Grant, through_s3
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.network_stack import NetworkOutputs
@@ -44,7 +43,7 @@ class ConnectorsStack(PipelineStack):
     ) -> None:
         super().__init__(scope, deployment, "connectors", "sinks next to the stream")
         self._network, self._streaming, self._lake = network, streaming, lake
-        brokers = self._brokers()
+        brokers = streaming.find_first_brokers(self, network.context)
         for connector in deployment.plan.connectors:
             self._add(connector, Construct(self, f"Sink-{connector.name}"), brokers)
 
@@ -82,14 +81,6 @@ class ConnectorsStack(PipelineStack):
             settings[f"{topic}.storage.replication.factor"] = str(self._streaming.replicas)
         return WorkerConfiguration(
             scope, "Worker", prefix=name, settings=settings, description="Worker of a sink"
-        )
-
-    def _brokers(self) -> str:
-        return first_brokers(
-            self,
-            cluster_arn=self._streaming.cluster_arn,
-            grants=self._streaming.grant_find_brokers(),
-            context=self._network.context,
         )
 
     def _grants(self, connector: DeclaredConnector, name: str) -> list[Grant]:

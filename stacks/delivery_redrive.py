@@ -94,9 +94,11 @@ class DeliveryRedrive(Construct):
 
     def _add_function(self, stream: DeliveryStream, access: ChangesAccess) -> None:
         state, prefix = self._lake.state, self._deployment.prefix
-        function = LambdaFunction(
+        LambdaFunction(
             self,
             "Function",
+            # Operators and the CLI invoke it by name.
+            name=naming.redrive_function(prefix),
             module="firehose_redrive",
             code=build_firehose_redrive(self._deployment.plan).path,
             environment={"BUCKET": state.name, "PREFIX": prefix, **access.environment},
@@ -114,8 +116,6 @@ class DeliveryRedrive(Construct):
             memory_mb=_MEMORY_MB,
             context=self._context,
         )
-        # A fixed name, since operators and the CLI invoke it by name.
-        function.resource.function_name = naming.redrive_function(prefix)
 
     @property
     def _stream_name(self) -> str:

@@ -40,9 +40,11 @@ class RedrivePutsStack(PipelineStack):
         super().__init__(scope, deployment, "redrive-puts", "redrive of put records")
         plan, state = deployment.plan, lake.state
         folder = plan.put_streams[0].error_prefix  # the same for all streams
-        function = LambdaFunction(
+        LambdaFunction(
             self,
             "Function",
+            # Operators and the CLI invoke it by name.
+            name=naming.redrive_puts_function(deployment.prefix),
             module="firehose_redrive_puts",
             code=build_firehose_redrive_puts(plan).path,
             environment={"BUCKET": state.name, "PREFIX": deployment.prefix},
@@ -55,8 +57,6 @@ class RedrivePutsStack(PipelineStack):
             memory_mb=_MEMORY_MB,
             context=context,
         )
-        # A fixed name, since operators and the CLI invoke it by name.
-        function.resource.function_name = naming.redrive_puts_function(deployment.prefix)
 
     def _puts(self, key_arn: str) -> Iterator[Grant]:
         """Yield the grants to put into what producers put into: Firehose, or Kinesis."""

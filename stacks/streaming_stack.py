@@ -12,6 +12,8 @@ from cdclake.config.aws_model import IAM_PORT, CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
 from cdclake.plan import GLUE_REGISTRY
 from cdclake.stacks.constructs import connect_grants, job_grants
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.first_brokers import first_brokers
 from cdclake.stacks.constructs.grant import Grant, finds_brokers, joins_cluster
 from cdclake.stacks.constructs.kafka_cluster import KafkaCluster
 from cdclake.stacks.constructs.security_groups import ServerGroup
@@ -103,6 +105,15 @@ class StreamingOutputs:
     def grant_find_brokers(self) -> list[Grant]:
         """Allow reading the addresses of the brokers."""
         return [finds_brokers()]
+
+    def find_first_brokers(self, scope: Construct, context: DeploymentContext) -> str:
+        """Look up the brokers for a stack's connectors once, when they are created."""
+        return first_brokers(
+            scope,
+            cluster_arn=self.cluster_arn,
+            grants=self.grant_find_brokers(),
+            context=context,
+        )
 
 
 class StreamingStack(PipelineStack):

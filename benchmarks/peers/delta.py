@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.orders import COLUMNS, KEY, typed_columns, typed_values
-from benchmarks.peers.plain_merge import newest_changes
+from benchmarks.orders import COLUMNS, typed_columns, typed_values
+from benchmarks.peers.plain_merge import merge_newest
 
 
 class Delta:
@@ -46,15 +46,7 @@ class Delta:
         rows.select(*typed_values()).write.format("delta").mode("append").save(path)
 
     def apply(self, changes: DataFrame) -> None:
-        newest_changes(changes).createOrReplaceTempView("changes")
-        named = ", ".join(COLUMNS)
-        self._spark.sql(
-            f"MERGE INTO {self._table} AS t USING changes AS s ON t.{KEY} = s.{KEY} "
-            "WHEN MATCHED AND s.is_delete THEN DELETE "
-            f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{c} = s.{c}' for c in COLUMNS)} "
-            f"WHEN NOT MATCHED AND NOT s.is_delete THEN INSERT ({named}) "
-            f"VALUES ({', '.join(f's.{c}' for c in COLUMNS)})"
-        )
+        merge_newest(self._spark, self._table, changes)
 
     def live_rows(self) -> DataFrame:
         return self._spark.sql(f"SELECT {', '.join(COLUMNS)} FROM {self._table}")

@@ -44,18 +44,23 @@ class PlainMerge:
         rows.select(*typed_values()).writeTo(_TABLE).append()
 
     def apply(self, changes: DataFrame) -> None:
-        newest_changes(changes).createOrReplaceTempView("changes")
-        named = ", ".join(COLUMNS)
-        self._spark.sql(
-            f"MERGE INTO {_TABLE} AS t USING changes AS s ON t.{KEY} = s.{KEY} "
-            "WHEN MATCHED AND s.is_delete THEN DELETE "
-            f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{c} = s.{c}' for c in COLUMNS)} "
-            f"WHEN NOT MATCHED AND NOT s.is_delete THEN INSERT ({named}) "
-            f"VALUES ({', '.join(f's.{c}' for c in COLUMNS)})"
-        )
+        merge_newest(self._spark, _TABLE, changes)
 
     def live_rows(self) -> DataFrame:
         return self._spark.table(_TABLE).select(*COLUMNS)
+
+
+def merge_newest(spark: SparkSession, table: str, changes: DataFrame) -> None:
+    """Merge the newest change of each key; deletes delete."""
+    newest_changes(changes).createOrReplaceTempView("changes")
+    named = ", ".join(COLUMNS)
+    spark.sql(
+        f"MERGE INTO {table} AS t USING changes AS s ON t.{KEY} = s.{KEY} "
+        "WHEN MATCHED AND s.is_delete THEN DELETE "
+        f"WHEN MATCHED THEN UPDATE SET {', '.join(f't.{c} = s.{c}' for c in COLUMNS)} "
+        f"WHEN NOT MATCHED AND NOT s.is_delete THEN INSERT ({named}) "
+        f"VALUES ({', '.join(f's.{c}' for c in COLUMNS)})"
+    )
 
 
 def newest_changes(changes: DataFrame) -> DataFrame:

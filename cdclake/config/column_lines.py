@@ -16,44 +16,40 @@ class Lines:
     """Current lines of tables and columns in a pipeline file, or in an environment's overlay."""
 
     def __init__(self, file: str, environment: str | None = None) -> None:
-        self._document: Document | None = None
         try:
             document = read_document(Path(file))
-        except InvalidPipeline:
-            return  # the file has been moved or broken since: messages have no line
+        except InvalidPipeline:  # it has been moved or broken since: messages have no line
+            document = Document({}, {})
         self._document = document.overlaid(environment) if environment else document
 
     def type_of(self, table: Table, column: str) -> ColumnType | None:
         """Return the column's type in the file; None if it cannot be read."""
-        if self._document is None:
+        spelled = self._spelled(table)
+        if spelled is None:
             return None
-        for spelled in self._document.mapping("tables"):
-            if _is_key_of(spelled, table):
-                found = self._document.get("tables", spelled, "columns", column)
-                kind = found.get("type") if isinstance(found, dict) else found
-                return parse_type(kind) if isinstance(kind, str) else None
-        return None
+        found = self._document.get("tables", spelled, "columns", column)
+        kind = found.get("type") if isinstance(found, dict) else found
+        return parse_type(kind) if isinstance(kind, str) else None
 
     def of_table(self, table: Table) -> int | None:
-        """Return the line of the table's entry."""
-        if self._document is None:
-            return None
-        for spelled in self._document.mapping("tables"):
-            if _is_key_of(spelled, table):
-                span = self._document.spans.get(("tables", spelled))
-                return span.key[0] if span else None
-        return None
+        """Return the line of the table's entry; None if it has none."""
+        spelled = self._spelled(table)
+        span = self._document.spans.get(("tables", spelled)) if spelled else None
+        return span.key[0] if span else None
 
     def of(self, table: Table, column: str) -> int | None:
         """Return the column's line, or that of the table's `columns` if it is not declared."""
-        if self._document is None:
+        spelled = self._spelled(table)
+        if spelled is None:
             return None
-        for spelled in self._document.mapping("tables"):
-            if _is_key_of(spelled, table):
-                columns: Location = ("tables", spelled, "columns")
-                span = self._document.spans.get((*columns, column))
-                return span.key[0] if span else self._document.place(columns)[0]
-        return None
+        columns: Location = ("tables", spelled, "columns")
+        span = self._document.spans.get((*columns, column))
+        return span.key[0] if span else self._document.place(columns)[0]
+
+    def _spelled(self, table: Table) -> str | None:
+        """Return the table's key as the file spells it; None if the file does not have it."""
+        keys = self._document.mapping("tables")
+        return next((key for key in keys if _is_key_of(key, table)), None)
 
 
 def _is_key_of(spelled: str, table: Table) -> bool:

@@ -220,7 +220,7 @@ def holds(column_type: ColumnType) -> Callable[[Any], bool] | None:
         case Conversion.TIMESTAMPTZ:
             return _is_instant
         case Conversion.BINARY:
-            return _is_base64
+            return is_base64
         case _:
             return None
 
@@ -286,7 +286,8 @@ def time_text(micros: int) -> str:
     return f"{text}.{fraction:06}" if fraction else text
 
 
-def _is_base64(text: str) -> bool:
+def is_base64(text: str) -> bool:
+    """Check whether the text is valid base64."""
     try:
         base64.b64decode(text, validate=True)
     except ValueError:  # also of text that is not ASCII

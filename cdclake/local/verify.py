@@ -13,7 +13,7 @@ from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.compared_rows import LakeEngine
 from cdclake.jobs.verify.poll_wait import with_polls
 from cdclake.jobs.verify.report import Report
-from cdclake.jobs.verify.run import chosen_tables, verify_tables
+from cdclake.jobs.verify.run import verify_tables
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import end_offsets
@@ -44,7 +44,7 @@ def verify_lake(
     control, reader = lake.control, lake_reader(lake)
     report = verify_tables(
         lake.plan,
-        chosen_tables(lake.plan, table),
+        lake.plan.all_tables if table is None else (lake.plan.table(table),),
         dsn=lake.dsn,
         salt=lake.mask_salt,
         reader=reader,

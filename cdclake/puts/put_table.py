@@ -58,7 +58,7 @@ class PutStream:
 
     @property
     def name(self) -> str:
-        """Return the name of the stream, which its only table has too."""
+        """Return the name of the stream; without a route, its table has the same name."""
         return self.stream.name
 
     @property

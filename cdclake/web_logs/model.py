@@ -32,7 +32,7 @@ class WebLogs:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Return the names in the lake, with the table of all other statuses last."""
+        """Return the names in the lake; by status, the table of all other statuses is last."""
         return self.stream.tables
 
     @staticmethod

@@ -13,9 +13,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.position import history_part
 from cdclake.errors import TableError
-from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.merge import loaded_rows, rebuilt_rows
-from cdclake.iceberg.schemas import changes_schema
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.state_table import apply_changes
 from cdclake.jobs.apply.state_update import StateUpdate
@@ -39,7 +37,7 @@ from cdclake.jobs.stream.append import (
     next_stamp,
     sweep_row,
 )
-from cdclake.jobs.stream.changelog_columns import REFUSAL
+from cdclake.jobs.stream.changelog_columns import REFUSAL, event_columns
 from cdclake.jobs.stream.quarantine import quarantine_rows
 from cdclake.jobs.stream.row_files import write_rows
 from cdclake.plan import Plan, Table
@@ -146,7 +144,7 @@ class TableLoad:
         again = [chunk.number for chunk in found if chunk.unproved]
         if again:
             unproved = self._unproved(chunks, again)
-            accepted = unproved.where(F.col(REFUSAL).isNull()).select(*self._logged)
+            accepted = unproved.where(F.col(REFUSAL).isNull()).select(*event_columns(self.table))
             files.add(write_decoded(accepted, self.table, targets))
         return _Read(files, unproved)
 
@@ -157,11 +155,6 @@ class TableLoad:
         # The numbers follow those of all chunks, since the rows have new offsets.
         numbered = {len(chunks) + number: chunks[number] for number in again}
         return rows.events(self.lake.spark, numbered)
-
-    @property
-    def _logged(self) -> list[str]:
-        names = [name for name, _ in changes_schema(self.table, self.plan).columns]
-        return [SPARK.name(name) for name in names if name != naming.INGESTED_AT]
 
     def _sweep(self, targets: LoadTargets) -> list[str]:
         none = self.lake.read(self.table.changes).limit(0).drop(naming.INGESTED_AT)

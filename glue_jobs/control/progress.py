@@ -68,7 +68,7 @@ class Progress:
         )
 
     def freshness_s(self, table: str, now: float) -> float | None:
-        """Return the age of the newest heartbeat at `now`, in seconds since 1970.
+        """Return the age of the newest heartbeat in seconds; `now` is in seconds since 1970.
 
         None if the table is stopped or not read yet, or before the first heartbeat.
         """

@@ -21,7 +21,8 @@ from cdclake.jobs.operations.table_operations import (
     streamed_tables,
 )
 from cdclake.jobs.runtime.metrics import Metrics
-from cdclake.jobs.table_jobs.table_reports import chosen_tables, failed_tables
+from cdclake.jobs.table_jobs.chosen_tables import chosen_tables
+from cdclake.jobs.table_jobs.table_reports import failed_tables
 from cdclake.plan import Table
 
 log = logging.getLogger("cdclake.operate")

@@ -46,7 +46,7 @@ from cdclake.jobs.poll.polled_snapshot import (
 from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.runtime.source import deployed_dsn
 from cdclake.jobs.stream.append import POLL_PARTITION, append_changes
-from cdclake.jobs.stream.changelog_columns import REFUSAL
+from cdclake.jobs.stream.changelog_columns import REFUSAL, event_columns
 from cdclake.jobs.stream.quarantine import quarantine_rows
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Plan, Table
@@ -234,14 +234,15 @@ class TablePoll:
     def _changes(self, events: DataFrame, place: ReadPlace, since: int | None) -> DataFrame:
         accepted = events.where(F.col(REFUSAL).isNull())
         refuse_repeated_keys(accepted, self.table)
+        columns = event_columns(self.table)
         live = self.lake.read(self.table.name).where(~F.col(naming.DELETED))
         fresh = changed(accepted, self.table, self._stored_since(live, since))
         if since is not None or self.table.poll.deletes == "none":
-            return fresh.select(*self._columns)
+            return fresh.select(*columns)
         # Refused rows are in the source, too.
         log = self.lake.read(self.table.changes)
         gone = deletes_of_gone_rows(events, self.table, live, log, str(place.start))
-        return fresh.select(*self._columns).unionByName(gone.select(*self._columns))
+        return fresh.select(*columns).unionByName(gone.select(*columns))
 
     def _stored_since(self, live: DataFrame, since: int | None) -> DataFrame:
         """Return the state's rows that may equal one of those read: unchanged, so is their time."""
@@ -250,11 +251,6 @@ class TablePoll:
         by = SPARK.name(self.table.poll.by)
         day_before = since - 86_400_000_000  # a time without zone is that of a zone
         return live.where(f"{by} >= {SPARK.instant(day_before)} OR {by} IS NULL")
-
-    @property
-    def _columns(self) -> list[str]:
-        names = [name for name, _ in changes_schema(self.table, self.plan).columns]
-        return [SPARK.name(name) for name in names if name != naming.INGESTED_AT]
 
     def _quarantine(self, events: DataFrame, slot: int) -> int:
         """Quarantine refused rows, unless an earlier poll has found the same; return how many.

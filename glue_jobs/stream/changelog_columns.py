@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake import naming
+from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import CHANGES_COLUMNS, SHARED_COLUMNS
 from cdclake.plan import Table
 
@@ -43,6 +44,12 @@ def decoded_columns(table: Table) -> dict[str, str]:
     """Return names and Spark types of the columns of the table's decoded events, in order."""
     columns = {column.name: column.column_type.log for column in table.columns}
     return columns | FACT_COLUMNS | {REFUSAL: "string", ABSENT: _LISTS, MISFITS: _LISTS}
+
+
+def event_columns(table: Table) -> list[str]:
+    """Return the changelog's columns without the time of ingestion, quoted and in order."""
+    names = (*(column.name for column in table.columns), *FACT_COLUMNS)
+    return [SPARK.name(name) for name in names]
 
 
 def without_refused(rows: pa.Table) -> pa.Table:

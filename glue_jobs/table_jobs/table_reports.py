@@ -5,21 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from cdclake import naming
-from cdclake.derived_table import DerivedTable
 from cdclake.errors import CdcError, RulesFailed
-from cdclake.hudi_copy import HudiCopy
 from cdclake.job_advance import JobAdvance
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.error_policy import hold_reason, passing_cause
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each
 from cdclake.metrics import FAILED_TABLES, SMALL_FILES, SNAPSHOTS, Metric
-from cdclake.plan import Plan, Table
+from cdclake.plan import Plan
 from cdclake.quality_rule import FailedRule
 
 log = logging.getLogger("cdclake.job")
@@ -126,35 +124,6 @@ def _told(table: str, failure: Exception) -> str:
     if held is None and not isinstance(failure, CdcError):
         raise failure
     return held or str(failure)
-
-
-def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
-    """Yield the tables that `--tables a,b` names, or all; InputError for an unknown name."""
-    if not names:
-        yield from plan.all_tables
-        return
-    for name in names.split(","):
-        yield plan.table(name)
-
-
-def chosen_checked(plan: Plan, names: str | None) -> Iterator[Table]:
-    """Yield the tables that `--tables a,b` names, or all with quality rules."""
-    yield from chosen_tables(plan, names) if names else filter(lambda t: t.checks, plan.all_tables)
-
-
-def chosen_polled(plan: Plan, names: str | None) -> Iterator[Table]:
-    """Yield the polled tables that `--tables a,b` names, or all; InputError for another one."""
-    yield from map(plan.polled_table, names.split(",")) if names else plan.polled
-
-
-def chosen_derived(plan: Plan, names: str | None) -> Iterator[DerivedTable]:
-    """Yield the derived tables that `--tables a,b` names, or all; InputError for an unknown one."""
-    yield from map(plan.derived_table, names.split(",")) if names else plan.derived
-
-
-def chosen_copies(plan: Plan, names: str | None) -> Iterator[HudiCopy]:
-    """Yield the copies that `--tables a,b` names, or all; InputError for an unknown one."""
-    yield from map(plan.copy, names.split(",")) if names else plan.copies
 
 
 def failed_tables(report: Mapping[str, Any]) -> dict[Metric, float]:

@@ -17,6 +17,7 @@ from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.event_identity import event_identity
 from cdclake.iceberg.latest_row import value_position
+from cdclake.jobs.reader.row_counts import row_count
 from cdclake.naming import history_name, rebuilt_name
 from cdclake.plan import Table
 
@@ -67,7 +68,7 @@ class DeepComparison:
 
 def compare_deep(session: duckdb.DuckDBPyConnection, table: Table) -> DeepComparison:
     """Compare the parts of one table, in a session of `Reader.open` with `rebuilt`."""
-    found = DeepComparison(rebuilt_rows=_count(session, rebuilt_name(table.name)))
+    found = DeepComparison(rebuilt_rows=row_count(session, rebuilt_name(table.name)))
     for query in (
         _rebuilt_differences(table),
         _doubled_rows(table),
@@ -81,12 +82,6 @@ def compare_deep(session: duckdb.DuckDBPyConnection, table: Table) -> DeepCompar
             setattr(found, kind, count)
         found.first += _examples(session, table, MAX_EXAMPLES - len(found.first))
     return found
-
-
-def _count(session: duckdb.DuckDBPyConnection, relation: str) -> int:
-    row = session.execute(f"SELECT count(*) FROM {DUCKDB.name(relation)}").fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def _rebuilt_differences(table: Table) -> str:

@@ -31,8 +31,9 @@ from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.runtime.source import deployed_dsn, source_tables
+from cdclake.jobs.table_jobs.chosen_tables import chosen_tables
 from cdclake.jobs.table_jobs.deployment_jobs import DeploymentJobs
-from cdclake.jobs.table_jobs.table_reports import chosen_tables, error_report
+from cdclake.jobs.table_jobs.table_reports import error_report
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
 from cdclake.jobs.verify.poll_wait import NextPoll, StartedPolls, with_polls

@@ -6,9 +6,8 @@ import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from cdclake.errors import InputError
 from cdclake.jobs.reader.duck import Reader
-from cdclake.jobs.runtime.source import Connection, connect
+from cdclake.jobs.runtime.source import connect
 from cdclake.jobs.verify import source_rows
 from cdclake.jobs.verify.compared_rows import LakeEngine
 from cdclake.jobs.verify.deep_comparison import compare_deep
@@ -17,7 +16,7 @@ from cdclake.jobs.verify.lake_rows import DuckEngine
 from cdclake.jobs.verify.report import Report, TableComparison
 from cdclake.jobs.verify.rounds import Open, Wait
 from cdclake.jobs.verify.source_rows import PostgresRows
-from cdclake.jobs.verify.table_results import first_passes, settle_tables
+from cdclake.jobs.verify.table_results import comparable, first_passes, settle_tables
 from cdclake.jobs.verify.withheld_keys import mark_withheld
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import omitted_columns
@@ -49,14 +48,14 @@ def verify_tables(
     salt = salt if plan.is_salted else ""
     quarantined = functools.cache(quarantined)  # first called when all keys are decided
     with source_rows.snapshot(dsn, salt) as source:
-        sides, broken = _comparable(tables, plan, source, engine)
+        sides, broken = comparable(tables, lambda each: sides_of(each, plan, source, engine))
         late = wait(tables, lambda: None)
         with engine.open([each.table for each in sides]) as lake:
             passes, seconds = first_passes(sides, PostgresRows(source), lake, sample)
     with source_rows.session(dsn, salt) as source:
         explain, rows = _withholding(reader, quarantined), PostgresRows(source)
         reports, rounds = settle_tables(sides, passes, late, rows, engine, wait, explain)
-    reports |= {each.table: each for each in broken}
+    reports |= broken
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)
         reports[name].seconds = seconds.get(name, 0.0)
@@ -87,20 +86,6 @@ def _add_deep(
             reports[each.table.name].deep = compare_deep(lake, each.table)
 
 
-def _comparable(
-    tables: Sequence[Table], plan: Plan, source: Connection, engine: LakeEngine
-) -> tuple[list[Sides], list[TableComparison]]:
-    """Return both sides of the tables, and the results of those that cannot be compared."""
-    sides, broken = [], []
-    for table in tables:
-        try:
-            sides.append(sides_of(table, plan, source, engine))
-        except InputError as error:
-            reason = f"{error.message}; {error.remedy}"
-            broken.append(TableComparison.failed(table, reason))
-    return sides, broken
-
-
 def _omitted(dsn: str, tables: Sequence[Table]) -> dict[str, tuple[str, ...]]:
     with connect(dsn) as connection:
         wanted = {(table.schema, table.table) for table in tables}
@@ -111,8 +96,3 @@ def _omitted(dsn: str, tables: Sequence[Table]) -> dict[str, tuple[str, ...]]:
         else ()
         for table in tables
     }
-
-
-def chosen_tables(plan: Plan, name: str | None) -> tuple[Table, ...]:
-    """Return the table of `--table`, given by its name in the lake or the source, or all tables."""
-    return plan.all_tables if name is None else (plan.table(name),)

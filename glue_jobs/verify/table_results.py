@@ -7,11 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from cdclake.activity import Advance, step
+from cdclake.errors import InputError
 from cdclake.jobs.verify.compared_rows import LakeEngine, LakeRows, SourceRows
 from cdclake.jobs.verify.first_pass import FirstPass, Sides, first_pass
 from cdclake.jobs.verify.not_arrived import NotArrived
 from cdclake.jobs.verify.report import Example, TableComparison
 from cdclake.jobs.verify.rounds import Open, Wait, examples, mark_incomplete, settle
+from cdclake.plan import Table
+
+
+def comparable(
+    tables: Sequence[Table], sides_of: Callable[[Table], Sides]
+) -> tuple[list[Sides], dict[str, TableComparison]]:
+    """Return both sides of the tables, and the results of those that cannot be compared."""
+    sides: list[Sides] = []
+    broken: dict[str, TableComparison] = {}
+    for table in tables:
+        try:
+            sides.append(sides_of(table))
+        except InputError as error:
+            broken[table.name] = TableComparison.failed(table, str(error))
+    return sides, broken
 
 
 def first_passes(

@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from cdclake.errors import InputError
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.verify.compared_rows import LakeEngine, Place, Sums
 from cdclake.jobs.verify.first_pass import Sides, check_key
 from cdclake.jobs.verify.lake_rows import DuckEngine
-from cdclake.jobs.verify.report import Report, TableComparison
-from cdclake.jobs.verify.table_results import first_passes, settle_tables
+from cdclake.jobs.verify.report import Report
+from cdclake.jobs.verify.table_results import comparable, first_passes, settle_tables
 from cdclake.plan import Table
 from cdclake.verify.columns import as_source, compared_columns
 from cdclake.verify.compare import Row
@@ -30,7 +29,7 @@ def compare_engines(
     """
     started = time.monotonic()
     duck = DuckEngine(reader)
-    sides, reports = _comparable(tables, duck, engine)
+    sides, reports = comparable(tables, lambda each: _sides_of(each, duck, engine))
     source = ViewRows(duck, {each.source.relation: each.table for each in sides})
     with engine.open([each.table for each in sides]) as lake:
         passes, seconds = first_passes(sides, source, lake, sample)
@@ -47,20 +46,6 @@ def compare_engines(
         rounds=rounds,
         seconds=round(time.monotonic() - started, 2),
     )
-
-
-def _comparable(
-    tables: Sequence[Table], duck: DuckEngine, engine: LakeEngine
-) -> tuple[list[Sides], dict[str, TableComparison]]:
-    """Return both sides of the tables, and the results of those that cannot be compared."""
-    sides, broken = [], {}
-    for table in tables:
-        try:
-            sides.append(_sides_of(table, duck, engine))
-        except InputError as error:
-            reason = f"{error.message}; {error.remedy}"
-            broken[table.name] = TableComparison.failed(table, reason)
-    return sides, broken
 
 
 def _sides_of(table: Table, duck: DuckEngine, engine: LakeEngine) -> Sides:

@@ -166,8 +166,7 @@ def publish(seen: ConnectorStatus, refused: list[str]) -> None:
         metrics.CONNECTOR_RESTARTS: seen.restarts,
         metrics.CONNECTOR_UPDATE_REFUSED: seen.update_refused or bool(refused),
     }
-    data = metrics.metric_data(values, {metrics.DEPLOYMENT: os.environ["DIMENSION"]})
-    boto3.client("cloudwatch").put_metric_data(Namespace=metrics.NAMESPACE, MetricData=data)
+    metrics.publish(boto3.client("cloudwatch"), values, os.environ["DIMENSION"])
 
 
 def kafkaconnect() -> Any:

@@ -247,8 +247,7 @@ def note_columns(plan: Plan, source: SourceState) -> int:
 
 def publish(values: Mapping[metrics.Metric, int]) -> None:
     """Publish the metrics on every call: missing data raises an alarm."""
-    data = metrics.metric_data(values, {metrics.DEPLOYMENT: os.environ["DIMENSION"]})
-    boto3.client("cloudwatch").put_metric_data(Namespace=metrics.NAMESPACE, MetricData=data)
+    metrics.publish(boto3.client("cloudwatch"), values, os.environ["DIMENSION"])
 
 
 def control_objects() -> ControlWriter:

@@ -169,8 +169,7 @@ def publish(seen: StreamStatus) -> None:
         metrics.STREAM_FAILURES: seen.failures,
         metrics.STREAM_GIVEN_UP: seen.needs_operator,
     }
-    data = metrics.metric_data(values, {metrics.DEPLOYMENT: os.environ["DIMENSION"]})
-    boto3.client("cloudwatch").put_metric_data(Namespace=metrics.NAMESPACE, MetricData=data)
+    metrics.publish(boto3.client("cloudwatch"), values, os.environ["DIMENSION"])
 
 
 def glue() -> Any:

@@ -18,7 +18,7 @@ _Function = aws_lambda.CfnFunction
 
 
 class LambdaFunction(Construct):
-    """Function with the handler `<module>.handler`; in the VPC if it has a security group."""
+    """Function with a handler of its module; in the VPC if it has a security group."""
 
     def __init__(
         self,
@@ -26,6 +26,7 @@ class LambdaFunction(Construct):
         construct_id: str,
         *,
         module: str,
+        handler: str = "handler",
         code: Path,
         environment: Mapping[str, str],
         grants: Sequence[Grant],
@@ -33,31 +34,29 @@ class LambdaFunction(Construct):
         context: DeploymentContext,
         memory_mb: int = 256,
         security_group: str | None = None,
+        name: str | None = None,
         log_name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.log = LogGroup(self, "Log", context=context, name=log_name)
         statements = [*grants, self.log.written_to()]
-        place = None
         if security_group is not None:
             statements += _stands_in_network(context, security_group)
-            place = _Function.VpcConfigProperty(
-                subnet_ids=list(context.subnet_ids), security_group_ids=[security_group]
-            )
         self.role = ServiceRole(self, "Role", service="lambda", statements=statements)
         self.resource = _Function(
             self,
             "Function",
+            function_name=name,
             runtime=_RUNTIME,
             architectures=["arm64"],
-            handler=f"{module}.handler",
+            handler=f"{module}.{handler}",
             role=self.role.arn,
             timeout=timeout_s,
             memory_size=memory_mb,
             code=self._uploaded(code),
             environment=_Function.EnvironmentProperty(variables=dict(environment)),
             logging_config=_logging_config(self.log),
-            vpc_config=place,
+            vpc_config=_vpc_config(context, security_group),
         )
         self.arn = self.resource.attr_arn
 
@@ -68,6 +67,16 @@ class LambdaFunction(Construct):
 
 def _logging_config(log: LogGroup) -> aws_lambda.CfnFunction.LoggingConfigProperty:
     return _Function.LoggingConfigProperty(log_group=log.name, log_format="JSON")
+
+
+def _vpc_config(
+    context: DeploymentContext, security_group: str | None
+) -> aws_lambda.CfnFunction.VpcConfigProperty | None:
+    if security_group is None:
+        return None
+    return _Function.VpcConfigProperty(
+        subnet_ids=list(context.subnet_ids), security_group_ids=[security_group]
+    )
 
 
 def _stands_in_network(context: DeploymentContext, security_group: str) -> list[Grant]:

@@ -48,6 +48,7 @@ class SourceCheck(LambdaFunction):
             scope,
             construct_id,
             module="prepare_source",
+            handler="check",
             code=file,
             environment={
                 **environment,
@@ -64,7 +65,6 @@ class SourceCheck(LambdaFunction):
             security_group=security_group,
             context=context,
         )
-        self.resource.handler = "prepare_source.check"
         schedules.call("SourceCheck", schedule=_EVERY, function_arn=self.arn)
 
 

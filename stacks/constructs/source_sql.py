@@ -37,6 +37,7 @@ class SourceSql(LambdaFunction):
             scope,
             construct_id,
             module="prepare_source",
+            handler="run_sql",
             code=file,
             environment={**environment, "BUCKET": state.name},
             grants=[
@@ -51,7 +52,6 @@ class SourceSql(LambdaFunction):
             timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
             security_group=security_group,
+            name=naming.source_sql_function(context.prefix),
             context=context,
         )
-        self.resource.handler = "prepare_source.run_sql"
-        self.resource.function_name = naming.source_sql_function(context.prefix)

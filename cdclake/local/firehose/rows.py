@@ -26,6 +26,8 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from cdclake.debezium.field_values import is_base64
+
 # Not from AWS, which documents that such records go to the error prefix, but no codes.
 _NOT_JSON = "Iceberg.InvalidRecord"
 _UNKNOWN_COLUMN = "Iceberg.UnknownColumn"
@@ -90,7 +92,7 @@ def _fits(value: Any, kind: IcebergType) -> bool:
     if isinstance(kind, DecimalType):
         return isinstance(value, int | Decimal) and _fits_decimal(Decimal(value), kind)
     if isinstance(kind, BinaryType):
-        return isinstance(value, str) and _is_base64(value)
+        return isinstance(value, str) and is_base64(value)
     return isinstance(value, _TYPES.get(type(kind), ()))
 
 
@@ -98,14 +100,6 @@ def _fits_decimal(value: Decimal, kind: DecimalType) -> bool:
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)  # JSON has neither infinity nor NaN
     return not value or (-exponent <= kind.scale and value.adjusted() < kind.precision - kind.scale)
-
-
-def _is_base64(text: str) -> bool:
-    try:
-        base64.b64decode(text, validate=True)
-    except ValueError:
-        return False
-    return True
 
 
 def to_arrow(rows: Sequence[Mapping[str, Any]], schema: Schema) -> pa.Table:

@@ -10,7 +10,7 @@ from typing import Any
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.firehose.stream import DeliveryStream
-from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.reader.row_counts import row_count
 from cdclake.local.firehose.failed import failed_records, redriven_records
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.firehose.shards import KinesisSource, checkpoints_file
@@ -118,9 +118,4 @@ def _not_delivered(lake: LocalLake, stream: str) -> int:
 
 def _rows(lake: LocalLake, tables: Sequence[str]) -> dict[str, int]:
     with lake_reader(lake).open([], plain=tables) as session:
-        counted = {}
-        for table in tables:
-            row = session.execute(f"SELECT count(*) FROM {DUCKDB.name(table)}").fetchone()
-            assert row is not None  # an aggregate has a row
-            counted[table] = int(row[0])
-    return counted
+        return {table: row_count(session, table) for table in tables}

@@ -18,6 +18,7 @@ from cdclake.jobs.reader.catalog import CatalogTable
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.incomplete_counts import incomplete_count
 from cdclake.jobs.reader.quarantine_counts import quarantined_events, withheld_events
+from cdclake.jobs.reader.row_counts import row_count
 from cdclake.jobs.reader.tail import added_files
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.reader.duck import lake_reader
@@ -95,10 +96,10 @@ def _read(reader: Reader, tables: Sequence[Table]) -> dict[str, dict[str, Any]]:
     with reader.open(tables, tails=True) as session:
         return {
             table.name: {
-                "changes_rows": _count(session, table.changes),
-                "state_rows": _count(session, table.name),
-                "live_rows": _count(session, naming.current_name(table.name)),
-                "unapplied_rows": _count(session, naming.tail_name(table.name)),
+                "changes_rows": row_count(session, table.changes),
+                "state_rows": row_count(session, table.name),
+                "live_rows": row_count(session, naming.current_name(table.name)),
+                "unapplied_rows": row_count(session, naming.tail_name(table.name)),
                 "freshness_s": _freshness(session, reader.catalog.load(table.changes), table),
                 "incomplete": incomplete_count(session, table),
                 **_of_metadata(session, reader, table),
@@ -123,12 +124,6 @@ def _made(lake: LocalLake) -> dict[str, str]:
         name: entry.get("Parameters", {}).get("metadata_location", "")
         for name, entry in entries.items()
     }
-
-
-def _count(session: duckdb.DuckDBPyConnection, relation: str) -> int:
-    row = session.execute(f"SELECT count(*) FROM {DUCKDB.name(relation)}").fetchone()
-    assert row is not None  # an aggregate has a row
-    return int(row[0])
 
 
 def _freshness(session: duckdb.DuckDBPyConnection, log: CatalogTable, table: Table) -> float | None:

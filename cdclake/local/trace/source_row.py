@@ -16,7 +16,7 @@ _BOUND = "SET statement_timeout = '10s'"  # a migration may hold a lock on the t
 
 
 def source_facts(connection: Connection, plan: Plan, key: RowKey) -> SourceFacts:
-    """Return whether the source has the row, and whether the publication contains its table."""
+    """Return the facts of the source: the row itself, and its table in the publication."""
     table = key.table
     connection.execute(_BOUND)
     exists = has_row(connection, key)

@@ -10,8 +10,8 @@ import pytest
 
 from cdclake import naming
 from cdclake.jobs.table_jobs import table_job, table_reports
+from cdclake.jobs.table_jobs.chosen_tables import chosen_tables
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
-from cdclake.jobs.table_jobs.table_reports import chosen_tables
 from cdclake.plan import Column, Plan, Table
 from tests.spark.events import MemoryStore
 from tests.unit.verify.lakes import make_plan, make_table

@@ -12,15 +12,13 @@ from cdclake.jobs.stream.inline_compaction import COMPACT_EVERY_N_COMMITS, Inlin
 from cdclake.jobs.stream.table_schedule import TableSchedule
 from tests.spark.events import MemoryStore
 
-PLAN: Any = SimpleNamespace(history_days=90)
-
 
 def streams(maintenance: str = "own", **commits: int) -> list[Any]:
     """Streams of tables after so many commits to each state; `maintenance` is that of `a`."""
     return [
         SimpleNamespace(
             table=SimpleNamespace(name=name, maintenance=maintenance if name == "a" else "own"),
-            schedule=TableSchedule(state_commits=count), plan=PLAN, lake=None,
+            schedule=TableSchedule(state_commits=count), lake=None,
         )
         for name, count in commits.items()
     ]  # fmt: skip

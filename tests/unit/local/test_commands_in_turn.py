@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,9 +23,9 @@ from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.operations_backend import LocalBackend
 from cdclake.local.process import ports
 from cdclake.local.process.home import Home
-from cdclake.local.process.process_spec import Desired, Spec
 from cdclake.plan import Plan
 from cdclake.postgres.ownership import Owner
+from tests.unit.local.declared_processes import declare
 from tests.unit.postgres.tables import actual, column, declared, plan
 
 OLD = LakeState(plan=plan().to_json(), epoch=1, paused=True)
@@ -44,11 +43,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     monkeypatch.setenv("CDCLAKE_HOME", str(found.path))
     monkeypatch.setattr(lake_module, "use_local_aws", lambda _: None)
     return found
-
-
-def declare(home: Home, *names: str) -> None:
-    specs = tuple(Spec(name, ("true",), {}, log=str(home.log(name))) for name in names)
-    home.desired_file.write_text(json.dumps(Desired().with_specs(specs).to_json()))
 
 
 @contextmanager

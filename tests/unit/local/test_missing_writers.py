@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +14,10 @@ from cdclake.local.lake import lake as lake_module
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.lake.stack import LocalSource
 from cdclake.local.process import ports, supervisor_client
-from cdclake.local.process.home import Home, read_json, write_atomically
-from cdclake.local.process.process_spec import Desired, Observed, ProcessStatus, Spec
+from cdclake.local.process.home import Home, read_json
+from cdclake.local.process.process_spec import Desired, Observed, ProcessStatus
 from cdclake.plan import Plan
+from tests.unit.local.declared_processes import declare
 from tests.unit.postgres.tables import plan
 
 PIPELINES = Path(__file__).parents[3] / "pipelines"
@@ -42,8 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 def status_of(home: Home, found: Plan, *names: str, paused: bool = False) -> dict[str, Any]:
     LakeState(plan=found.to_json(), epoch=1, paused=paused).save(home)
-    specs = tuple(Spec(name, ("true",), log=str(home.log(name))) for name in names)
-    write_atomically(home.desired_file, json.dumps(Desired().with_specs(specs).to_json()))
+    declare(home, *names)
     return status.lake_status(home)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import psycopg
@@ -16,7 +15,7 @@ from cdclake.local.lake.lake import LakeState, running_source, without_password
 from cdclake.local.lake.source_tls import secured
 from cdclake.local.process import ports
 from cdclake.local.process.home import Home
-from cdclake.local.process.process_spec import Desired, Spec
+from tests.unit.local.declared_processes import declare
 
 
 @pytest.fixture
@@ -26,11 +25,6 @@ def home(tmp_path: Path) -> Home:
     found.create()
     ports.assign(found, set())
     return found
-
-
-def declare(home: Home, *names: str) -> None:
-    specs = tuple(Spec(name, ("true",), {}, log=str(home.log(name))) for name in names)
-    home.desired_file.write_text(json.dumps(Desired().with_specs(specs).to_json()))
 
 
 def test_it_is_the_database_that_the_pipeline_reads(home: Home) -> None:
