@@ -36,10 +36,11 @@ class RunningBroker:
         named = {f"kafka.{name}": value for name, value in settings.items()}
         return {**named, "kafka.sasl.jaas.config": f"{login};"}
 
-    def create(self, topics: Sequence[str]) -> None:
-        """Create topics of one partition each."""
+    def create(self, topics: Sequence[str], partitions: int = 1) -> None:
+        """Create topics of so many partitions each."""
         admin = AdminClient(self.broker.settings)
-        for created in admin.create_topics([NewTopic(topic, 1) for topic in topics]).values():
+        new = [NewTopic(topic, partitions) for topic in topics]
+        for created in admin.create_topics(new).values():
             created.result(timeout=30)
 
 

@@ -25,10 +25,15 @@ Offsets = dict[str, dict[int, int]]  # by topic and partition
 End = Literal["earliest", "latest"]
 
 
-def partitions(spark: SparkSession, brokers: Mapping[str, str], topic: str) -> list[int]:
-    """List the partitions of the topic, which Spark knows but does not expose."""
+def bounds(
+    spark: SparkSession, brokers: Mapping[str, str], topic: str
+) -> dict[int, tuple[int, int]]:
+    """Return the first retained and the next offset of each partition of an existing topic."""
     with _admin(spark, brokers) as admin:
-        return _partitions(spark, admin, [topic])[topic]
+        listed = _partitions(spark, admin, [topic])
+        first = _listed_offsets(spark, admin, listed, "earliest")[topic]
+        end = _listed_offsets(spark, admin, listed, "latest")[topic]
+    return {partition: (first[partition], end[partition]) for partition in listed[topic]}
 
 
 def offsets(
@@ -38,25 +43,27 @@ def offsets(
     at: End = "latest",
 ) -> Offsets:
     """Return the first retained or the next offset of each partition; skip missing topics."""
-    java = java_with(spark, *_CLASSES)
     with _admin(spark, brokers) as admin:
         existing = set(admin.listTopics().names().get())
-        wanted = java.HashMap()
-        places = {}
-        found = _partitions(spark, admin, [topic for topic in topics if topic in existing])
-        for topic, listed in found.items():
-            for partition in listed:
-                place = java.TopicPartition(topic, partition)
-                places[topic, partition] = place
-                wanted.put(place, getattr(java.OffsetSpec, at)())
-        listed_offsets = admin.listOffsets(wanted).all().get()
-        return {
-            topic: {
-                partition: listed_offsets.get(places[topic, partition]).offset()
-                for partition in listed
-            }
-            for topic, listed in found.items()
-        }
+        listed = _partitions(spark, admin, [topic for topic in topics if topic in existing])
+        return _listed_offsets(spark, admin, listed, at)
+
+
+def _listed_offsets(
+    spark: SparkSession, admin: Any, listed: Mapping[str, Collection[int]], at: End
+) -> Offsets:
+    java = java_with(spark, *_CLASSES)
+    wanted = java.HashMap()
+    places = {}
+    for topic, partitions in listed.items():
+        for partition in partitions:
+            place = places[topic, partition] = java.TopicPartition(topic, partition)
+            wanted.put(place, getattr(java.OffsetSpec, at)())
+    found = admin.listOffsets(wanted).all().get()
+    return {
+        topic: {partition: found.get(places[topic, partition]).offset() for partition in partitions}
+        for topic, partitions in listed.items()
+    }
 
 
 class TopicIds:

@@ -1,10 +1,14 @@
-"""Bounded reads of Kafka: what a stopped table has missed, and slices of a large batch."""
+"""Reads of Kafka between explicit offsets, for example of what a stopped table has missed.
+
+Spark resolves "earliest" and "latest" again each time that it evaluates a frame, and the stream
+evaluates a gap up to three times. Only explicit offsets give each evaluation the same records.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -13,7 +17,7 @@ from pyspark.sql import functions as F
 
 from cdclake.errors import TableError
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of, policy
-from cdclake.jobs.runtime.kafka import partitions
+from cdclake.jobs.runtime.kafka import bounds
 from cdclake.jobs.stream.changelog_job import Ranges
 from cdclake.plan import Table
 
@@ -25,7 +29,6 @@ RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
 MAX_POLL_RECORDS = 100
 POLL_RECORDS_OPTION = "kafka.max.poll.records"
 TopicRanges = dict[str, dict[int, tuple[int, int]]]  # by topic and partition
-_EARLIEST_OFFSET = -2  # Spark's constant for the beginning of a partition
 
 
 def read_gap(
@@ -39,6 +42,7 @@ def read_gap(
 
     Partitions that `resume` does not contain are read from their beginning. The read ends where the
     running batch ends or, for a partition without records in it, at the partition's current end.
+    Each evaluation of the frame has the same records, or fails if Kafka has deleted one of them.
     Raise TableError if Kafka no longer has the beginning of the gap.
     """
     try:
@@ -58,26 +62,30 @@ def _read_gap(
     resume: dict[int, int],
     batch_ends: dict[int, int],
 ) -> tuple[DataFrame, Ranges]:
-    starts = starting_offsets(topic, partitions(spark, brokers, topic), resume)
-    records = (
-        spark.read.format("kafka")
-        .options(**brokers)
-        .option("subscribe", topic)
-        .option("startingOffsets", starts)
-        .option("failOnDataLoss", "true")
-        .option("includeHeaders", "true")
-        .option(POLL_RECORDS_OPTION, str(MAX_POLL_RECORDS))
-        .load()
-        .select(*RECORD_COLUMNS)
-    )
-    for partition, end in batch_ends.items():
-        records = records.where((F.col("partition") != partition) | (F.col("offset") < end))
+    wanted = gap_ranges(bounds(spark, brokers, topic), resume, batch_ends)
+    records = read_ranges(spark, brokers, {topic: wanted})
     rows = (
         records.groupBy("partition")
         .agg(F.min("offset").alias("first"), (F.max("offset") + 1).alias("following"))
         .collect()
     )
     return records, {row["partition"]: (row["first"], row["following"]) for row in rows}
+
+
+def gap_ranges(
+    retained: Ranges, resume: Mapping[int, int], batch_ends: Mapping[int, int]
+) -> dict[int, tuple[int, int]]:
+    """Return the first and the next offset of each partition's gap; they are equal without one.
+
+    >>> gap_ranges({0: (0, 9), 1: (3, 9)}, {0: 7}, {1: 5})
+    {0: (7, 9), 1: (3, 5)}
+    """
+    gap = {}
+    for partition, (first, end) in retained.items():
+        start = resume.get(partition, first)
+        # A batch that is repeated after a crash may end before the offset to resume at.
+        gap[partition] = (start, max(start, batch_ends.get(partition, end)))
+    return gap
 
 
 def read_ranges(spark: SparkSession, brokers: dict[str, str], ranges: TopicRanges) -> DataFrame:
@@ -94,20 +102,11 @@ def read_ranges(spark: SparkSession, brokers: dict[str, str], ranges: TopicRange
         .option("endingOffsets", _ends(ranges, 1))
         .option("failOnDataLoss", "true")
         .option("includeHeaders", "true")
+        .option(POLL_RECORDS_OPTION, str(MAX_POLL_RECORDS))
         .load()
         .select(*RECORD_COLUMNS)
     )
 
 
 def _ends(ranges: TopicRanges, end: int) -> str:
-    return json.dumps({t: {p: bounds[end] for p, bounds in r.items()} for t, r in ranges.items()})
-
-
-def starting_offsets(topic: str, partitions: Iterable[int], resume: Mapping[int, int]) -> str:
-    """Return Spark's option `startingOffsets`, which must name all partitions, even empty ones.
-
-    >>> starting_offsets("t", [0, 1], {1: 7})
-    '{"t": {"0": -2, "1": 7}}'
-    """
-    starts = {partition: resume.get(partition, _EARLIEST_OFFSET) for partition in partitions}
-    return json.dumps({topic: starts})
+    return json.dumps({t: {p: span[end] for p, span in r.items()} for t, r in ranges.items()})

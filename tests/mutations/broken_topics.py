@@ -7,6 +7,8 @@ from tests.mutations.mutation import Mutation
 _STATE_TESTS = ("tests/unit/jobs/test_topic_state.py",)
 _LOST_TESTS = ("tests/spark/test_lost_topics.py",)
 _LOCAL_TESTS = ("tests/unit/local/test_lost_kafka.py",)
+_GAP_TESTS = ("tests/unit/jobs/test_gap.py",)
+_RANGE = "glue_jobs/stream/kafka_range.py"
 _STATE = "glue_jobs/control/topic_state.py"
 _CHECK = "glue_jobs/stream/topic_check.py"
 _CHECKPOINT = "glue_jobs/stream/checkpoint.py"
@@ -75,6 +77,14 @@ TOPICS = (
         "a table with lost rows says nothing", _STATE_TESTS,
         (("glue_jobs/control/table_progress.py",
           "self.incomplete or self.warning", "self.warning"),),
+    ),
+    Mutation(
+        "a gap ends where Kafka ends at each evaluation", _GAP_TESTS,
+        ((_RANGE, "max(start, batch_ends.get(partition, end))", "batch_ends.get(partition, -1)"),),
+    ),
+    Mutation(
+        "a gap begins where Kafka begins at each evaluation", _GAP_TESTS,
+        ((_RANGE, "start = resume.get(partition, first)", "start = resume.get(partition, -2)"),),
     ),
     Mutation(
         "a checkpoint that Kafka does not reach is kept", _STATE_TESTS,

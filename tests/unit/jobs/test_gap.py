@@ -1,10 +1,23 @@
-"""Where the read of a gap begins: Spark refuses it unless every partition is named."""
+"""Begin and end of the read of a gap: Spark would resolve open ones at each evaluation."""
 
-import json
+import pytest
 
-from cdclake.jobs.stream.kafka_range import starting_offsets
+from cdclake.jobs.stream.kafka_range import gap_ranges
 
 
-def test_a_partition_that_never_had_a_record_is_named_as_well() -> None:
-    starts = json.loads(starting_offsets("shop.public.orders", range(3), {1: 7}))
-    assert starts == {"shop.public.orders": {"0": -2, "1": 7, "2": -2}}
+@pytest.mark.parametrize(
+    ("resume", "batch_ends", "gap"),
+    [
+        ({}, {}, (2, 9)),
+        ({0: 5}, {}, (5, 9)),
+        ({0: 5}, {0: 7}, (5, 7)),
+        ({0: 1}, {}, (1, 9)),  # the read fails: Kafka has deleted the record
+        ({0: 5}, {0: 4}, (5, 5)),  # the batch is repeated
+        ({0: 9}, {}, (9, 9)),
+    ],
+)
+def test_a_gap_has_explicit_offsets_in_every_partition(
+    resume: dict[int, int], batch_ends: dict[int, int], gap: tuple[int, int]
+) -> None:
+    retained = {0: (2, 9), 1: (3, 8)}
+    assert gap_ranges(retained, resume, batch_ends) == {0: gap, 1: (3, 8)}
