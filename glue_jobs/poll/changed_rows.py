@@ -48,8 +48,9 @@ def deletes_of_gone_rows(
     keys = [F.col(SPARK.name(name)) for name in table.key]
     same_position = F.col(f"new.{naming.POSITION}") == F.col(f"old.{naming.POSITION}")
     is_newest = same_position & _same_key(table)
-    newest = log.alias("new").join(gone.select(naming.POSITION, *keys).alias("old"), is_newest)
-    deletes = newest.select("new.*").select(*keys).withColumns(delete_columns(table, position))
+    stored = gone.select(naming.POSITION, *keys).alias("old")
+    newest = log.alias("new").join(stored, is_newest, "left_semi").select(*keys)
+    deletes = newest.withColumns(delete_columns(table, position))
     return log.limit(0).unionByName(deletes, allowMissingColumns=True)
 
 

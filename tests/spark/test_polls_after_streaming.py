@@ -31,7 +31,9 @@ def snapshot_record(engine: Engine, partition: int, key: int) -> tuple[Any, ...]
     return engine.table.topic, partition, 7, key_bytes, json.dumps(event["value"]).encode(), None
 
 
-def test_a_sweep_keeps_a_row_at_the_position_of_a_deleted_one(spark: SparkSession, dsn: str):
+def test_a_sweep_keeps_a_row_at_the_position_of_a_deleted_one(
+    spark: SparkSession, dsn: str
+) -> None:
     polled = PolledTable(spark, dsn)
     streamed = replace(polled.table, delivery="stream", polling=None)
     engine = Engine(spark, replace(polled.plan, tables=(streamed,), polled=()))
