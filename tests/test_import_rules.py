@@ -111,6 +111,7 @@ def third_party_violations(texts: Mapping[str, str]) -> Iterator[str]:
 
 def closed_room_violations(graph: Mapping[str, set[str]]) -> Iterator[str]:
     """Yield each import from a room that is closed to it, and each of an entry script."""
+    scripts = _entry_scripts(graph)
     for module, imported in graph.items():
         room = room_of(module)
         package = room.rpartition(".")[0]
@@ -121,7 +122,7 @@ def closed_room_violations(graph: Mapping[str, set[str]]) -> Iterator[str]:
                 yield f"{module} imports {other}"
             if other in UNKNOWN.get(room, ()):
                 yield f"{module} imports {other}"
-        for name in imported & _entry_scripts(graph):
+        for name in imported & scripts:
             yield f"{module} imports the entry script {name}"
 
 

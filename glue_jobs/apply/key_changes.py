@@ -26,6 +26,7 @@ _MAX_STEPS_BACK = 8  # Spark's plan grows with each; longer chains are resolved 
 
 # A span: the time that a row had an earlier key, from its birth under that key to the key change.
 _CREATED_AT, _LEFT_AT, _BORN_AT = "cdc__created_at", "cdc__left_at", "cdc__born_at"
+_PLACE = "cdc__place"  # position and key: rows of two partitions may have the same position
 _WAL_ORDER = "cdc__wal_order"  # of the key change; a row's earlier key changes are below it
 
 
@@ -167,23 +168,23 @@ def _chain_origins(
     """Find what `_origins` finds, for rows that changed their keys any number of times.
 
     Resolves every key change of the changelog, in as many rounds as the longest chain's length has
-    binary digits. Only positions are followed; values are read once.
+    binary digits. Only positions and keys are followed; values are read once.
     """
     born = log.where(is_carried_creation(log)).select(
         F.col(naming.POSITION).alias(_CREATED_AT), *_PAIR
     )
     spans = held.enter_context(persisted(_step_back(born, log, log, table)))
     found = [F.col(f"cdc__at_{column}") for column in table.toastable]
-    origins = _doubled(_own_positions(spans, log, table), table)
+    origins = _doubled(_own_places(spans, log, table), table)
     origins = origins.join(
         creations.select(F.col(naming.POSITION).alias(_CREATED_AT)), _CREATED_AT, "left_semi"
     )
-    places = origins.select("*", F.explode(F.array_distinct(F.array(*found))).alias("cdc__place"))
-    sources = places.join(log, F.col("cdc__place") == log[naming.POSITION])
-    at = F.col(naming.POSITION)
+    places = origins.select("*", F.explode(F.array_distinct(F.array(*found))).alias(_PLACE))
+    sources = places.join(log.withColumn(_PLACE, _place(table)), _PLACE)
+    place = F.col(_PLACE)
     return sources.groupBy(_CREATED_AT).agg(
         *(
-            F.max_by(_held(column), F.when(at == F.col(f"cdc__at_{column}"), at)).alias(
+            F.max_by(_held(column), F.when(place == F.col(f"cdc__at_{column}"), place)).alias(
                 f"cdc__from_{column}"
             )
             for column in table.toastable
@@ -191,14 +192,19 @@ def _chain_origins(
     )
 
 
-def _own_positions(spans: DataFrame, log: DataFrame, table: Table) -> DataFrame:
-    """Find the position of each column's newest value in each span; NULL if it has none."""
+def _place(table: Table) -> Expression:
+    return F.struct(F.col(naming.POSITION).alias("at"), *_old_keys(table))
+
+
+def _own_places(spans: DataFrame, log: DataFrame, table: Table) -> DataFrame:
+    """Find the place of each column's newest value in each span; NULL if it has none."""
     images = log.where(~F.col(naming.OP).isin("d", "t"))
-    return (
-        spans.join(images, _is_within(spans, images, table), "left")
-        .groupBy(_CREATED_AT, _BORN_AT)
-        .agg(*(F.max(_held_at(column)).alias(f"cdc__at_{column}") for column in table.toastable))
+    newest = (
+        F.max(F.when(_held_at(column).isNotNull(), _place(table))).alias(f"cdc__at_{column}")
+        for column in table.toastable
     )
+    within = spans.join(images, _is_within(spans, images, table), "left")
+    return within.groupBy(_CREATED_AT, _BORN_AT).agg(*newest)
 
 
 def _doubled(spans: DataFrame, table: Table) -> DataFrame:

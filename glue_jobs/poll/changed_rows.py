@@ -41,11 +41,15 @@ def deletes_of_gone_rows(
 ) -> DataFrame:
     """Return a synthetic delete at the position for each live row whose key is not read.
 
-    The keys come from the changelog, in its form: from the newest event of each such row.
+    The keys come from the changelog, in its form: from the newest event of each such row. Another
+    row may have an event at the same position, in another Kafka partition.
     """
     gone = live.alias("old").join(rows.alias("new"), _same_key(table), "left_anti")
     keys = [F.col(SPARK.name(name)) for name in table.key]
-    newest = log.join(gone.select(naming.POSITION), naming.POSITION, "left_semi").select(*keys)
+    same_position = F.col(f"new.{naming.POSITION}") == F.col(f"old.{naming.POSITION}")
+    is_newest = same_position & _same_key(table)
+    stored = gone.select(naming.POSITION, *keys).alias("old")
+    newest = log.alias("new").join(stored, is_newest, "left_semi").select(*keys)
     deletes = newest.withColumns(delete_columns(table, position))
     return log.limit(0).unionByName(deletes, allowMissingColumns=True)
 

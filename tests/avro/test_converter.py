@@ -89,6 +89,7 @@ def test_a_refused_schema_leaves_the_event_and_the_reason(endpoint: str) -> None
     assert without_refusal(second[1]) == second[0]
 
 
+@pytest.mark.slow
 def test_a_failed_version_is_refused_until_it_is_deleted(endpoint: str) -> None:
     """Glue keeps a version that failed its check, and no change of the mode repairs it."""
     own, added = settings(endpoint), (TOPIC, event(added=optional("int32", 1)))
@@ -106,6 +107,7 @@ def test_a_failed_version_is_refused_until_it_is_deleted(endpoint: str) -> None:
     assert written[0] == 3
 
 
+@pytest.mark.slow
 def test_registries_survive_a_restart(tmp_path: Path, endpoint: str) -> None:
     [(_, written)] = convert(settings(endpoint), GLUE_REGISTRY, [(TOPIC, event())])
     identifier = split_header(written)[0]

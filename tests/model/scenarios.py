@@ -30,6 +30,7 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,13 +107,14 @@ def _placed(record: Record, following: dict[int, int], place: Place) -> Record:
     return Record(record.partition, place.offset(offset), record.key, record.value)
 
 
-def cases() -> list[Case]:
+@cache
+def cases() -> tuple[Case, ...]:
     """Every case of every file."""
-    found = []
-    for file in sorted(FOLDER.glob("*.yaml")):
-        for name, raw in YAML(typ="safe").load(file.read_text()).items():
-            found.append(_case(name, dict(raw)))
-    return found
+    return tuple(
+        _case(name, dict(raw))
+        for file in sorted(FOLDER.glob("*.yaml"))
+        for name, raw in YAML(typ="safe").load(file.read_text()).items()
+    )
 
 
 def _case(name: str, raw: dict[str, Any]) -> Case:

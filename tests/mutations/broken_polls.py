@@ -105,6 +105,11 @@ POLLS = (
           'rows.alias("new"), _same_key(table), "left_semi").limit(0)'),),
     ),
     Mutation(
+        "a sweep deletes a row at the position of one that is gone",
+        ("tests/spark/test_polls_after_streaming.py",),
+        ((_ROWS, "is_newest = same_position & _same_key(table)", "is_newest = same_position"),),
+    ),
+    Mutation(
         "a row that is refused now is taken for a deleted one",
         (_TESTS, "-k", "corrected"),
         ((_POLL, "deletes_of_gone_rows(events,", "deletes_of_gone_rows(accepted,"),),

@@ -42,6 +42,12 @@ VALUES = (
         ((_KEY_CHANGES, 'F.coalesce(spans[_BORN_AT], F.lit(""))', 'F.lit("")'),),
     ),
     Mutation(
+        "a long chain takes a value of another row at the same position",
+        ("tests/spark/test_key_chains.py", "-k", "same_position"),
+        ((_KEY_CHANGES, 'F.col(naming.POSITION).alias("at"), *_old_keys(table)',
+          'F.col(naming.POSITION).alias("at")'),),
+    ),
+    Mutation(
         "a short chain reads all key changes, too", _CHAINS,
         ((_KEY_CHANGES, "return spans, lowest is None", "return spans, False"),),
     ),

@@ -17,6 +17,7 @@ MODEL_SEEDS, SEEDS_PER_UNIT = 200, 20
 READS, READS_PER_UNIT = 1000, 100
 FAULT_SEEDS = 5
 _READS = "tests/trino/test_reads.py"
+_PROOFS = "tests/unit/test_proofs.py"  # has the marks in texts
 _REQUESTS = "tests/local/test_recorded_requests.py"
 _MARKED = re.compile(r"\bmark\.(slow|synth)\b")
 
@@ -41,6 +42,7 @@ class Part:
 
 
 _PROVES = {
+    "slow-unit": "kills of the local AWS server and of the supervisor; the measure of buffers",
     "slow-spark": "the engine on Spark: histories, bulk load, unknown commits, one writer, MERGE",
     "slow-local": (
         "the real local lake: crashes, edges of Debezium, Kafka and PostgreSQL, operations"
@@ -64,7 +66,9 @@ _PROVES = {
 def all_parts() -> list[Part]:
     """Return every part, in the order in which they are best run."""
     slow_trino = _marked_files("tests/trino", "slow")
+    slow_unit = _marked_files("tests/unit", "slow")
     units: dict[str, tuple[Unit, ...]] = {
+        "slow-unit": tuple(unit for unit in slow_unit if unit.name != _PROOFS),
         "slow-spark": _marked_files("tests/spark", "slow"),
         "slow-local": (*_local_units(), *_marked_files("tests/avro", "slow")),
         "installed": _marked_files("tests/installed", "slow"),

@@ -168,7 +168,9 @@ class FullStore(MemoryStore):
         super().write(name, content)
 
 
-@pytest.mark.parametrize("control", [MemoryStore(), FullStore()])
+@pytest.mark.parametrize(
+    "control", [pytest.param(MemoryStore(), marks=pytest.mark.slow), FullStore()]
+)
 def test_a_load_that_fails_leaves_no_slot(spark, source, control):
     engine = Engine(spark, plan_of())
     handing = replace(handover(), control=control)

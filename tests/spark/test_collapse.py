@@ -222,7 +222,10 @@ def collapsed_before(engine: Engine) -> date | None:
     return parse_table(name, location, metadata).collapsed_before
 
 
-@pytest.mark.parametrize("is_committed", [True, False], ids=["after", "before"])
+@pytest.mark.parametrize(
+    "is_committed",
+    [pytest.param(True, marks=pytest.mark.slow, id="after"), pytest.param(False, id="before")],
+)
 def test_killed_around_its_commit_the_collapse_is_refused_to_as_of_and_done_again(
     spark, ingest_at, is_committed: bool
 ) -> None:

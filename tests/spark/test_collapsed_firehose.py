@@ -89,6 +89,7 @@ def test_an_apply_after_a_collapse_reads_no_collapsed_row(log: FirehoseLog) -> N
     assert log.state() == after
 
 
+@pytest.mark.slow  # by default one that was applied
 def test_a_row_that_was_not_applied_when_it_collapsed_is_applied(log: FirehoseLog) -> None:
     """It was late, and the state that collapses allow for has the time of newer rows."""
     filled(log)
@@ -105,7 +106,7 @@ def test_a_row_that_was_not_applied_when_it_collapsed_is_applied(log: FirehoseLo
     assert unread(log) is None
 
 
-@pytest.mark.slow  # by default a row that is not applied
+@pytest.mark.slow
 def test_a_row_that_comes_while_days_collapse_is_applied(
     log: FirehoseLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +132,7 @@ def test_a_row_that_comes_while_days_collapse_is_applied(
     assert log.state() == log.current() == [(1, "new", None), (2, "late", None)]
 
 
+@pytest.mark.slow
 def test_derived_tables_and_copies_skip_collapsed_rows(log: FirehoseLog) -> None:
     lake, table, e = log.engine.lake, log.table, log.engine.event
     filled(log)

@@ -132,3 +132,29 @@ def test_chain_survives_a_collapse_in_its_middle(
     assert engine.lake.read(engine.table.changes).count() < rows
     rebuild_state(engine.lake, engine.table)
     assert engine.state() == expected
+
+
+def test_doubling_takes_no_value_of_another_row_at_the_same_position(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, doublings: list[DataFrame]
+) -> None:
+    """Rows of a snapshot in two Kafka partitions may have one position."""
+    monkeypatch.setattr(key_changes, "_MAX_STEPS_BACK", 1)
+    engine = Engine(spark)
+    for keys in ((0, 50), (60, 10)):  # the row is in partition 0, then in partition 1
+        snapshot = [
+            (topic, partition, engine.next_offset, *sent)
+            for partition, key in enumerate(keys)
+            for topic, _, _, *sent in [engine.record(0, read(engine, key))]
+        ]
+        offsets = (engine.next_offset, engine.next_offset + 1)
+        engine.run_records(snapshot, {0: offsets, 1: offsets})
+        engine.next_offset += 1
+    assert len({row["cdc_position"] for row in engine.log()}) == 2
+    engine.run(*moves(engine, 0, 2), *moves(engine, 10, 12))
+    assert len(doublings) == 1
+    big = {key: values[1] for key, values in engine.state().items()}
+    assert big == {2: "0", 12: "10", 50: "50", 60: "60"}
+
+
+def read(engine: Engine, key: int) -> dict[str, Any]:
+    return engine.event("r", None, 5, id=key, v="read", big=str(key))

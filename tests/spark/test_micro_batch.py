@@ -82,7 +82,7 @@ def test_what_the_states_took_of_a_batch_is_known_for_the_next(
     assert (noted[1]["busy"], noted[1]["states"], noted[1]["merging"]) == (False, 0, 0)
 
 
-@pytest.mark.slow  # by default test_upkeep.py packs, and the next test maintains while it streams
+@pytest.mark.slow
 def test_states_are_packed_while_they_stream_one_in_a_batch(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:

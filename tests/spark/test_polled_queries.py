@@ -128,6 +128,7 @@ def test_a_query_has_the_operators_of_its_login(spark, dsn):
         assert connection.execute("SHOW search_path").fetchone() == ("pg_catalog",)
 
 
+@pytest.mark.slow
 def test_a_poll_may_take_longer_than_the_idle_timeout(spark, dsn, monkeypatch):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
@@ -142,6 +143,7 @@ def test_a_poll_may_take_longer_than_the_idle_timeout(spark, dsn, monkeypatch):
     assert polled.poll(psycopg.conninfo.make_conninfo(dsn, options=timeout)) == 1
 
 
+@pytest.mark.slow
 def test_a_poll_locks_nothing_while_it_compares_its_rows(spark, dsn, monkeypatch):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")

@@ -51,6 +51,7 @@ def test_the_owner_that_wakes_up_after_a_takeover_quarantines_nothing_again(
     assert [row["value"] for row in engine.quarantined()] == [b"{rubbish"]
 
 
+@pytest.mark.slow  # by default the bounds of the next test
 @pytest.mark.usefixtures("cut_bounds")
 def test_two_tables_with_similar_topics_quarantine_at_the_same_time(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch

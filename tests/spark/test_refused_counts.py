@@ -28,7 +28,11 @@ RUBBISH = (b'{"id": 7}', b"{rubbish")
 
 @pytest.mark.parametrize(
     "killed_at",
-    ["the commit of the quarantine", "the commit of the changelog", "the update of the states"],
+    [
+        pytest.param("the commit of the quarantine", marks=pytest.mark.slow),
+        "the commit of the changelog",
+        pytest.param("the update of the states", marks=pytest.mark.slow),
+    ],
 )
 def test_refused_events_count_once_though_a_process_is_killed(
     stream: Stream, monkeypatch: pytest.MonkeyPatch, killed_at: str

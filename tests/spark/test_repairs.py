@@ -177,6 +177,7 @@ def known(engine: Engine) -> str:
     return str(just_after(engine.log()[-1]["cdc_position"]))
 
 
+@pytest.mark.slow  # by default test_lost_topics.py sweeps
 def test_what_a_new_reading_did_not_find_is_swept(engine: Engine) -> None:
     e = engine.event
     engine.run(

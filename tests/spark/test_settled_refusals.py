@@ -76,7 +76,10 @@ def test_an_event_from_before_the_request_goes(resync: Resync) -> None:
     assert {key: big for key, (_, big) in engine.state().items()} == {1: "now"}
 
 
-@pytest.mark.parametrize(("columns", "kept"), [(NUMBERS, [1, 3]), (NUMBERS[:2], [3])])
+@pytest.mark.parametrize(
+    ("columns", "kept"),
+    [(NUMBERS, [1, 3]), pytest.param(NUMBERS[:2], [3], marks=pytest.mark.slow)],
+)
 def test_an_event_that_was_refused_since_stays(
     spark: SparkSession, columns: tuple[Column, ...], kept: list[int]
 ) -> None:
@@ -105,6 +108,7 @@ def test_all_stay_if_deleted_rows_keep_their_values(spark: SparkSession) -> None
     assert (resync.answer()["released"], resync.kept()) == (0, [1])
 
 
+@pytest.mark.slow
 def test_an_event_that_is_too_old_goes(resync: Resync, monkeypatch: pytest.MonkeyPatch) -> None:
     resync.engine.declare(replace(resync.engine.plan, not_representable="null"))
     monkeypatch.setattr(replay, "replay_age", replay_age)
@@ -127,6 +131,7 @@ def test_an_event_that_a_replay_accepts_stays(resync: Resync) -> None:
     assert resync.kept() == [1]
 
 
+@pytest.mark.slow
 def test_an_event_that_a_rule_withholds_stays(spark: SparkSession) -> None:
     engine = Engine(spark, plan_of(checks=RULES))
     engine.run(engine.event("c", 10, 10, v="odd", big="A"), (b'{"id": 7}', b"{rubbish"))

@@ -55,6 +55,7 @@ def metadata_of(table: Any) -> str:
     return str(table.operations().current().metadataFileLocation())
 
 
+@pytest.mark.slow  # by default the tags of a quiet table
 def test_of_old_snapshots_the_last_of_each_hour_stays(spark: SparkSession) -> None:
     """With what it held, and with every file of those that go: somebody may be reading one."""
     engine = Engine(spark)
@@ -207,7 +208,7 @@ def test_a_table_without_commits_has_nothing_to_forget(spark: SparkSession) -> N
     assert metadata_of(engine.lake.load(engine.table.name)) == before
 
 
-@pytest.mark.slow  # by default the snapshots of a long history
+@pytest.mark.slow
 def test_what_nothing_refers_to_is_looked_for_though_the_history_is_young(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,6 +152,7 @@ def test_a_large_file_is_written_again_only_when_a_tenth_of_it_is_deleted(
     assert engine.state() == {key: ("b" if key < 12 else "a", "A") for key in range(100)}
 
 
+@pytest.mark.slow  # by default test_partition_moves.py compacts
 def test_packing_leaves_one_file_that_no_deletes_concern(spark: SparkSession) -> None:
     engine = Engine(spark)
     state, e = engine.table.name, engine.event

@@ -147,6 +147,7 @@ def withhold(engine: Engine, *keys: int) -> None:
         engine.run(engine.event("c", key, key, id=key, v="odd", big="A"))
 
 
+@pytest.mark.slow
 def test_the_quarantine_is_compacted_and_its_old_snapshots_go(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +172,7 @@ def test_the_quarantine_is_compacted_and_its_old_snapshots_go(
     assert engine.quarantined() == []
 
 
+@pytest.mark.slow
 def test_a_replay_that_lost_to_a_compaction_of_the_quarantine_is_done_again(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

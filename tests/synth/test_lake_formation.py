@@ -36,7 +36,10 @@ FILES = {
     "delivered": PIPELINE + DELIVERED + PRIVATE + GOVERNED,
     "puts": PUTS + GOVERNED,
 }
-every_file = pytest.mark.parametrize("name", FILES)
+_DELIVERED = pytest.param("delivered", marks=pytest.mark.synth)
+every_file = pytest.mark.parametrize(
+    "name", [_DELIVERED if name == "delivered" else name for name in FILES]
+)
 
 
 def grants(deployed: Synthesized) -> Iterator[tuple[str, Template]]:
@@ -100,8 +103,10 @@ def of_called_function(properties: Template, resources: Template) -> Any:
     ("name", "kind", "role_of"),
     [
         ("puts", STREAM, of_stream),
-        ("delivered", STREAM, of_stream),
-        ("delivered", "Custom::CdclakeTables", of_called_function),
+        pytest.param("delivered", STREAM, of_stream, marks=pytest.mark.synth),
+        pytest.param(
+            "delivered", "Custom::CdclakeTables", of_called_function, marks=pytest.mark.synth
+        ),
         ("connectors", "Custom::CdclakeTables", of_called_function),
         ("connectors", "AWS::Glue::TableOptimizer", of_optimizer),
         ("puts", "AWS::Glue::TableOptimizer", of_optimizer),

@@ -120,6 +120,7 @@ def test_a_call_that_lambda_refuses_is_an_alarm_by_firehoses_count(variants):
     assert expression == "MIN([FILL(part1stream0, 1), FILL(part1stream1, 1)])"
 
 
+@pytest.mark.synth
 def test_slow_failures_of_one_batch_pass_the_threshold(deploy):
     """A call may take five minutes: twenty retries do not fit into an hour."""
     slow = DELIVERED.replace("firehose:\n", "firehose:\n  function: {retries: 20}\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from cdclake.runbooks import runbook_titles
 from tests.synth.deployments import (
     CHECKED,
@@ -75,6 +77,7 @@ def test_the_list_has_every_page_and_the_alarms_in_the_datas_order(deploy):
     assert linked == PAGES.keys() - {"README"}
 
 
+@pytest.mark.synth
 def test_stacks_that_are_named_are_there(deploy):
     every = PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + CONNECTED
     stacks = {name.removeprefix("shop-") for name in deploy(every).templates}

@@ -63,7 +63,7 @@ def told(found: Changes) -> dict[str, set[str]]:
     return by_type
 
 
-@pytest.mark.parametrize("place", ["first", "last"])
+@pytest.mark.parametrize("place", [pytest.param("first", marks=pytest.mark.synth), "last"])
 def test_a_new_table_adds_its_topic_and_is_told_in_place(deploy, place):
     if place == "first":
         found = changed(deploy, BEFORE_ORDERS)
@@ -179,6 +179,7 @@ def test_a_schedule_changes_its_role_in_place():
     assert not any(path[0] == "Target" for path in create_only(SCHEDULE))
 
 
+@pytest.mark.synth
 def test_tables_whose_names_differ_by_underscores_both_have_saved_queries(deploy):
     tables = TABLE.format(name="line_items") + TABLE.format(name="lineitems")
     found = changed(deploy, ("  public.orders:", f"{tables}  public.orders:"))
@@ -248,13 +249,8 @@ OF_SOURCE = "  source:" + EXISTING.split("  source:")[1].split("  kafka:")[0]
 OF_KAFKA = "  kafka:" + EXISTING.split("  kafka:")[1]
 
 
-@pytest.mark.parametrize(
-    "kafka",
-    [
-        pytest.param("  protect: true\n", marks=pytest.mark.synth, id="created"),
-        pytest.param(OF_KAFKA, id="existing"),
-    ],
-)
+@pytest.mark.synth
+@pytest.mark.parametrize("kafka", ["  protect: true\n", OF_KAFKA], ids=["created", "existing"])
 def test_another_server_takes_the_place_of_a_created_one_in_the_runbooks_order(deploy, kafka):
     created = deploy(f"{PIPELINE}aws:\n{kafka}")
     existing = deploy(f"{PIPELINE}aws:\n{OF_SOURCE}{kafka}")
@@ -273,6 +269,7 @@ def test_another_server_takes_the_place_of_a_created_one_in_the_runbooks_order(d
     assert ways_out.count(("sg-0a1b2c3d", 6432)) == 3
 
 
+@pytest.mark.synth
 def test_another_existing_server_is_deployed_after_the_network(deploy):
     before = deploy(PIPELINE + EXISTING)
     moved = EXISTING.replace("db.example.org", "db2.example.org").replace("sg-0a1b", "sg-0b1b")

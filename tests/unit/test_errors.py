@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from cdclake import errors
 from cdclake.config.problems import InvalidPipeline
@@ -15,13 +16,7 @@ ROOT = "CdcError"
 
 def defined_errors(files: Mapping[str, str]) -> dict[str, str]:
     """Return the parent of each exception class below `CdcError`, wherever it is defined."""
-    bases = {
-        node.name: [base.id if isinstance(base, ast.Name) else ast.unparse(base).split(".")[-1]
-                    for base in node.bases]
-        for text in files.values()
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.ClassDef)
-    }  # fmt: skip
+    bases = {name: parents for text in files.values() for name, parents in _classes(text).items()}
     found: dict[str, str] = {}
     known = {ROOT}
     while known:
@@ -34,6 +29,17 @@ def defined_errors(files: Mapping[str, str]) -> dict[str, str]:
         found |= below
         known = set(below)
     return found
+
+
+@cache
+def _classes(text: str) -> Mapping[str, list[str]]:
+    """Return the names of the bases of each class in the text."""
+    return {
+        node.name: [base.id if isinstance(base, ast.Name) else ast.unparse(base).split(".")[-1]
+                    for base in node.bases]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ClassDef)
+    }  # fmt: skip
 
 
 def documented_errors(text: str) -> dict[str, str]:

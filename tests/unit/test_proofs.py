@@ -106,6 +106,21 @@ def test_every_unit_counts_its_tests() -> None:
     assert [unit.name for part in all_parts() for unit in part.units if unit.tests < 1] == []
 
 
+@pytest.mark.parametrize("mark", ["slow", "synth"])
+def test_every_marked_test_is_in_one_part(mark: str) -> None:
+    texts = {file: file.read_text() for file in (PROJECT / "tests").rglob("test_*.py")}
+    marked = {str(f.relative_to(PROJECT)) for f, text in texts.items() if count_tests(text, mark)}
+    run_by: dict[str, set[str]] = {}
+    for part in all_parts():
+        for unit in part.units:
+            words = unit.command
+            selected = words[words.index("-m") + 1] if "-m" in words else ""
+            if words[0] == "pytest" and selected in ("", mark):
+                run_by.setdefault(words[-1].partition("::")[0], set()).add(part.name)
+    assert marked
+    assert {name: parts for name in marked if len(parts := run_by.get(name, set())) != 1} == {}
+
+
 def test_an_added_test_is_not_proved_by_an_earlier_run(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
     kept = {"good": _result(passed=1, failed=0)}

@@ -24,7 +24,7 @@ from tests.unit.verify.lakes import create
 
 SEEDS, STEPS = st.integers(0, 2**32), st.integers(4, 60)
 DETERMINISTIC = settings(
-    max_examples=500,
+    max_examples=250,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -51,7 +51,7 @@ def session():
         yield session
 
 
-@settings(DETERMINISTIC, max_examples=100)
+@settings(DETERMINISTIC, max_examples=50)
 @given(seed=SEEDS, steps=STEPS)
 def test_current_ends_in_the_databases_rows(session, seed: int, steps: int) -> None:
     """However much of the history is applied, unless an applied row waits for its value."""
@@ -63,7 +63,7 @@ def test_current_ends_in_the_databases_rows(session, seed: int, steps: int) -> N
     assert current(session, case, step) == case.state
 
 
-@settings(DETERMINISTIC, max_examples=100)
+@settings(DETERMINISTIC, max_examples=50)
 @given(seed=SEEDS, steps=STEPS)
 def test_as_of_has_the_rows_of_any_commit(session, seed: int, steps: int) -> None:
     """Later events of a value, a truncate or a changed key must not show before their commit."""

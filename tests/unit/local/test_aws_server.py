@@ -75,6 +75,7 @@ def test_objects_survive_a_kill(server: AwsProcess, s3: Any) -> None:
     assert len(files) == 2, "the overwritten and the deleted object's files are gone"
 
 
+@pytest.mark.slow
 def test_killed_while_writing_keeps_all_that_was_acknowledged(server: AwsProcess, s3: Any) -> None:
     acknowledged: list[int] = []
 
@@ -312,6 +313,7 @@ def records_of(kinesis: Any, after: dict[str, str] | None = None) -> dict[str, l
     return found
 
 
+@pytest.mark.slow
 def test_kinesis_survives_a_kill_and_goes_on_counting(server: AwsProcess) -> None:
     kinesis = server.client("kinesis")
     for name in ("logs", "gone"):

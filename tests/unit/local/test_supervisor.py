@@ -223,6 +223,7 @@ def test_two_supervisors_cannot_keep_one_home(home: Home) -> None:
     assert supervisor_client.observe(home) == before
 
 
+@pytest.mark.slow
 def test_a_removed_home_takes_its_processes_along(home: Home) -> None:
     run(home, spec(home, "a"))
     shutil.rmtree(home.path)
