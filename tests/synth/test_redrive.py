@@ -36,6 +36,7 @@ MAY: dict[str, list[Call]] = {
         ("kms:Decrypt", KEY, S3),
         ("kms:GenerateDataKey", KEY, S3),
         PUT,
+        ("glue:GetTables", LOG),
         ("s3:GetObject", f"{STATE}/control/erasures/events.json"),
         ("s3:GetObject", f"{STATE}/control/widened_changelogs.json"),
         ("secretsmanager:GetSecretValue", SALT),
