@@ -10,7 +10,7 @@ from cdclake.firehose.redrive_stream import FUNCTION, redrive_stream
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.stacks.bundles import build_firehose_redrive, build_firehose_unwrap
 from cdclake.stacks.changes_access import ChangesAccess
-from cdclake.stacks.constructs import firehose_grants
+from cdclake.stacks.constructs import firehose_grants, job_grants
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.firehose_source import DirectPutSource
 from cdclake.stacks.constructs.firehose_stream import (
@@ -107,6 +107,7 @@ class DeliveryRedrive(Construct):
                 firehose_grants.deletes_erased(state, stream.error_prefix),
                 through_s3(self._context.key_arn),
                 *access.grants,
+                job_grants.lists_tables(self._deployment.plan.lake_database),
                 Grant(
                     actions=["firehose:PutRecordBatch"],
                     on=[arn("firehose", f"deliverystream/{self._stream_name}")],

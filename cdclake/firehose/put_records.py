@@ -8,9 +8,10 @@ keeps the bytes under the error prefix. Firehose may send a batch again: the row
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 log = logging.getLogger()
@@ -34,9 +35,15 @@ class Unfit(ValueError):
     """Record that cannot become a row; the message is the reason."""
 
 
-def transform_records(records: Sequence[Mapping[str, Any]], to_row: ToRow) -> list[Answer]:
-    """Return one answer for each record, in order; a bad record fails only itself."""
-    room = MAX_ANSWER_BYTES - sum(len(each["recordId"]) + _ANSWER_BYTES for each in records)
+def transform_records(
+    records: Sequence[Mapping[str, Any]], to_row: ToRow, *, others: Iterable[Answer] = ()
+) -> list[Answer]:
+    """Return one answer for each record, in order; a bad record fails only itself.
+
+    `others` are the call's answers without a row that the caller adds: all share its size.
+    """
+    answered = itertools.chain(records, others)
+    room = MAX_ANSWER_BYTES - sum(len(each["recordId"]) + _ANSWER_BYTES for each in answered)
     failures: dict[str, int] = {}
     answers: list[Answer] = []
     for record in records:

@@ -16,6 +16,7 @@ from cdclake.local.reader.refused_records import RefusedRecord, refused_records
 from cdclake.plan import Plan, Table
 from cdclake.postgres.source_names import repair_lacking
 from cdclake.redrive.failed_events import FailedEvents
+from cdclake.redrive.failed_rows import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _failed_key(
     failed: FailedEvents, table: Table, value: bytes | None
 ) -> Mapping[str, Any] | None:
     """Return the key in the bytes of a failed record: an event, or a row of the changelog."""
-    found = failed.read(value or b"", (table.name,))
+    found = failed.read(value or b"", Origin.one(table.name))
     return None if found is None else dict(zip(table.key, found.key, strict=True))
 
 

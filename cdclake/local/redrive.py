@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from cdclake.errors import ComponentFailed, NotRunning
@@ -11,6 +12,7 @@ from cdclake.local.firehose.control_reads import erased_keys, widened_columns
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake
 from cdclake.redrive.batch_writer import PutRejected
+from cdclake.redrive.catalog_changelogs import read_changelogs
 from cdclake.redrive.pages import RedrivePage, redrive_all
 from cdclake.redrive.put_service import PUTS_REPEATED, PutRedriveService
 from cdclake.redrive.service import RedriveService
@@ -45,6 +47,7 @@ def _pages(lake: LocalLake) -> Iterator[RedrivePage]:
             firehose=firehose,
             erased=erased_keys(lake).read,
             widened=widened_columns(lake).read,
+            changelogs=partial(read_changelogs, lake.client("glue"), lake.plan.lake_database),
         ).page
     if lake.plan.put_streams:
         yield PutRedriveService(

@@ -32,9 +32,8 @@ class PutTransform:
         if self._before is None:
             return {"records": transform_records(records, self._rows.row)}
         ready, settled = _run_before(self._before, event, context)
-        settled |= {
-            answer["recordId"]: answer for answer in transform_records(ready, self._rows.row)
-        }
+        made = transform_records(ready, self._rows.row, others=settled.values())
+        settled |= {answer["recordId"]: answer for answer in made}
         return {"records": [settled[record["recordId"]] for record in records]}
 
 

@@ -1,6 +1,7 @@
 """Checks of single values, and their form in the row that Firehose appends.
 
 A reader never rounds, cuts or guesses: a value that is not exactly of its column's type is refused.
+Only a double's decimals are rounded, to the nearest double, as every producer's JSON has them.
 """
 
 from __future__ import annotations
@@ -63,8 +64,11 @@ def _double(value: Any) -> str:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if math.isinf(number):
+    if math.isinf(number) or (number == 0 and value != 0):
         raise _unfit(value, "a number in the range of a double")
+    if isinstance(value, int) and value not in (int(number), Decimal(repr(number))):
+        # Writers of JSON end the shortest digits of a large double with zeros: that is the latter.
+        raise _unfit(value, "an integer that a double holds")
     return repr(number)
 
 

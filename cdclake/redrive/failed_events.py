@@ -7,7 +7,7 @@ redrive stream, or a quarantine row with an event.
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cdclake import naming
@@ -17,7 +17,8 @@ from cdclake.debezium.record_key import comparable_key, key_in
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.erasures import ErasedKeys
 from cdclake.plan import Plan
-from cdclake.redrive.failed_rows import FailedRows, Row
+from cdclake.redrive.catalog_changelogs import NO_CHANGELOGS, Changelogs
+from cdclake.redrive.failed_rows import ANY_TABLE, FailedRows, Origin, Row
 from cdclake.redrive.unwrap import unwrapped
 
 _NOWHERE = Place(partition=None, offset=None)
@@ -42,19 +43,21 @@ def is_event(value: Event) -> bool:
 
 
 class FailedEvents:
-    """Reader of the events of the tables that Firehose delivers."""
+    """Reader of the events of the tables that Firehose delivers.
 
-    def __init__(self, plan: Plan) -> None:
+    `changelogs` are those of the catalog, of which a row may be, too.
+    """
+
+    def __init__(self, plan: Plan, changelogs: Changelogs = NO_CHANGELOGS) -> None:
         delivered = [table for table in plan.tables if table.delivery == "firehose"]
         self._by_source = {(table.schema, table.table): table for table in delivered}
         self._by_changelog = {table.changes: table for table in delivered}
-        self._rows = FailedRows(plan)
+        self._rows = FailedRows(plan, changelogs)
 
-    def read(self, record: bytes, tables: Collection[str] | None = None) -> FailedEvent | None:
+    def read(self, record: bytes, origin: Origin = ANY_TABLE) -> FailedEvent | None:
         """Return the event in a record; None if there is none, or if its key cannot be read.
 
-        `tables` are those of the stream that failed to append a row, if it is known. A row that
-        fits the changelogs of several of them counts as none: it may be of any.
+        A row that fits several changelogs counts as none: it may be of any of them.
         """
         event = json_object(record)
         if event is not None and is_event(event):
@@ -64,7 +67,7 @@ class FailedEvents:
         except ValueError:
             try:
                 row = self._rows.read(record)
-                relation = self._rows.relation(row, tables)
+                relation = self._rows.relation(row, origin)
             except RefusedEvent:
                 return None
         return self._of_row(relation, row)
@@ -99,4 +102,4 @@ class FailedEvents:
         except (KeyError, TypeError, ValueError):
             return None
         named = row.get("table")
-        return self.read(record, None if named is None else (named,))
+        return self.read(record, ANY_TABLE if named is None else Origin.one(named))

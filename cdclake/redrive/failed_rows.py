@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.schemas import QUARANTINE_COLUMNS, changes_schema
 from cdclake.plan import Plan, Table
+from cdclake.redrive.catalog_changelogs import Changelogs
 
 _BITS = {"int": 31, "bigint": 63, "timestamp": 63}  # without the sign
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -23,13 +25,38 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 Row = Mapping[str, Any]
 
 
-class FailedRows:
-    """Lookup of the changelog that a failed row belongs to, and check that the row fits."""
+class Origin(NamedTuple):
+    """Tables that a failed row may belong to, by the stream that failed to append it."""
 
-    def __init__(self, plan: Plan) -> None:
+    tables: Collection[str] | None = None  # of the current plan; None: any
+    is_certain: bool = False  # the stream never had another table
+
+    @staticmethod
+    def of(stream: DeliveryStream) -> Origin:
+        """Return the origin of a stream's rows. A domain may have lost the row's table."""
+        return Origin(stream.tables, is_certain=not stream.routed)
+
+    @staticmethod
+    def one(table: str) -> Origin:
+        """Return the origin of rows that are certainly the table's."""
+        return Origin((table,), is_certain=True)
+
+
+ANY_TABLE = Origin()
+
+
+class FailedRows:
+    """Lookup of the changelog that a failed row belongs to, and check that the row fits.
+
+    `changelogs` are those of the catalog: a row may be of a table that the plan no longer has.
+    """
+
+    def __init__(self, plan: Plan, changelogs: Changelogs) -> None:
         self._plan = plan
         delivered = [table for table in plan.tables if table.delivery == "firehose"]
         self._logs = {t.changes: (t, dict(changes_schema(t, plan).columns)) for t in delivered}
+        declared = {table.changes for table in plan.all_tables}
+        self._removed = {log: c for log, c in changelogs.items() if log not in declared}
         self._quarantine = {name for name, _ in QUARANTINE_COLUMNS}
 
     def read(self, raw: bytes) -> Row:
@@ -46,24 +73,25 @@ class FailedRows:
         """Return whether a JSON object is a row of a changelog or of the quarantine."""
         return naming.POSITION in value or value.keys() == self._quarantine
 
-    def relation(self, row: Row, tables: Collection[str] | None) -> str:
+    def relation(self, row: Row, origin: Origin) -> str:
         """Find a row's relation by its columns, since a row does not name it.
 
-        `tables` are those of the stream that failed to append the row, if it is known. Raise
-        RefusedEvent if no relation has these columns, or several have them.
+        Raise RefusedEvent if no relation has exactly these columns, or several have them: a row in
+        another table's changelog would replace or delete that table's row.
         """
         if row.keys() == self._quarantine:
             return naming.QUARANTINE
         among = [
             (log, columns)
             for log, (table, columns) in self._logs.items()
-            if tables is None or table.name in tables
+            if origin.tables is None or table.name in origin.tables
         ]
-        if tables is not None and len(among) == 1:
+        if origin.is_certain and len(among) == 1:
             return among[0][0]
         fitting = [log for log, columns in among if columns.keys() == row.keys()]
         if not fitting:
             raise RefusedEvent(refusals.NO_TABLE)
+        fitting += sorted(log for log, found in self._removed.items() if {*found} == row.keys())
         if len(fitting) > 1:
             raise RefusedEvent(refusals.several_tables(fitting))
         return fitting[0]

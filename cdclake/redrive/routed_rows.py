@@ -26,8 +26,9 @@ from cdclake.firehose.erased_rows import Erased, ErasedEvent, ReadErased
 from cdclake.firehose.rows import DeliveredRows, encode
 from cdclake.iceberg.collapse import replay_age
 from cdclake.plan import Plan, Table
+from cdclake.redrive.catalog_changelogs import NO_CHANGELOGS, Changelogs
 from cdclake.redrive.failed_events import FailedEvents, is_event
-from cdclake.redrive.failed_rows import FailedRows
+from cdclake.redrive.failed_rows import ANY_TABLE, FailedRows, Origin
 from cdclake.redrive.objects import Line, raw_data
 from cdclake.redrive.unwrap import unwrapped
 
@@ -68,18 +69,23 @@ class Redrive:
     def __init__(self, plan: Plan, prefix: str, erased: ReadErased) -> None:
         self._plan, self._erased = plan, erased
         self._own = naming.delivery_stream_name(prefix, naming.REDRIVE)
-        self._tables = {
-            naming.delivery_stream_name(prefix, stream.name): stream.tables
+        self._origins = {
+            naming.delivery_stream_name(prefix, stream.name): Origin.of(stream)
             for stream in plan.deliveries
         }
         self.follow(plan)
 
-    def follow(self, plan: Plan, awaited: Collection[str] = ()) -> None:
-        """Decode with the types of this plan from now on, no record of the tables `awaited`."""
+    def follow(
+        self, plan: Plan, awaited: Collection[str] = (), changelogs: Changelogs = NO_CHANGELOGS
+    ) -> None:
+        """Decode with the types of this plan from now on, no record of the tables `awaited`.
+
+        `changelogs` are those of the catalog.
+        """
         self._awaited = {naming.changes_name(table) for table in awaited}
         self._events = DeliveredRows(plan)
-        self._returned = FailedRows(plan)
-        self._failed = FailedEvents(plan)
+        self._returned = FailedRows(plan, changelogs)
+        self._failed = FailedEvents(plan, changelogs)
 
     def route(self, line: Line, now: int) -> RoutedRow | None:
         """Decode the line's record into a row; None if it is not a change of a table.
@@ -93,7 +99,7 @@ class Redrive:
             raw = raw_data(line.text)
         except ValueError:
             return self._quarantined(line, line.text, refusals.UNREADABLE_LINE, now)
-        self._check_erased(raw, self._tables.get(line.stream), erased)
+        self._check_erased(raw, self._origin(line), erased)
         try:
             routed = self._decode(line, raw, now)
             if routed is not None:
@@ -123,19 +129,19 @@ class Redrive:
     def is_erased(self, line: Line) -> bool:
         """Return whether the key of the line's record was erased after it, as `route` decides."""
         try:
-            self._check_erased(raw_data(line.text), self._tables.get(line.stream), self._erased())
+            self._check_erased(raw_data(line.text), self._origin(line), self._erased())
         except ValueError:
             return False
         except ErasedEvent:
             return True
         return False
 
-    def _check_erased(self, raw: bytes, tables: Collection[str] | None, erased: Erased) -> None:
+    def _check_erased(self, raw: bytes, origin: Origin, erased: Erased) -> None:
         """Raise ErasedEvent if the record's key was erased after it.
 
         A record without a readable position stays: it may be newer.
         """
-        event = self._failed.read(raw, tables) if erased else None
+        event = self._failed.read(raw, origin) if erased else None
         if event is not None and event.position and event.is_erased(erased):
             raise ErasedEvent
 
@@ -152,7 +158,7 @@ class Redrive:
             relation, row = _unwrapped(raw)
         else:
             row = self._returned.read(raw)
-            relation = self._returned.relation(row, self._tables.get(line.stream))
+            relation = self._returned.relation(row, self._origin(line))
         if relation == naming.QUARANTINE:
             return RoutedRow(relation, row, row.get("reason"))
         self._check_widened(relation)
@@ -182,6 +188,9 @@ class Redrive:
             raise RefusedEvent(refusals.TOO_OLD)
         return RoutedRow(table.changes, row)
 
+    def _origin(self, line: Line) -> Origin:
+        return self._origins.get(line.stream, ANY_TABLE)
+
     def _check_widened(self, changelog: str) -> None:
         if changelog in self._awaited:
             raise AwaitedChangelog(changelog)
@@ -201,7 +210,7 @@ class Redrive:
         return RoutedRow(naming.QUARANTINE, row, reason)
 
     def _table_named(self, line: Line, value: bytes) -> str | None:
-        """Return the table that the event names, or else the only one of its stream."""
+        """Return the table that the event names, or else the one whose own stream failed."""
         try:
             source = source_of(read_event(value) or {})
         except RefusedEvent:
@@ -209,8 +218,8 @@ class Redrive:
         for table in self._plan.tables:
             if (table.schema, table.table) == source:
                 return table.name
-        tables = self._tables.get(line.stream, ())
-        return tables[0] if len(tables) == 1 else None
+        origin = self._origin(line)
+        return next(iter(origin.tables)) if origin.is_certain and origin.tables else None
 
 
 def _unwrapped(raw: bytes) -> tuple[str, Row]:

@@ -25,6 +25,7 @@ from cdclake.debezium.refusals import without_value
 from cdclake.firehose.erased_rows import ErasedEvent, ReadErased
 from cdclake.plan import Plan
 from cdclake.redrive.batch_writer import MAX_RECORD_BYTES, BatchWriter
+from cdclake.redrive.catalog_changelogs import ReadChangelogs
 from cdclake.redrive.objects import FailedObject, FailedObjects
 from cdclake.redrive.pages import redrive_page
 from cdclake.redrive.routed_rows import AwaitedChangelog, Redrive, RoutedRow
@@ -68,7 +69,7 @@ class RedriveService:
 
     The names of the deployment's streams start with `prefix`; in a local lake that is the
     pipeline's name. `s3` and `firehose` are boto3 clients, `erased` returns the erased keys,
-    `widened` the columns that the source has widened.
+    `widened` the columns that the source has widened, `changelogs` those of the catalog.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class RedriveService:
         firehose: Any,
         erased: ReadErased,
         widened: ReadWidened = WidenedColumns,
+        changelogs: ReadChangelogs,
         now_us: Callable[[], int] = now_us,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -89,7 +91,7 @@ class RedriveService:
         self._objects = FailedObjects(s3, bucket, folders, lambda name: name not in foreign)
         self._firehose = firehose
         self._stream = naming.delivery_stream_name(prefix, naming.REDRIVE)
-        self._plan, self._widened = plan, widened
+        self._plan, self._widened, self._changelogs = plan, widened, changelogs
         self._redrive = Redrive(plan, prefix, erased)
         ours = {naming.delivery_stream_name(prefix, each.name) for each in plan.deliveries}
         self._ours = {*ours, self._stream, ""}  # "": an object that the operator has written
@@ -100,8 +102,8 @@ class RedriveService:
 
         Request keys, all optional: `dry_run` (put and move nothing), and `before` and `after` of
         the previous answer, which has `more` while objects are left. Raise PutRejected, or an
-        error of AWS, if the page cannot be completed, or the erased keys cannot be read: nothing is
-        lost, and a later run puts the rows again.
+        error of AWS, if the page cannot be completed, or the erased keys or the catalog cannot be
+        read: nothing is lost, and a later run puts the rows again.
         """
         self._follow()
         dry_run = request.get("dry_run", False)
@@ -116,9 +118,9 @@ class RedriveService:
         return {**vars(result), **reached}
 
     def _follow(self) -> None:
-        """Decode this page with the types that the changelogs have."""
-        widened = self._widened()
-        self._redrive.follow(widened.over(self._plan), widened.awaited(self._plan))
+        """Decode this page with the types that the changelogs have, and all that exist."""
+        widened, plan = self._widened(), self._plan
+        self._redrive.follow(widened.over(plan), widened.awaited(plan), self._changelogs())
 
     def _has_changes(self, failed: FailedObject) -> bool:
         """Return whether the object is of a stream of changes, also of one that was removed.

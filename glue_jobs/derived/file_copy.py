@@ -9,7 +9,15 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from cdclake import naming
 from cdclake.derived_table import DerivedTable
@@ -78,18 +86,31 @@ def _arranged(table: DerivedTable, rows: DataFrame) -> DataFrame:
     by = [text.alias(name) for text, name in zip(texts, table.partition_by, strict=True)]
     others = [name for name in rows.columns if name not in table.partition_by]
     if table.format == "json":
-        # Decimals as text: most JSON readers take a number for a double, and round it.
         kinds = {field.name: field.dataType for field in rows.schema.fields}
-        exact = [
-            F.col(name).cast("string").alias(name)
-            if isinstance(kinds[name], DecimalType)
-            else F.col(name)
-            for name in others
-        ]
+        exact = [F.col(name).cast(_exact(kinds[name])).alias(name) for name in others]
         stored = [F.to_json(F.struct(*exact), _JSON_OPTIONS).alias(LINE)]
     else:
         stored = [F.col(name) for name in others]
     return rows.select(*by, *stored)
+
+
+def _exact(kind: DataType) -> DataType:
+    """Return the type with text for decimals, also in lists, maps and structures.
+
+    Most JSON readers take a number for a double, and round it.
+    """
+    match kind:
+        case DecimalType():
+            return StringType()
+        case ArrayType():
+            return ArrayType(_exact(kind.elementType), kind.containsNull)
+        case MapType():
+            return MapType(_exact(kind.keyType), _exact(kind.valueType), kind.valueContainsNull)
+        case StructType():
+            return StructType(
+                [StructField(f.name, _exact(f.dataType), f.nullable) for f in kind.fields]
+            )
+    return kind
 
 
 def folder_values(

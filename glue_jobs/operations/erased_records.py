@@ -22,6 +22,7 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.stream.plan_decoders import bytes_of, decoders_of
 from cdclake.plan import Plan, Table
 from cdclake.redrive.failed_events import FailedEvents
+from cdclake.redrive.failed_rows import Origin
 
 LIMIT = "cdc__erased_at"
 RECORD = ("topic", "partition", "offset", "key", "value")  # a place names several records
@@ -138,7 +139,7 @@ class _RecordSearch:
     ) -> bool:
         """Return whether a record is older than its key's erasure, or has no readable position."""
         if place.partition is None:  # the redrive of Firehose's failed records has put it there
-            event = self.failed.read(value or b"", (self.table.name,))
+            event = self.failed.read(value or b"", Origin.one(self.table.name))
             return event is not None and event.is_erased({self.table.name: erased})
         decoded = self.rows.row(key, value, place)
         position = decoded.values[naming.POSITION] if decoded is not None else None

@@ -19,6 +19,7 @@ from botocore.config import Config
 from cdclake.control_reader import ControlReader
 from cdclake.firehose.erased_rows import RecentRegister
 from cdclake.plan import Plan
+from cdclake.redrive.catalog_changelogs import read_changelogs
 from cdclake.redrive.service import RedriveService
 from cdclake.widened_columns import RecentlyWidened
 
@@ -32,14 +33,16 @@ def _service() -> RedriveService:
     client, control = partial(boto3.client, config=_CALLS), os.environ["CONTROL"]
     register = RecentRegister.of(client, control=control, salt=os.environ["MASK_SALT"])
     s3 = client("s3")
+    plan = Plan.from_json(Path(__file__).with_name("plan.json").read_text(encoding="utf-8"))
     return RedriveService(
-        Plan.from_json(Path(__file__).with_name("plan.json").read_text(encoding="utf-8")),
+        plan,
         prefix=os.environ["PREFIX"],
         bucket=os.environ["BUCKET"],
         s3=s3,
         firehose=client("firehose"),
         erased=register.read,
         widened=RecentlyWidened(ControlReader(s3, control)).read,
+        changelogs=partial(read_changelogs, client("glue"), plan.lake_database),
     )
 
 

@@ -37,7 +37,9 @@ CALLS: Mapping[str, frozenset[str]] = {
     ),
     "firehose_changes": _READS_ERASURES,
     "firehose_redrive": (
-        _MOVES | _READS_ERASURES | {"s3:DeleteObjectVersion", "firehose:PutRecordBatch"}
+        _MOVES
+        | _READS_ERASURES
+        | {"s3:DeleteObjectVersion", "firehose:PutRecordBatch", "glue:GetTables"}
     ),
     "firehose_redrive_puts": _MOVES | {"firehose:PutRecordBatch", "kinesis:PutRecords"},
     "prepare_source": frozenset(

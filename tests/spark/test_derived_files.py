@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from typing import Any
 
@@ -13,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cdclake.derived_table import DerivedTable
 from cdclake.jobs.derived import file_copy
 from cdclake.jobs.derived import refresh as refreshing
-from cdclake.jobs.derived.partition_files import WRITTEN_DDL, FileWriter
+from cdclake.jobs.derived.partition_files import LINE, WRITTEN_DDL, FileWriter
 from tests.spark.derived import DerivedLake
 from tests.spark.test_derived_definition import ALL, ROWS, SOME, killed
 
@@ -96,3 +97,21 @@ def test_files_that_are_published_and_not_noted_are_written_again(
     lake.sql = ALL
     lake.refresh()
     assert published(lake) == ROWS
+
+
+def test_json_has_decimals_as_text_at_every_depth(spark: SparkSession) -> None:
+    total = "CAST(1234567890123456.78 AS decimal(18, 2))"
+    rows = spark.sql(
+        f"SELECT 1 AS id, {total} AS total, array({total}, NULL) AS totals,"
+        f" map('a', {total}) AS by,"
+        f" array(named_struct('n', 1, 't', {total})) AS parts, array(1.5D) AS plain"
+    )
+    table = DerivedTable(
+        name="t", sql="", key=("id",), partition_by=(), format="json", schedule="", sources=()
+    )
+    [row] = file_copy._arranged(table, rows).collect()
+    text = "1234567890123456.78"
+    assert json.loads(row[LINE]) == {
+        "id": 1, "total": text, "totals": [text, None], "by": {"a": text},
+        "parts": [{"n": 1, "t": text}], "plain": [1.5],
+    }  # fmt: skip

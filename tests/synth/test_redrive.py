@@ -1,4 +1,4 @@
-"""The deployed redrive: a name to call it by, and rights for what failed, not for tables."""
+"""The deployed redrive: a name to call it by, and rights for what failed and the list of tables only."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ MAY: dict[str, list[Call]] = {
         ("kms:Decrypt", KEY, S3),
         ("kms:GenerateDataKey", KEY, S3),
         PUT,
+        ("glue:GetTables", LOG),
         ("s3:GetObject", f"{STATE}/control/erasures/events.json"),
         ("s3:GetObject", f"{STATE}/control/widened_changelogs.json"),
         ("secretsmanager:GetSecretValue", SALT),

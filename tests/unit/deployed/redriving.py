@@ -21,6 +21,7 @@ from cdclake.local.firehose.records import Failure
 from cdclake.local.firehose.records import Record as Read
 from cdclake.plan import Plan
 from cdclake.redrive import batch_writer
+from cdclake.redrive.catalog_changelogs import ReadChangelogs
 from cdclake.redrive.pages import redrive_all
 from cdclake.redrive.service import RedriveService
 from cdclake.redrive.unwrap import unwrapped
@@ -39,7 +40,11 @@ def plan() -> Plan:
     plain, parent, *rest = plan.tables
     domain = [table for table in rest if table.name != "parts"]
     together = stream_of(
-        domain[0], name="rest", topic="changes.rest", tables=tuple(t.name for t in domain)
+        domain[0],
+        name="rest",
+        topic="changes.rest",
+        tables=tuple(t.name for t in domain),
+        routed=True,
     )
     return replace(plan, deliveries=(stream_of(plain), stream_of(parent), together))
 
@@ -142,6 +147,7 @@ def service(
     clock: Callable[[], float] = time.monotonic,
     erased: ReadErased = dict,
     widened: ReadWidened = WidenedColumns,
+    changelogs: ReadChangelogs = dict,
 ) -> RedriveService:
     """The service of a deployment of the plan, with this stream in place of Firehose."""
     return RedriveService(
@@ -152,6 +158,7 @@ def service(
         firehose=stream,
         erased=erased,
         widened=widened,
+        changelogs=changelogs,
         now_us=lambda: now,
         clock=clock,
     )

@@ -18,6 +18,7 @@ from cdclake.jobs.erasure.stored_objects import object_versions
 from cdclake.jobs.forget.failed_records import FailedRecords, error_prefixes
 from cdclake.local.firehose.failed import failed_records
 from cdclake.redrive.failed_events import FailedEvents
+from cdclake.redrive.failed_rows import Origin
 from cdclake.redrive.routed_rows import RoutedRow
 from tests.unit.deployed.erasing import in_memory
 from tests.unit.deployed.redriving import (
@@ -128,7 +129,7 @@ def test_redriven_records_leave_and_so_do_older_versions() -> None:
 
 def test_a_row_with_the_names_of_an_event_is_a_row() -> None:
     row = {**rows(TABLE.name)[0], "op": "d", "source": "shop"}
-    found = FailedEvents(plan()).read(encode(row).encode(), (TABLE.name,))
+    found = FailedEvents(plan()).read(encode(row).encode(), Origin.one(TABLE.name))
     assert found is not None and found.key == [number(row)]
 
 

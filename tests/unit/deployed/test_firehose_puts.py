@@ -116,6 +116,7 @@ def test_a_record_is_a_row_of_all_columns_and_its_arrival(function: Function) ->
         ("price", '"-0.5"', Decimal("-0.50")), ("price", "1.5000", Decimal("1.50")), ("price", "0.000", 0),
         ("price", "0e999999", 0), ("big", "9" * 38, 10**38 - 1), ("big", f'"{"9" * 38}.0"', 10**38 - 1),
         ("ratio", "1", Decimal(1)), ("ratio", "0.1", Decimal("0.1")), ("ratio", "-1e300", Decimal("-1e300")),
+        ("ratio", "0e-999", 0), ("ratio", "9007199254740992", 2**53), ("ratio", "1234567890123456800", Decimal("1234567890123456800")),
         ("day", '"2026-11-22"', 20779), ("day", '"1969-12-31"', -1),
         ("local", '"2026-11-22T19:00:00"', 1_795_374_000_000_000), ("local", '"1969-12-31 23:59:59.999999"', -1),
         ("at", '"2026-11-22T19:00:00.5Z"', 1_795_374_000_500_000), ("at", '"2026-11-22 21:00:00+02:00"', 1_795_374_000_000_000),
@@ -145,7 +146,8 @@ def test_a_value_of_the_type_arrives_exactly(
         (record(small=2**31), "32 bits"), (record(ok=1), "true or false"), (record(ok="true"), "true or false"),
         (record(price=1.005), "numeric(10,2)"), (record(price=100_000_000), "numeric(10,2)"), (record(price="1e3"), "numeric(10,2)"),
         (record(price="٣"), "numeric(10,2)"), (record(price=True), "numeric(10,2)"), (b'{"id": 1, "price": 1e999999999}', "numeric(10,2)"),
-        (b'{"id": 1, "ratio": 1e400}', "range of a double"), (record(ratio="1"), "a number"), (record(ratio=True), "a number"),
+        (b'{"id": 1, "ratio": 1e400}', "range of a double"), (b'{"id": 1, "ratio": -1e-400}', "range of a double"),
+        (record(ratio=2**53 + 1), "an integer that a double holds"), (record(ratio="1"), "a number"), (record(ratio=True), "a number"),
         (record(day="2026-02-30"), "a date"), (record(day="20261122"), "a date"), (record(day=1), "a date"),
         (record(local="2026-11-22T19:00:00Z"), "without a zone"), (record(local="2026-11-22T24:00:00"), "without a zone"),
         (record(at="2026-11-22T19:00:00"), "with its zone"), (record(at="2026-11-22T19:00:00.1234567Z"), "with its zone"),
@@ -226,6 +228,24 @@ def test_the_size_of_an_answer_includes_where_its_rows_go(tmp_path: Path) -> Non
     answers = Function(tmp_path, declared=ROUTED).answers(*[small] * 25_000)
     assert answers[0]["result"] == "Ok" and answers[-1]["result"] == "ProcessingFailed"
     assert len(json.dumps({"records": answers})) < 6_291_456
+
+
+def test_the_size_of_an_answer_includes_what_the_handler_dropped(function: Function) -> None:
+    body = base64.b64encode(record(userId="x" * 300)).decode()
+    records = [
+        {"recordId": f"{n:056d}", "approximateArrivalTimestamp": ARRIVED_MS, "data": ""}
+        for n in range(20_000)
+    ]
+
+    def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        made = [{"recordId": each["recordId"], "result": "Dropped"} for each in event["records"]]
+        made[::2] = [{**each, "result": "Ok", "data": body} for each in made[::2]]
+        return {"records": made}
+
+    answer = PutTransform(function.put, handler).answer({"records": records}, None)
+    results = [each["result"] for each in answer["records"]]
+    assert results[0] == "Ok" and results[-2:] == ["ProcessingFailed", "Dropped"]
+    assert len(json.dumps(answer)) < 6_000_000
 
 
 def test_the_users_handler_runs_first(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
