@@ -263,6 +263,8 @@ class MicroBatch:
             self._note_outcome(turn, outcome)
             if stream.place.is_streaming:
                 stream.place.swept = replaced.position
+                if not replaced.is_swept:
+                    stream.place.note_complete_read(replaced.position)
 
     def _note_outcome(self, turn: Work, outcome: Outcome) -> None:
         stream = turn.stream
