@@ -63,6 +63,9 @@ class TableProgress:
     snapshot_ends: dict[int, int] = field(default_factory=dict)
     state_behind_since: float = 0.0  # seconds since 1970; 0: the state has the whole changelog
     swept: str = ""  # position of the newest snapshot that has replaced the table's older rows
+    # From this position on, the table was read completely by a resync or an epoch's snapshot: rows
+    # without a later event are gone from the source. "": it is not known to be complete.
+    read_from: str = ""
 
     def note_oversized(self, table: str, reason: str, *, stops: bool) -> None:
         """Remember an event that was too large for Kafka; stop the table if the policy says so."""
@@ -87,6 +90,10 @@ class TableProgress:
         """Count refused events; stop the table and return True if there are too many."""
         self.quarantined += refused
         return self.stop_if_refusing(limit)
+
+    def note_complete_read(self, position: str) -> None:
+        """Note that the table was read completely from this position on."""
+        self.read_from = max(self.read_from, position)
 
     def stop_if_refusing(self, limit: int) -> bool:
         """Stop the table and return True if more events were refused than `limit`.
@@ -198,6 +205,9 @@ class TableProgress:
         known["offsets"] = parse_offsets(raw["offsets"])
         known["counted"] = parse_offsets(raw.get("counted", {}))
         known["snapshot_ends"] = parse_offsets(raw.get("snapshot_ends", {}))
+        if "read_from" not in raw and raw.get("snapshot_ends"):  # of an earlier version
+            # A table that joined later has no ends: that snapshot may not have read it.
+            known["read_from"] = raw.get("swept", "")
         life = parse_life(raw)
         if "warning" not in raw and isinstance(life, Streaming):  # of an earlier version
             known["warning"] = raw.get("last_error")

@@ -243,6 +243,7 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
     if found < ended.rows:
         return {"error": _not_appended(ended.rows, found, stream.table.name)}
     ghosts = delete_stale_rows(stream, request.position)
+    mine.note_complete_read(request.position)
     _release_markers(mine, stream, None)
     released = _release_refused(request, mine, stream)
     done = {"rows": ended.rows, "ghosts": ghosts, "released": released}

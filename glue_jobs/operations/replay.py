@@ -2,7 +2,8 @@
 
 The stream does this itself, so that the changelog has only one writer. It appends the events, then
 removes them from quarantine. After a crash in between, or a second replay, events that the
-changelog already has are recognized by their identity.
+changelog already has are recognized by their identity. Rows that a complete read of the table has
+not found since are deleted in the commit that appends their events.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.operations.stale_rows import deletes_of_unread
 from cdclake.jobs.stream.append import next_stamp
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.decoded_rows import DecodedRows, decoded_again
@@ -92,13 +94,15 @@ def _append(stream: TableStream, decoded: DecodedRows, epoch: int) -> int:
     changelog = stream.read_changelog()
     stamped, stamp = changelog.stamped, changelog.stamp
     rows = without_repeats(decoded.rows.where(F.col(REFUSAL).isNull()), stream.table)
+    log = stream.lake.read(stream.table.changes, stamped.snapshot_id)
     if stamped.snapshot_id is not None:
-        log = stream.lake.read(stream.table.changes, stamped.snapshot_id)
         lowest = min(part.lowest_lsn for part in decoded.parts if part.lowest_lsn is not None)
         rows = not_in_log(rows, log, stream.table, lowest)
     marked = _marked(stamp, decoded.parts, epoch)
-    with persisted(rows):
-        return stream.add(rows, read_from=stamped.snapshot_id, stamp=marked)
+    with persisted(rows), persisted(deletes_of_unread(stream, log, rows)) as deletes:
+        events = rows.unionByName(deletes, allowMissingColumns=True)
+        added = stream.add(events, read_from=stamped.snapshot_id, stamp=marked)
+        return added - deletes.count()
 
 
 def _marked(stamp: ChangesStamp, summaries: Sequence[PartitionSummary], epoch: int) -> ChangesStamp:

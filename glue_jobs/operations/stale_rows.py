@@ -14,18 +14,20 @@ delete has no values, the row then has its earlier values again.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.debezium.position import Position
+from cdclake.debezium.position import SNAPSHOT_PHASE, Position
 from cdclake.debezium.position import history_part as history_of
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import history_part
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.append import SYNTHETIC_PARTITION
+from cdclake.jobs.stream.changelog_columns import FINDINGS
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.jobs.stream.withheld_rows import with_withheld
 from cdclake.plan import Table
@@ -45,6 +47,39 @@ def delete_stale_rows(stream: TableStream, position: str) -> int:
     known = with_withheld(log, stream.lake, stream.table, stream.plan)
     with persisted(_deletes(log, known, stream.table, position)) as deletes:
         return stream.add(deletes, read_from=stamped.snapshot_id, stamp=stamp)
+
+
+def deletes_of_unread(stream: TableStream, log: DataFrame, rows: DataFrame) -> DataFrame:
+    """Return a synthetic delete for each row that was gone before the last complete read.
+
+    `rows` are older events that `log`, the changelog, will get now: the read could not know their
+    keys. Append the deletes in the same commit.
+    """
+    table, read_from = stream.table, stream.place.read_from
+    none = log.limit(0)
+    if not read_from:
+        return none
+    position = _below_rows(read_from)
+    is_older = f"{history_part(naming.POSITION)} < {SPARK.text(history_of(position))}"
+    keys = rows.where(f"{is_older} AND {naming.OP} <> 't'").select(*map(SPARK.name, table.key))
+    if keys.isEmpty():
+        return none
+    known = with_withheld(log, stream.lake, table, stream.plan)
+    known = known.unionByName(rows.drop(*FINDINGS), allowMissingColumns=True)
+    truncates = known.where(F.col(naming.OP) == "t")
+    of_keys = known.join(keys.distinct(), list(table.key), "left_semi")
+    return _deletes(log, of_keys.unionByName(truncates), table, position)
+
+
+def _below_rows(read_from: str) -> str:
+    """Return a position below all rows of a read, and above all earlier events.
+
+    The first row of an epoch's snapshot may be at the position where the snapshot begins.
+    """
+    at = Position.parse(read_from)
+    if at.phase == SNAPSHOT_PHASE:
+        at = replace(at, lsn=max(0, at.lsn - 1))
+    return str(at)
 
 
 def count_read_rows(stream: TableStream, position: str) -> int:

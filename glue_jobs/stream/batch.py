@@ -268,6 +268,8 @@ class MicroBatch:
             self._note_outcome(item, outcome)
             if stream.place.is_streaming:
                 stream.place.swept = replaced.position
+                if not replaced.is_swept:
+                    stream.place.note_complete_read(replaced.position)
 
     def _note_outcome(self, item: Work, outcome: Outcome) -> None:
         stream = item.stream

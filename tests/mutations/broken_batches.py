@@ -6,6 +6,8 @@ from tests.mutations.mutation import Mutation
 
 MICRO_BATCH = "tests/spark/test_micro_batch.py"
 
+_AFTER_READ = "tests/spark/test_replay_after_read.py"
+_STALE = "glue_jobs/operations/stale_rows.py"
 _BATCH = "glue_jobs/stream/batch.py"
 _TABLE_STREAM = "glue_jobs/stream/table_stream.py"
 _METRICS_TESTS = ("tests/unit/deployed/test_metrics.py",)
@@ -45,6 +47,21 @@ BATCHES = (
     Mutation(
         "replay what is older than its tombstone", ("tests/spark/test_repairs.py", "-k", "purged"),
         (("glue_jobs/operations/replay.py", '"t") & is_old', '"t") & F.lit(False)'),),
+    ),
+    Mutation(
+        "replay restores a row that a resync did not find", (_AFTER_READ, "-k", "a_resync"),
+        (("glue_jobs/operations/executor.py",
+          "    mine.note_complete_read(request.position)\n", ""),),
+    ),
+    Mutation(
+        "replay deletes rows that were read since", (_AFTER_READ, "-k", "a_resync"),
+        ((_STALE, "known = with_withheld(log, stream.lake, table, stream.plan)",
+          "known = log.limit(0)"),),
+    ),
+    Mutation(
+        "a replayed row's delete hides the first row of a snapshot",
+        (_AFTER_READ, "-k", "earlier_epoch"),
+        ((_STALE, "at = replace(at, lsn=max(0, at.lsn - 1))", "pass"),),
     ),
     Mutation(
         "replay what may have collapsed",

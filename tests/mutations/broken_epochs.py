@@ -42,6 +42,14 @@ EPOCHS = (
           "TableProgress()"),),
     ),
     Mutation(
+        "a replay does not know of the epoch's snapshot", (*_SPARK_TESTS, "-k", "old_rows_stay"),
+        (("glue_jobs/stream/batch.py", "if not replaced.is_swept:", "if False:"),),
+    ),
+    Mutation(
+        "a table that joins later counts as read by the snapshot", _TESTS,
+        (("glue_jobs/control/table_progress.py", ' and raw.get("snapshot_ends"):', ":"),),
+    ),
+    Mutation(
         "a state is swept before it has the snapshot's rows", (*_SPARK_TESTS, "-k", "late_state"),
         ((_APPLY, "    if is_sweep(floor):\n        # The", "    if False:\n        # The"),),
     ),

@@ -70,6 +70,7 @@ def test_old_rows_stay_until_the_snapshot_is_complete(stream: Stream) -> None:
     stream.run(stream.beat(2, sent_s=70), epoch=None)
     assert (one.state(), two.state()) == ({1: ("new", None)}, {})
     assert (ops(one), ops(two)) == (["r", "r", "t", "r"], ["r", "t"])
+    assert stream.progress().table(two.table.name).read_from == str(snapshot_start(2, 50))
     assert not any(stream.progress().is_replacing(engine.table, 2) for engine in (one, two))
     stream.run(stream.beat(2, sent_s=80), epoch=None)
     stream.start()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cdclake.debezium.position import epoch_start, snapshot_start
+from cdclake.debezium.position import epoch_start, reached, snapshot_start
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import TopicState
@@ -93,6 +93,27 @@ def test_a_table_is_swept_once_it_has_read_the_snapshot():
     assert (due.position, due.is_swept) == ("new", False)
     place.swept = "new"
     assert replaced_by(progress, TABLE, {0: (5, 9)}).is_swept
+
+
+def test_complete_read_of_a_progress_of_an_earlier_version():
+    """A table that joined after the snapshot has its position, but was not read by it."""
+    swept = str(snapshot_start(2, 50))
+
+    def read_from(place: TableProgress) -> str:
+        stored = place.to_stored()
+        del stored["read_from"]
+        return TableProgress.parse(json.loads(json.dumps(stored))).read_from
+
+    assert read_from(TableProgress(swept=swept, snapshot_ends={0: 9})) == swept
+    assert read_from(TableProgress(swept=swept)) == ""
+
+
+def test_newest_complete_read_counts():
+    place = TableProgress()
+    for position in (snapshot_start(2, 50), reached(2, 70), reached(2, 60)):
+        place.note_complete_read(str(position))
+    stored = json.loads(json.dumps(place.to_stored()))
+    assert TableProgress.parse(stored).read_from == str(reached(2, 70))
 
 
 def test_a_table_that_joins_after_the_snapshot_has_nothing_to_sweep():
