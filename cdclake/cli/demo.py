@@ -11,8 +11,9 @@ import typer
 
 from cdclake.activity import listening
 from cdclake.cli.demo_text import sample_lines, shop_lines
-from cdclake.cli.output import JsonOption, close_progress, emit, say, say_progress
-from cdclake.errors import InputError
+from cdclake.cli.output import JsonOption, close_progress, emit_outcome, say, say_progress
+from cdclake.cli.verify_text import lateness
+from cdclake.errors import ComponentFailed, InputError
 
 if TYPE_CHECKING:
     from cdclake.local.demo.show import Show
@@ -146,9 +147,16 @@ def _fetch_jars() -> None:
 def _end(
     answer: dict[str, Any], json_output: bool, render: Callable[[dict[str, Any]], None]
 ) -> None:
-    emit(answer, json_output, lambda: render(answer))
+    emit_outcome(answer, json_output, lambda: render(answer), _lateness(answer))
     if not answer["ok"]:
         raise typer.Exit(1)
+
+
+def _lateness(answer: dict[str, Any]) -> ComponentFailed | None:
+    """Return the failure of a demo whose comparisons found late tables and no difference."""
+    reports = [answer, answer.get("verified_while_writing", {"tables": []})]
+    tables = [table for report in reports for table in report["tables"]]
+    return lateness({"tables": tables}, "fix what `error` of each table names, and try again")
 
 
 def _show(watch: Stopwatch, as_json: bool, title: str) -> Show:

@@ -133,7 +133,8 @@ def _span(text: str) -> timedelta:
 
     span = parse_span(text)
     if span is None or span > _MAX_GRACE:
-        raise InputError(f"invalid --grace {text!r}", "write a span such as 30s, 5m or 2h")
+        remedy = "write a span of at most 24h, such as 30s, 5m or 2h"
+        raise InputError(f"invalid --grace {text!r}", remedy)
     return span
 
 

@@ -91,16 +91,26 @@ def _write(output: Path, dsn: str, schemas: list[str] | None, json_output: bool)
     with step("read the database's tables"):
         database, proposals = introspect_tables(dsn, schemas)
         problems = server_problems(dsn)
-    try:
-        output.write_text(render_pipeline(database, proposals), encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"cannot write {output}: {error.strerror}", "check its folder and your permissions"
-        ) from None
+    _store(output, render_pipeline(database, proposals))
     summary = _summary(output, proposals)
     unusable = [] if summary["tables"] else [_no_table(output, summary["refused"])]
     summary["warnings"] = [*unusable, *as_warnings(problems)]
     emit(summary, json_output, lambda: _render(output, proposals, summary["warnings"]))
+
+
+def _store(output: Path, text: str) -> None:
+    """Write the file; an existing one stays as it is if that fails."""
+    from cdclake.config.file_edits import replace_text
+
+    if output.is_file():
+        replace_text(output, text, "choose another file with `-o`")
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"cannot write {output}: {error.strerror}", "check its folder and your permissions"
+        ) from None
 
 
 def _no_table(output: Path, refused: list[dict[str, Any]]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,6 +61,12 @@ def logs(
     if json_output and not follow:
         emit({"ok": True, "lines": [_to_json(line) for line in lines]}, True, lambda: None)
         return
+    # --follow ends by Ctrl-C, which is then no failure.
+    with suppress(KeyboardInterrupt) if follow else nullcontext():
+        _print_each(lines, json_output)
+
+
+def _print_each(lines: Iterator[LogLine], json_output: bool) -> None:
     for line in lines:
         say(json.dumps(_to_json(line)) if json_output else _to_text(line))
 

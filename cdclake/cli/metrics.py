@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -76,7 +77,7 @@ def _serve(read: Callable[[], dict[str, Any]], port: int, json_output: bool) -> 
             return prometheus_text([Sample("cdclake_healthy", 0.0, {})])
 
     read()  # a missing lake is reported now
-    with metrics_server(port, page) as server:
+    with metrics_server(port, page) as server, suppress(KeyboardInterrupt):
         url = f"http://127.0.0.1:{port}{PATH}"
         emit({"ok": True, "url": url}, json_output, lambda: say(f"metrics at {url}"))
         server.serve_forever()

@@ -56,7 +56,7 @@ def close_progress() -> None:
 def emit(obj: Mapping[str, Any], as_json: bool, render: Callable[[], None]) -> None:
     """Print `obj` as exactly one JSON object, or call `render` to print text."""
     if as_json:
-        _write(json.dumps(obj, default=str))
+        _write(json.dumps(obj, default=str, allow_nan=False))
     else:
         render()
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.cli.output import JsonOption, emit, say
+from cdclake.errors import InputError
 
 
 def psql(
@@ -20,7 +21,7 @@ def psql(
     """Open psql in the local lake's source database, or print how to connect.
 
     Without an installed psql, and with --json, the connection's parameters are printed; the
-    password only of the lake's own PostgreSQL.
+    password only of the lake's own PostgreSQL. Arguments are refused then.
     """
     from cdclake.local.lake.lake import running_source, source_parts
     from cdclake.local.process.home import Home
@@ -29,8 +30,23 @@ def psql(
     client = shutil.which("psql")
     if client is not None and not json_output:
         _replace_process(client, dsn, arguments or [])
+    if arguments:
+        raise _unused_arguments(json_output)
     source = source_parts(dsn) | ({"password": None} if is_external else {})
     emit({"ok": True, "source": source}, json_output, lambda: _render(source))
+
+
+def _unused_arguments(json_output: bool) -> InputError:
+    """Return the error of arguments that no psql gets: a script relies on what they do."""
+    if json_output:
+        return InputError(
+            "--json prints how to connect and does not run psql",
+            "remove --json, or the arguments of psql",
+        )
+    return InputError(
+        "psql is not installed, so its arguments cannot be run",
+        "install PostgreSQL's client, or use `cdclake source sql FILE`",
+    )
 
 
 def _replace_process(client: str, dsn: str, arguments: list[str]) -> None:

@@ -50,5 +50,7 @@ def _render(answer: dict[str, Any]) -> None:
             say(f"  {table['error']}")
         for change in table["changes"]:
             say(f"  {change['message']}; {change['remedy']}")
+        if table["equal"] is None and answer["obstacle"]:
+            say(f"  not compared: {answer['obstacle']}")
         if table["untouched"]:
             say(f"  no event was made: {table['untouched']}")

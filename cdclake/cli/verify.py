@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.cli.output import JsonOption, emit_outcome, say_all
-from cdclake.cli.table_answers import VerboseOption, listed
+from cdclake.cli.table_answers import VerboseOption
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -21,8 +21,8 @@ from cdclake.cli.target import (
     deployed_job,
     deployment_options,
 )
-from cdclake.cli.verify_text import differs, verify_lines
-from cdclake.errors import ComponentFailed, InputError, reported_error
+from cdclake.cli.verify_text import lateness, verify_lines
+from cdclake.errors import InputError, reported_error
 
 if TYPE_CHECKING:
     from cdclake.local.lake.lake import LocalLake
@@ -40,6 +40,7 @@ class ReaderEngine(StrEnum):
 
 
 _LOCAL_WAIT_S = 120.0
+_LATE_REMEDY = "fix what `error` of each table names, or wait longer with --wait"
 _WaitOption = Annotated[
     float | None,
     typer.Option(
@@ -115,23 +116,9 @@ def verify(
 
 def _end_with(report: Report, json_output: bool, lines: Iterator[str]) -> None:
     """Print the report, and end the command if it is not ok."""
-    emit_outcome(report, json_output, lambda: say_all(lines), _lateness(report))
+    emit_outcome(report, json_output, lambda: say_all(lines), lateness(report, _LATE_REMEDY))
     if not report["ok"]:
         raise typer.Exit(1)
-
-
-def _lateness(report: Report) -> ComponentFailed | None:
-    """Return the failure of a report without a difference: the changes of tables are late."""
-    tables = report["tables"]
-    put = [*report.get("web_logs", ()), *report.get("puts", ())]
-    late = [table["table"] for table in tables if table.get("late")]
-    is_other = any(differs(table) or (table["error"] and not table.get("late")) for table in tables)
-    if not late or is_other or any(each["missing"] for each in put):
-        return None
-    return ComponentFailed(
-        f"changes of {listed(late)} did not arrive",
-        "fix what `error` of each table names, or wait longer with --wait",
-    )
 
 
 def _local_s(wait: float | None) -> float:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cdclake.cli.aligned import aligned, counted, number
+from cdclake.cli.table_answers import listed
 from cdclake.delivery_remedies import read_again, repair_refused
+from cdclake.errors import ComponentFailed
 
 _KINDS = ("missing", "extra", "different", "unsettled", "withheld", "incomplete")
 _NAMES = ("table", "result", "source rows", "lake rows", *_KINDS, "quarantined")
@@ -62,6 +64,17 @@ def differs(table: Line) -> bool:
         or table["state"] == "stopped"
         or (deep and any(deep[kind] for kind in _DEEP_KINDS))
     )
+
+
+def lateness(report: Line, remedy: str) -> ComponentFailed | None:
+    """Return the failure of a report without a difference: the changes of tables are late."""
+    tables = report["tables"]
+    put = [*report.get("web_logs", ()), *report.get("puts", ())]
+    late = dict.fromkeys(table["table"] for table in tables if table.get("late"))
+    is_other = any(differs(table) or (table["error"] and not table.get("late")) for table in tables)
+    if not late or is_other or any(each["missing"] for each in put):
+        return None
+    return ComponentFailed(f"changes of {listed(late)} did not arrive", remedy)
 
 
 def _deviates(table: Line) -> bool:

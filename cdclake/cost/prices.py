@@ -15,6 +15,8 @@ from cdclake.errors import InputError, reading_failure
 
 _FORM = 'write a JSON object of meter and dollars per unit, like {"rds.db.m7g.large": 0.168}'
 
+_MAX_USD = 1e9  # of a unit; the totals stay finite
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -65,6 +67,13 @@ PRICES: Mapping[str, Price] = {
 }
 
 
+def _is_price(value: object) -> bool:
+    """Check whether the value is a number of dollars; Python's reader of JSON accepts NaN."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value <= _MAX_USD
+
+
 def load_prices(file: Path | None) -> dict[str, Price]:
     """Return the prices, with those of a JSON object `{meter: dollars per unit}` over them.
 
@@ -82,7 +91,7 @@ def load_prices(file: Path | None) -> dict[str, Price]:
     if not isinstance(own, dict):
         raise InputError(f"the prices in {file} are not a JSON object", _FORM)
     for meter, usd in own.items():
-        if isinstance(usd, bool) or not isinstance(usd, int | float) or usd < 0:
-            raise InputError(f"{file}: the price of {meter!r} is {usd!r}, not dollars", _FORM)
+        if not _is_price(usd):
+            raise InputError(f"{file}: invalid price of {meter!r}: {usd!r}", _FORM)
         prices[meter] = Price(float(usd), str(file), "")
     return prices

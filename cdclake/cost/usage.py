@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from cdclake.config.deployment import Deployment
 from cdclake.config.jobs_model import Workers
 from cdclake.cost.meters import DPUS, HOURS, Quantity
+from cdclake.errors import InputError
 from cdclake.schedule_times import runs_a_day
 
 DAYS = HOURS / 24
+_MAX_LOAD = 1e9  # gigabytes a day, or events a second; the totals stay finite
 EVENT_BYTES = 1000  # assumed JSON size of an event if only --events-s is given
 # benchmarks/results, N1: CPU seconds of an event through changelog and state, on one core.
 _CPU_S_PER_EVENT = 17.0e-6
@@ -38,7 +40,13 @@ class Load:
 
     @classmethod
     def of(cls, gb_day: float | None, events_s: float | None) -> Load:
-        """Return the load; what is not given follows from the other, at 1 KB an event."""
+        """Return the load; what is not given follows from the other, at 1 KB an event.
+
+        Raises InputError for a number that is not finite, or larger than any load.
+        """
+        for option, given in (("--gb-day", gb_day), ("--events-s", events_s)):
+            if given is not None and not 0 <= given <= _MAX_LOAD:
+                raise InputError(f"invalid {option} {given:g}", "write a number from 0 to 1e9")
         if gb_day is None:
             events = events_s or 0.0
             return cls(events_s=events, gb_day=events * EVENT_BYTES * 86_400 / 1e9)

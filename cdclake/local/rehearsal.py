@@ -12,6 +12,7 @@ import psycopg
 
 from cdclake.config.resolve import load_plan
 from cdclake.errors import CdcError
+from cdclake.jobs.verify.report import TableComparison
 from cdclake.local import lifecycle
 from cdclake.local.lake.lake import open_lake, running_source
 from cdclake.local.lake.source_script import run_local_script
@@ -92,8 +93,18 @@ def _compared(home: Home, plan: Plan) -> tuple[Mapping[str, bool], str | None]:
             log.info("%s was not compared: %s", table.name, error)
             obstacle = str(error)
             continue
-        equal |= {compared.table: compared.ok for compared in report.tables}
+        for compared in report.tables:
+            if _is_only_late(compared):
+                log.info("%s was not compared: %s", table.name, compared.error)
+                obstacle = compared.error
+            else:
+                equal[compared.table] = compared.ok
     return equal, obstacle
+
+
+def _is_only_late(compared: TableComparison) -> bool:
+    """Check whether nothing differs in a table that may lack changes."""
+    return compared.late and replace(compared, error=None).ok
 
 
 def _outcome(

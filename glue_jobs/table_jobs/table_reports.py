@@ -90,7 +90,7 @@ def report_table(lake: LakeTables, table: JobSubject, work: Callable[[], int]) -
     Raises an error that concerns more than this table.
     """
     started = time.monotonic()
-    before = after = _UNKNOWN
+    before: Size | None = None
     applied, error, will_pass = 0, None, False
     failed_rules: tuple[FailedRule, ...] = ()
     try:
@@ -103,6 +103,8 @@ def report_table(lake: LakeTables, table: JobSubject, work: Callable[[], int]) -
         will_pass = passing_cause(failure) is not None
         error = _told(table.name, failure)
         failed_rules = failure.failed if isinstance(failure, RulesFailed) else ()
+        after = _size_after_failure(lake, table, before or _UNKNOWN)
+    before = before or after
     return TableReport(
         table=table.name,
         seconds=round(time.monotonic() - started, 3),
@@ -117,6 +119,15 @@ def report_table(lake: LakeTables, table: JobSubject, work: Callable[[], int]) -
         will_pass=will_pass,
         failed_rules=failed_rules,
     )
+
+
+def _size_after_failure(lake: LakeTables, table: JobSubject, before: Size) -> Size:
+    """Return the table's size, which the failed work may have changed; `before` if unreadable."""
+    try:
+        return size_of(lake, table.stored)
+    except Exception as failure:
+        log.warning("the size of %s could not be read", table.name, exc_info=failure)
+        return before
 
 
 def _told(table: str, failure: Exception) -> str:

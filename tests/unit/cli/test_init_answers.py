@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -132,3 +133,25 @@ def test_a_file_without_a_table_is_answered_with_what_it_needs(
         command.main(command_line)
     said = capsys.readouterr().out
     assert "no table can be streamed as it is" in said and "cdclake up" not in said
+
+
+def test_force_on_a_full_disk_keeps_the_old_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(path: Path, content: bytes) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(introspect, "introspect_tables", lambda *_: ("shop", []))
+    monkeypatch.setattr(introspect, "server_problems", lambda _: [])
+    file = tmp_path / "shop.yaml"
+    file.write_text(FILE)
+    words = ("init", "-o", str(file), "--force", "--from-db", "postgresql://127.0.0.1/shop")
+    with monkeypatch.context() as patched, pytest.raises(SystemExit) as ended:
+        patched.setattr(Path, "write_bytes", full)
+        command.main(words)
+    assert ended.value.code == 2
+    assert f"cannot write {file}: No space left on device" in capsys.readouterr().err
+    assert (file.read_text(), [*tmp_path.iterdir()]) == (FILE, [file])
+    run(capsys, *words[1:4])
+    assert file.read_text() != FILE

@@ -63,6 +63,9 @@ ASKED = "remedy: run `cdclake {} --help` for its arguments"
             "could not read the prices in nope: No such file or directory",
             "write a JSON object",
         ),
+        ("cost p.yaml --gb-day inf", "invalid --gb-day inf", "from 0 to 1e9"),
+        ("cost p.yaml --events-s 1e300", "invalid --events-s 1e+300", "from 0 to 1e9"),
+        ("forget t 1 --grace 25h", "invalid --grace '25h'", "a span of at most 24h"),
         ("status --environment dev", TARGET, "unlike in `cdclake plan`"),
         ("status --file p.yaml", TARGET, "add --target aws"),
         (

@@ -87,9 +87,29 @@ def test_an_always_on_stream_grows_with_its_load(tmp_path):
     assert (idle, flooded) == (2 * 730, 3 * 730)
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"a": -1}', '{"a": true}', '{"a": "0.1"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{",
+        '{"a": -1}',
+        '{"a": true}',
+        '{"a": "0.1"}',
+        '{"a": NaN}',
+        '{"a": Infinity}',
+        '{"a": 1e308}',
+    ],
+)
 def test_prices_that_are_none_are_refused(tmp_path, text):
     file = tmp_path / "prices.json"
     file.write_text(text)
     with pytest.raises(InputError, match="price"):
         load_prices(file)
+
+
+@pytest.mark.parametrize("given", ["nan", "inf", "1e300", "-1"])
+def test_a_load_that_is_none_is_refused(given):
+    with pytest.raises(InputError, match="invalid --gb-day"):
+        Load.of(float(given), None)
+    with pytest.raises(InputError, match="invalid --events-s"):
+        Load.of(1, float(given))

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from cdclake.control_objects import ResumeRequest
-from cdclake.errors import TableError
+from cdclake.errors import RulesFailed, TableError
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Held
 from cdclake.jobs.control.table_progress import MAX_RETRY_S, TableProgress
@@ -18,7 +18,7 @@ from cdclake.jobs.stream import gauges, restarts
 from cdclake.jobs.stream.restarts import Restarts
 from cdclake.jobs.table_jobs import table_job, table_reports
 from cdclake.jobs.table_jobs.table_job import report_tables
-from cdclake.jobs.table_jobs.table_reports import AdvanceNote, TableReport
+from cdclake.jobs.table_jobs.table_reports import AdvanceNote, Size, TableReport, report_table
 from cdclake.naming import advance_name
 from tests.spark.events import MemoryStore
 
@@ -191,3 +191,43 @@ def test_a_job_reports_a_table_whose_service_never_answers(
     job: Any = SimpleNamespace(lake=None, arguments={}, control=None)
     [report] = report_tables(job, [table], lambda *_: 1)
     assert report.will_pass and "does not answer" in (report.error or "") and not pauses
+
+
+def sizes_read(monkeypatch: pytest.MonkeyPatch, *answers: Size | Exception) -> None:
+    """Have each reading of a table's size answer with the next of these."""
+    left = list(answers)
+
+    def size_of(*_: Any) -> Size:
+        answer = left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(table_reports, "size_of", size_of)
+
+
+FULL, LESS = Size(12, 34_600, 5), Size(7, 30_000, 6)
+
+
+@pytest.mark.parametrize(
+    ("read", "before", "after"),
+    [
+        ((FULL, FULL), FULL, FULL),
+        ((FULL, LESS), FULL, LESS),  # a part was committed
+        ((FULL, SLOW_DOWN), FULL, FULL),
+        ((SLOW_DOWN, LESS), LESS, LESS),  # the work did not begin
+    ],
+)
+@pytest.mark.parametrize("failure", [TableError("t", "not maintained here"), RulesFailed("t", ())])
+def test_a_failed_table_keeps_its_size(
+    failure: Exception, read: Any, before: Size, after: Size, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work() -> int:
+        raise failure
+
+    sizes_read(monkeypatch, *read)
+    table: Any = SimpleNamespace(name="t", stored=())
+    report = report_table(None, table, work)  # type: ignore[arg-type]
+    assert report.error is not None
+    assert Size(report.files_before, report.bytes_before, report.snapshots_before) == before
+    assert Size(report.files_after, report.bytes_after, report.snapshots_after) == after

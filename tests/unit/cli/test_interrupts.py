@@ -1,0 +1,56 @@
+"""Ctrl-C ends the commands that run until they are interrupted with 0, and others with 130."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from http.server import ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from cdclake.cli import main as command
+from cdclake.cli import metrics
+from cdclake.local import log_files, metrics_server
+from cdclake.log_line import LogLine
+
+LINE = LogLine(datetime(2026, 11, 26, 6, 0, 1, tzinfo=UTC), "stream", "batch 1")
+
+
+def interrupted(*_: Any, **__: Any) -> Iterator[LogLine]:
+    yield LINE
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "printed"), [(("--follow",), 0, 1), (("-f", "--json"), 0, 1), ((), 130, 1),
+    (("--json",), 130, 0)],
+)  # fmt: skip
+def test_interrupt_of_logs(
+    words: tuple[str, ...], code: int, printed: int,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(log_files, "log_lines", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        command.main(["logs", *words])
+    assert ended.value.code == code
+    assert capsys.readouterr().out.count("batch 1") == printed
+
+
+def test_interrupt_of_served_metrics(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = metrics_server.metrics_server
+    monkeypatch.setattr(metrics, "local_status", dict)
+    monkeypatch.setattr(metrics_server, "metrics_server", lambda _, page: server(0, page))
+    monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", lambda _: next(interrupts()))
+    with pytest.raises(SystemExit) as ended:
+        command.main(["metrics", "--serve", "9000", "--json"])
+    assert ended.value.code == 0
+    assert json.loads(capsys.readouterr().out)["ok"] is True
+
+
+def interrupts() -> Iterator[None]:
+    raise KeyboardInterrupt
+    yield
