@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from cdclake import naming
 from cdclake.control_objects import (
     DERIVED,
+    ERASED,
     ERASURES,
     FORGET,
     LATE,
@@ -33,7 +34,7 @@ _LEASES, _REPORTS = f"{LEASES}/*", f"{naming.REPORTS}/*"
 _PROBED = f"{PROBES}/*"
 _REQUESTS, _RESUMES = f"{REQUESTS}/*", f"{RESUMES}/*"
 _FORGETS = f"{REQUESTS}/*.{FORGET}.json"
-_LATE = f"{LATE}/*"
+_ERASED, _LATE = f"{ERASED}/*", f"{LATE}/*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +47,20 @@ class ControlAccess:
 
 CONTROL_ACCESS: Mapping[str, ControlAccess] = {
     naming.STREAM_JOB: ControlAccess(
-        writes=(PROGRESS, PUBLISHED, WIDENED_CHANGELOGS, _LEASES, _REQUESTS, f"{OUTCOMES}/*"),
+        writes=(
+            PROGRESS,
+            PUBLISHED,
+            WIDENED_CHANGELOGS,
+            _LEASES,
+            _REQUESTS,
+            _ERASED,
+            f"{OUTCOMES}/*",
+        ),
         deletes=(_LEASES, _REQUESTS, _RESUMES),
     ),
     **dict.fromkeys(TABLE_JOBS, ControlAccess(writes=(_LEASES, _REPORTS), deletes=(_LEASES,))),
     naming.APPLY_JOB: ControlAccess(
-        writes=(_LEASES, _REPORTS, _LATE, f"{OUTCOMES}/*.{FORGET}.json"),
+        writes=(_LEASES, _REPORTS, _LATE, _ERASED, f"{OUTCOMES}/*.{FORGET}.json"),
         deletes=(_LEASES, _LATE, _FORGETS),
     ),
     naming.REBUILD_JOB: ControlAccess(writes=(_LEASES, _REPORTS, _LATE), deletes=(_LEASES, _LATE)),
@@ -59,7 +68,7 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
         writes=(_LEASES, _REPORTS, f"{DERIVED}/*"), deletes=(_LEASES,)
     ),
     naming.POLL_JOB: ControlAccess(
-        writes=(_LEASES, _REPORTS, f"{POLLS}/*", f"{OUTCOMES}/*.{FORGET}.json"),
+        writes=(_LEASES, _REPORTS, f"{POLLS}/*", _ERASED, f"{OUTCOMES}/*.{FORGET}.json"),
         deletes=(_LEASES, f"{POLLS}/*", _FORGETS),
     ),
     naming.CHECK_JOB: ControlAccess(writes=(_REPORTS,)),

@@ -4,9 +4,16 @@
 |---|---|---|
 | `progress.json` | the stream, after every batch (`Progress`) | status, verify, operations |
 | `repairs/<table>.<verb>.json` | `replay`, `resync`, `forget` | the stream, which removes it |
+<<<<<<< HEAD
 | `repaired/<table>.<verb>.json` | the stream: the outcome of a request | the requesting command |
 | `erasures/<table>.json` | `forget`: hashed keys (`Erasures`) | `forget`, stream, two functions |
 | `late/<table>.json` | `apply_changes`, `rebuild_tables`: an unfinished erasure | both jobs |
+=======
+| `repaired/<table>.<verb>.json` | the stream: the outcome of a request | these |
+| `erasures/<table>.json` | `forget`: hashed keys (`Erasures`) | it, the stream, two functions |
+| `erased/<table>.json` | the jobs that erase rows, with their leases held | `forget` |
+| `late/<table>.json` | `apply_changes`, `rebuild_tables`: an unfinished erasure | the same |
+>>>>>>> fix-forget
 | `forgets/<id>.json` | `forget --target aws`: keys to erase | `forget_rows`, which removes it |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | source check, `verify`: wider column types | the jobs, over their plan |
@@ -41,7 +48,7 @@ WIDENED_CHANGELOGS = "widened_changelogs.json"
 VERIFIED, PAUSE, PUBLISHED = "verified.json", "pause.json", "published.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
 DERIVED, POLLS, PROBES = "derived", "polls", "probes"
-ERASURES, FORGETS, LATE = "erasures", "forgets", "late"
+ERASURES, ERASED, FORGETS, LATE = "erasures", "erased", "forgets", "late"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"
 
@@ -84,6 +91,11 @@ def poll_error_name(table: str) -> str:
 def erasures_name(table: str) -> str:
     """Return the name of a table's register of erased keys."""
     return f"{ERASURES}/{table}.json"
+
+
+def erased_name(table: str) -> str:
+    """Return the name of the object that ends an erasure: older files with its rows are removed."""
+    return f"{ERASED}/{table}.json"
 
 
 def late_name(table: str) -> str:

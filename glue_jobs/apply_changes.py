@@ -1,6 +1,7 @@
 """Glue entry point: apply changelog rows that the states do not hold yet.
 
-Arguments: those of `run_over_tables`; --mask_salt, the salt's secret, if Firehose delivers tables.
+Arguments: those of `run_over_tables`; if Firehose delivers tables, --mask_salt, the
+salt's secret, and [--delivery_seconds, in which Firehose appends; otherwise of the plan].
 """
 
 from __future__ import annotations
@@ -33,5 +34,10 @@ def apply_and_renew(job: TableJob, table: Table) -> int:
 
 if __name__ == "__main__":
     sys.exit(
-        run_over_tables(naming.APPLY_JOB, apply_and_renew, chosen_tables, optional=("mask_salt",))
+        run_over_tables(
+            naming.APPLY_JOB,
+            apply_and_renew,
+            chosen_tables,
+            optional=("mask_salt", "delivery_seconds"),
+        )
     )

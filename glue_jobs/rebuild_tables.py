@@ -1,6 +1,7 @@
 """Glue entry point: rebuild states from their changelogs.
 
-Arguments: those of `run_over_tables`; --mask_salt, the salt's secret, if Firehose delivers tables.
+Arguments: those of `run_over_tables`; if Firehose delivers tables, --mask_salt, the
+salt's secret, and [--delivery_seconds, in which Firehose appends; otherwise of the plan].
 """
 
 from __future__ import annotations
@@ -33,5 +34,10 @@ def rebuild_table(job: TableJob, table: Table) -> int:
 
 if __name__ == "__main__":
     sys.exit(
-        run_over_tables(naming.REBUILD_JOB, rebuild_table, chosen_tables, optional=("mask_salt",))
+        run_over_tables(
+            naming.REBUILD_JOB,
+            rebuild_table,
+            chosen_tables,
+            optional=("mask_salt", "delivery_seconds"),
+        )
     )

@@ -7,9 +7,10 @@ from cdclake import naming
 # Firehose buffers for 15 minutes at most and retries for two hours (stacks/firehose settings).
 DELIVERY_S = 3 * 3600.0
 
-# SQL, for Spark and DuckDB, of the offset after the newest event, over the rows of one partition.
+# SQL, for Spark and DuckDB, of the offset after an event, and after the newest one of a partition.
 # In Kafka a tombstone without a row follows each delete.
-NEXT_OFFSET = f"max({naming.OFFSET} + CASE {naming.OP} WHEN 'd' THEN 2 ELSE 1 END)"
+OFFSET_AFTER = f"({naming.OFFSET} + CASE {naming.OP} WHEN 'd' THEN 2 ELSE 1 END)"
+NEXT_OFFSET = f"max{OFFSET_AFTER}"
 
 
 def in_topic_since(epoch: int) -> str:

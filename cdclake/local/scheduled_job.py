@@ -13,7 +13,9 @@ from pathlib import Path
 
 from cdclake import naming
 from cdclake.control_objects import DerivedProgress, derived_name
+from cdclake.debezium.position import history_part
 from cdclake.errors import CdcError
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.requests import last_erasure
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.publish.copy_stamp import stamp_of
@@ -28,6 +30,7 @@ from cdclake.local.lake.spark_jobs import run_job
 from cdclake.local.process.home import Home
 from cdclake.local.reader.duck import lake_reader
 from cdclake.local.verify import verify_lake
+from cdclake.plan import Table
 from cdclake.quality_rule import broke_rules_only
 
 log = logging.getLogger("cdclake.schedule")
@@ -107,14 +110,22 @@ def _is_published(lake: LocalLake, name: str) -> bool:
 
 
 def _behind(lake: LocalLake) -> list[str]:
-    """Return the scheduled tables whose state lacks changes of their changelog."""
+    """Return the scheduled tables whose state lacks changes of their changelog.
+
+    A state that has them may have rows that a delivered snapshot will replace.
+    """
     scheduled = scheduled_tables(lake.plan)
     loaded = lake_reader(lake).load(scheduled, quarantine=False)
-    return [
-        table.name
-        for table in scheduled
-        if not is_applied(loaded[table.name], loaded[table.changes], NOW)
-    ]
+    complete = Progress.load(lake.control).complete_snapshot
+    floor = history_part(complete) if complete else ""
+
+    def is_behind(table: Table) -> bool:
+        state = loaded[table.name]
+        if not is_applied(state, loaded[table.changes], NOW):
+            return True
+        return table.delivery == "firehose" and applied_at(state, NOW).floor < floor
+
+    return [table.name for table in scheduled if is_behind(table)]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ snapshot has expired, so snapshots need not be kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.firehose.arrival import NEXT_OFFSET, in_topic_since
+from cdclake.firehose.arrival import OFFSET_AFTER, in_topic_since
 from cdclake.iceberg.collapse import complete_before, midnight
 from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -89,18 +89,26 @@ def reached(rows: DataFrame, sequence: int, floor: str) -> AppliedThrough:
     return AppliedThrough(ingested=newest["ingested"] or 0, floor=floor, sequence=sequence)
 
 
-def read_through(lake: LakeTables, tables: Sequence[Table], since: int) -> dict[int, int]:
-    """Return by Kafka partition the offset after the newest event in these changelogs.
+def passed_at(
+    lake: LakeTables, tables: Sequence[Table], since: int, ends: Mapping[int, int]
+) -> dict[int, float]:
+    """Return by Kafka partition when the first event that reaches its end was ingested.
 
-    They are those of one topic, which has the events since this epoch. Older events may still be in
-    flight.
+    The changelogs are those of one topic, which has the events since this epoch. Times are in
+    seconds since 1970; a partition is missing until its end is reached. Firehose decodes in the
+    order of the topic, so earlier events were ingested by then, but may not be appended yet.
     """
-    found: dict[int, int] = {}
-    for table in tables:
-        events = lake.read(table.changes).where(in_topic_since(since))
-        ends = events.groupBy(naming.PARTITION).agg(F.expr(NEXT_OFFSET)).collect()
-        for partition, end in ends:
-            found[partition] = max(end, found.get(partition, 0))
+    reaches = " OR ".join(
+        f"({naming.PARTITION} = {partition} AND {OFFSET_AFTER} >= {end})"
+        for partition, end in ends.items()
+    )
+    found: dict[int, float] = {}
+    for table in tables if reaches else ():
+        events = lake.read(table.changes).where(in_topic_since(since)).where(reaches)
+        first = F.expr(f"unix_micros(min({naming.INGESTED_AT}))")
+        for partition, ingested_us in events.groupBy(naming.PARTITION).agg(first).collect():
+            ingested = ingested_us / 1_000_000
+            found[partition] = min(ingested, found.get(partition, ingested))
     return found
 
 

@@ -16,7 +16,7 @@ from cdclake.firehose.arrival import DELIVERY_S
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.change_stats import facts_of_rows
-from cdclake.jobs.apply.changelog_commits import commits_since, reached, read_through
+from cdclake.jobs.apply.changelog_commits import commits_since, passed_at, reached
 from cdclake.jobs.apply.prepared_changes import merge_pending
 from cdclake.jobs.apply.rebuilt_state import Check, accept_all, applied_through
 from cdclake.jobs.apply.state_update import StateUpdate
@@ -38,20 +38,34 @@ def apply_log(lake: LakeTables, table: Table, *, floor: str, check: Check = acce
     return retry_on_conflict(table.name, lambda: _apply_log(lake, table, floor, check))
 
 
-def delivered_floor(lake: LakeTables, control: ObjectStore, plan: Plan, table: Table) -> str:
-    """Return the position below which a delivered snapshot has replaced the table's rows."""
+def delivered_floor(
+    lake: LakeTables, control: ObjectStore, plan: Plan, table: Table, delivery_s: float
+) -> str:
+    """Return the position below which a delivered snapshot has replaced the table's rows.
+
+    Firehose appends a row, or gives it up, within `delivery_s` after its function decoded it.
+    """
     shared = [other for other in plan.tables if other.topic == table.topic]
-    return swept_below(lake, Progress.load(control), table, shared, time.time())
+    progress = Progress.load(control)
+    return swept_below(lake, progress, table, shared, time.time(), delivery_s)
 
 
 def swept_below(
-    lake: LakeTables, progress: Progress, table: Table, same_topic: Sequence[Table], now: float
+    lake: LakeTables,
+    progress: Progress,
+    table: Table,
+    same_topic: Sequence[Table],
+    now: float,
+    delivery_s: float,
 ) -> str:
     """Return the floor that a complete snapshot gives the table; "" until its rows have arrived.
 
     They have when the changelogs of `same_topic`, which all tables of its Kafka topic share, have
-    reached the end that the topic had. Events of an epoch whose topic may have been lost do not
-    count, and a record that Firehose cannot deliver never arrives: `DELIVERY_S` is enough too.
+    an event at the end that the topic had, or after it, that was ingested `delivery_s` ago: earlier
+    ones have been appended since, or have failed. Such an event alone shows nothing, since each
+    table of a domain is appended by itself, with retries. Events of an epoch whose topic may have
+    been lost do not count, and a record that Firehose cannot deliver never arrives: `DELIVERY_S`
+    is enough too.
     """
     place = progress.table(table.name)
     if not progress.complete_snapshot:
@@ -59,8 +73,9 @@ def swept_below(
     floor = history_part(progress.complete_snapshot)
     if applied_through(lake, table).floor >= floor or now > progress.completed_at + DELIVERY_S:
         return floor
-    arrived = read_through(lake, same_topic, progress.first_epoch(table.topic))
-    has_all = all(arrived.get(p, 0) >= end for p, end in place.snapshot_ends.items() if end)
+    ends = {partition: end for partition, end in place.snapshot_ends.items() if end}
+    passed = passed_at(lake, same_topic, progress.first_epoch(table.topic), ends)
+    has_all = all(p in passed and passed[p] + delivery_s < now for p in ends)
     return floor if has_all else ""
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cdclake.jobs.erasure.text_index import TextIndex
+from cdclake.jobs.iceberg.file_metrics import SURROGATES
 
 MIN_TEXT_CHARACTERS = 6  # of a text that is searched everywhere
 CUT_CHARACTERS = 16  # Iceberg cuts bounds of texts there; Parquet's column indexes are longer
@@ -110,12 +111,30 @@ class SoughtValues:
     def _cut_to(self, bound: bytes) -> set[str]:
         if len(bound) < CUT_CHARACTERS:
             return set()
-        before = bound[:-1] + bytes([bound[-1] - 1]) if bound[-1] else bound
         return {
             self._in_bounds.name(form)
-            for start in (bound, before)
+            for start in (bound, *_lowered(bound))
             for form in self._in_bounds.beginning_with(start)
         }
+
+
+def _lowered(bound: bytes) -> Iterator[bytes]:
+    """Yield the cut texts whose maximum may be this bound.
+
+    Iceberg adds one to the last code point. Parquet adds one to the last byte, or to an earlier
+    one of the last character, so that the bytes are still UTF-8.
+    """
+    last = bound.decode("utf-8", "replace")[-1:]
+    encoded = last.encode()
+    for at in range(max(1, min(len(encoded), len(bound)))):
+        index = len(bound) - 1 - at
+        if bound[index]:
+            yield bound[:index] + bytes([bound[index] - 1]) + bound[index + 1 :]
+    before = ord(last) - 1
+    if before in SURROGATES:
+        before = SURROGATES.start - 1
+    if before >= 0 and bound.endswith(encoded):
+        yield bound.removesuffix(encoded) + chr(before).encode()
 
 
 def _columns_by_form(values: Iterable[SoughtValue]) -> dict[bytes, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.activity import step
-from cdclake.control_objects import FORGET, outcome_name
+from cdclake.control_objects import FORGET, erased_name
 from cdclake.erasures import ErasedKeys, KeyHash
 from cdclake.errors import ComponentFailed
 from cdclake.fail_points import reach
@@ -207,9 +207,11 @@ class Erasure:
             )
 
     def _erased_at(self) -> datetime:
-        """Return a time, by S3's clock, after all old files and before any newer one."""
-        name = outcome_name(self.table.name, FORGET)
-        return self.lake.control.written_at(name) - _SHORTER_BY
+        """Return a time, by S3's clock, after all old files and before any newer one.
+
+        Read it before the reachable objects.
+        """
+        return self.lake.control.written_at(erased_name(self.table.name)) - _SHORTER_BY
 
     def _proved(self, values: set[tuple[str, str]]) -> dict[str, Any]:
         """Overwrite the values in logs, search everything for them, and report what is left.

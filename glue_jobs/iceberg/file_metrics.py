@@ -21,7 +21,7 @@ MAX_BOUND_LENGTH = 16  # characters of a string, bytes of a binary: `truncate(16
 MAX_INFERRED_COLUMNS = 100  # later columns have no metrics but those that a property names
 # Days and microseconds since 1970, also of years that Python's dates do not have.
 _COUNTS = frozenset({"date", "timestamp", "timestamptz"})
-_MAX_CODE_POINT, _SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
+_MAX_CODE_POINT, SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +107,8 @@ def _truncated_up(value: Any) -> Any:
 def _next_text(value: str) -> str | None:
     for at in range(MAX_BOUND_LENGTH - 1, -1, -1):
         following = ord(value[at]) + 1
-        if following in _SURROGATES:
-            following = _SURROGATES.stop
+        if following in SURROGATES:
+            following = SURROGATES.stop
         if following <= _MAX_CODE_POINT:
             return value[:at] + chr(following)
     return None

@@ -23,6 +23,7 @@ from cdclake.debezium.worker import SALT_KEY
 from cdclake.erasure_register import ErasureRegister
 from cdclake.erasures import ErasedKeys
 from cdclake.errors import TableError
+from cdclake.firehose.redrive_stream import lateness_seconds
 from cdclake.jobs.apply.declared_columns import check_declaration
 from cdclake.jobs.apply.firehose_changelog import apply_log, delivered_floor
 from cdclake.jobs.apply.rebuilt_state import Check, rebuild_state
@@ -45,7 +46,7 @@ def apply_delivered(job: TableJob, table: Table) -> int:
     """
     erased = _erased_keys(job, table)
     answer_request(job, table, partial(_due, erased))
-    floor = delivered_floor(job.lake, job.control, job.plan, table)
+    floor = _floor(job, table)
     return _without_erased(job, table, erased, partial(apply_log, job.lake, table, floor=floor))
 
 
@@ -57,8 +58,14 @@ def rebuild_delivered(job: TableJob, table: Table) -> int:
     """
     erased = _erased_keys(job, table)
     # A state that was gone no longer has the floor in its stamp.
-    floor = delivered_floor(job.lake, job.control, job.plan, table)
+    floor = _floor(job, table)
     return _without_erased(job, table, erased, partial(rebuild_state, job.lake, table, floor=floor))
+
+
+def _floor(job: TableJob, table: Table) -> str:
+    given = job.arguments.get("delivery_seconds")
+    delivery_s = lateness_seconds(job.plan, table) if given is None else float(given)
+    return delivered_floor(job.lake, job.control, job.plan, table, delivery_s)
 
 
 class _Work(Protocol):

@@ -18,7 +18,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from cdclake import naming
-from cdclake.control_objects import ForgetRequest, derived_name
+from cdclake.control_objects import ForgetRequest, derived_name, erased_name
 from cdclake.derived_table import DerivedTable
 from cdclake.erasures import ErasedKeys
 from cdclake.iceberg.dialect import SPARK
@@ -53,8 +53,7 @@ from cdclake.plan import Plan, Table
 
 Json = dict[str, Any]
 
-# S3 gives the times of objects in seconds: what is older than the outcome by more than one second
-# was written before the leases were released.
+# S3 gives the times of objects in seconds, and its servers' clocks may differ a little.
 CLOCK_MARGIN_S = 3.0
 
 
@@ -125,8 +124,18 @@ class TableErasure:
             keep_current_snapshot(self.lake, name, keeps_files=self.keeps_files)
         for each in derived:
             self._write_again(each)
-        time.sleep(CLOCK_MARGIN_S)
+        if self.keeps_files:
+            self._note_end()
         return before
+
+    def _note_end(self) -> None:
+        """Write the object whose time separates the old files from those of later writers.
+
+        The leases are still held, so no other job has files in flight that are older. The outcome
+        is no such object: requests that are repeated may delay it until long after the release.
+        """
+        time.sleep(CLOCK_MARGIN_S)
+        self.control.write(erased_name(self.table.name), {})
 
     def _write_again(self, derived: DerivedTable) -> None:
         """Replace a derived table by its query's result, which has no erased row."""

@@ -70,6 +70,11 @@ EPOCHS = (
           "return floor"),),
     ),
     Mutation(
+        "a delivered table is swept while its append is retried",
+        (*_SPARK_TESTS, "-k", "retried"),
+        (("glue_jobs/apply/firehose_changelog.py", "passed[p] + delivery_s < now", "True"),),
+    ),
+    Mutation(
         "a topic that was created again counts as the one of before", _TESTS,
         ((_PROGRESS, "if topic in known and known[topic].id == state.id", "if topic in known"),),
     ),

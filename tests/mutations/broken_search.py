@@ -58,7 +58,7 @@ SEARCH = (
     _content(
         "a cut maximum is not decreased",
         _VALUES,
-        "for start in (bound, before)",
+        "for start in (bound, *_lowered(bound))",
         "for start in (bound,)",
     ),
     _content("numbers in bounds are text", _VALUES, "len(bound) in (4, 8)", "False"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from time import time
 from typing import Any, NoReturn
 
 import pytest
@@ -223,22 +224,42 @@ def test_a_delivered_table_is_swept_when_its_changelog_has_the_rows(spark: Spark
     # As many events as the snapshot has rows: their number does not show which topic had them.
     engine.run(*(engine.event("r", 0, 9, id=id) for id in range(1, 6)))
     place = TableProgress(snapshot_ends={0: 5, 1: 0})
-    start = str(snapshot_start(2, 50))
+    start, ended = str(snapshot_start(2, 50)), time()
     progress = Progress(
-        complete_snapshot=start, completed_at=1000, tables={engine.table.name: place}
+        complete_snapshot=start, completed_at=ended, tables={engine.table.name: place}
     )
 
-    def below(since: int | None, now: float = 1000.0) -> str:
+    def below(since: int | None, now: float = ended + 1000) -> str:
         known = {} if since is None else {engine.table.topic: SnapshotTopic("id", since)}
         progress.snapshot_topics = known
-        return swept_below(engine.lake, progress, engine.table, [engine.table], now)
+        return swept_below(engine.lake, progress, engine.table, [engine.table], now, 60)
 
     assert below(since=1) == history_part(start)  # kept: the offsets continue
     assert [below(since=2), below(since=None)] == ["", ""]  # lost, or perhaps so
-    assert below(since=None, now=1001 + DELIVERY_S) == history_part(start)
+    assert below(since=None, now=ended + 1 + DELIVERY_S) == history_part(start)
     engine.run(*(engine.event(op, 9, 50, id=1, epoch=2) for op in "rd"), epoch=2)
     place.snapshot_ends[0] = 8  # a tombstone follows the delete
     assert [below(since=2), below(since=None)] == [history_part(start)] * 2
     place.snapshot_ends[0] = 9
     assert [below(since=1), below(since=2)] == ["", ""]
-    assert swept_below(engine.lake, Progress(), engine.table, [engine.table], 1000.0) == ""
+    assert swept_below(engine.lake, Progress(), engine.table, [engine.table], ended, 0) == ""
+
+
+def test_a_delivered_table_keeps_its_rows_while_its_append_is_retried(spark: SparkSession) -> None:
+    """Another table of its topic has the snapshot's last rows, by a commit of its own."""
+    engine, other = Engine(spark), Engine(spark)
+    engine.run(engine.event("r", 0, 9, id=1, v="old"))
+    other.run(*(other.event("r", 0, 50, id=id, epoch=2) for id in (2, 3)), epoch=2, offset=7)
+    place, now = TableProgress(snapshot_ends={0: 9}), time()
+    progress = Progress(
+        complete_snapshot=str(snapshot_start(2, 50)),
+        completed_at=now,
+        tables={engine.table.name: place},
+    )
+
+    def below(after_s: float) -> str:
+        tables = [engine.table, other.table]
+        return swept_below(engine.lake, progress, engine.table, tables, now + after_s, 900)
+
+    assert below(600) == ""
+    assert below(1000) == history_part(progress.complete_snapshot)

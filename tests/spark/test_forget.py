@@ -11,7 +11,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from cdclake import naming
-from cdclake.control_objects import ForgetRequest
+from cdclake.control_objects import ForgetRequest, erased_name
 from cdclake.debezium.position import Position
 from cdclake.derived_table import DerivedTable
 from cdclake.erasures import ErasedKeys, Erasures, KeyHash
@@ -234,3 +234,20 @@ def test_a_record_that_has_an_erased_ones_place_stays(engine: Engine) -> None:
         "events": 0, "keys": 0, "records": 1, "derived": [],
     }  # fmt: skip
     assert [bytes(row["key"]) for row in engine.quarantined()] == [b'{"id": 2}']
+
+
+def test_an_erasure_ends_before_another_job_may_write(engine: Engine) -> None:
+    """What is older than its end and unreachable is deleted, also if the outcome is late."""
+    engine.run(engine.event("c", 10, 10, id=1, v=ERASED))
+    digest, held = register(engine, 1, 60), dict[str, bool]()
+
+    class Noting(MemoryStore):
+        def write(self, name: str, content: dict[str, Any]) -> None:
+            super().write(name, content)
+            for table in tables(engine) if name == erased_name(engine.table.name) else ():
+                with engine.leases.try_hold(table) as is_free:
+                    held[table] = not is_free
+
+    store: Any = Noting()
+    assert erase_rows(ForgetRequest("r", (digest,)), engine.place, engine.stream(), store)
+    assert held == dict.fromkeys(tables(engine), True)

@@ -46,6 +46,8 @@ CLASSES = "spark"  # one archive of classes for all jobs
 LOG4J2 = Path(__file__).resolve().parent / "log4j2.properties"
 # Without the password, which the JVM finds in the JAAS file.
 KAFKA_OPTIONS = {f"kafka.{name}": value for name, value in CLIENT_SETTINGS.items()}
+# The local Firehose buffers decoded rows for 10 s at most; the rest is for retries of their append.
+_DELIVERY_S = "30"
 _SHOWN_EVERY_S = 2.0
 # On two cores Java's second compiler costs more in a job's first minutes than it saves. With one
 # compiler Java reserves 48 MB for compiled code. Spark fills that within minutes, and then Java
@@ -87,7 +89,10 @@ def start_over(lake: LocalLake, job: str, tables: list[str], **arguments: str) -
     chosen = {"tables": ",".join(tables)} if tables else {}
     more = _source_arguments(lake) if job in (naming.POLL_JOB, naming.VERIFY_JOB) else {}
     if job in (naming.APPLY_JOB, naming.REBUILD_JOB):
-        more = {"mask_salt": naming.salt_secret(lake.plan.name)}
+        more = {
+            "mask_salt": naming.salt_secret(lake.plan.name),
+            "delivery_seconds": _DELIVERY_S,
+        }
     if job == naming.VERIFY_JOB:
         more |= {"brokers": lake.kafka.address, "kafka_options": json.dumps(KAFKA_OPTIONS)}
     return start_job(lake, job, chosen | more | arguments)

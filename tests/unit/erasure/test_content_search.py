@@ -150,6 +150,29 @@ def test_bounds_of_manifests(
     assert found_in(manifest(lower, upper, None))["bound of a manifest"] == columns
 
 
+@pytest.mark.parametrize(
+    ("text", "maximum"),
+    [
+        ("12345 Абвгдежзип-Улица 7", "12345 Абвгдежзир"),  # D0 BF becomes D1 80
+        ("ул. Лесная, корп. 2, Самара", "ул. Лесная, корр"),
+        ("12345 Abcdefghi\ud7ff and more", "12345 Abcdefghi\ue000"),  # over the surrogates
+    ],
+)
+def test_a_cut_maximum_whose_last_character_carries(text: str, maximum: str) -> None:
+    sought = SoughtValues([SoughtValue("address", text)])
+    assert found_in(manifest({}, {2: maximum.encode()}, None), sought) == {
+        "bound of a manifest": "address"
+    }
+
+
+def test_a_maximum_of_parquet_whose_last_byte_cannot_be_raised() -> None:
+    """Parquet raises the byte before it instead: D0 BF becomes D1 BF."""
+    sought = SoughtValues([SoughtValue("address", "12345 Абвгдежзип-Улица 7")])
+    raised = "12345 Абвгдежзи".encode() + b"\xd1\xbf"
+    assert sought.in_bound("address", raised) == {"address"}
+    assert sought.in_bound("address", "12345 Абвгдежзис".encode()) == set()
+
+
 def test_bounds_of_other_values_and_partitions() -> None:
     numbers, texts = (4712).to_bytes(8, "little"), b"ada.lovelace@ezb"
     assert found_in(manifest({1: numbers, 2: texts}, {3: (4711).to_bytes(8, "little")}, None)) == {}

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from cdclake import naming
+from cdclake.control_objects import FORGET, erased_name, outcome_name
 from cdclake.jobs.forget.erase import Erasure
 from cdclake.jobs.forget.lake_objects import LakeObjects
 from cdclake.plan import Plan, Table
@@ -30,11 +31,16 @@ def location(name: str) -> str:
 
 
 def removed(
-    s3: Any, table: Table, *others: Table, noted: Mapping[str, str] | None = None
+    s3: Any,
+    table: Table,
+    *others: Table,
+    noted: Mapping[str, str] | None = None,
+    end: timedelta = timedelta(minutes=1),
 ) -> set[str]:
     """Return what an erasure in a pipeline of these tables removes, without the folder.
 
     `noted` are the metadata files with the old snapshots, where they are not the current ones.
+    The erasure ends at `end` from the objects, and its outcome is written after an hour.
     """
     tables = (table, *others)
     plan = Plan(
@@ -51,12 +57,15 @@ def removed(
         {"Name": name, "Parameters": {"metadata_location": location(name)}} for name in names
     ]
     pages = SimpleNamespace(paginate=lambda **_: [{"TableList": entries}])
+    now = datetime.now(UTC)
+    outcome = outcome_name(table.name, FORGET)
+    times = {erased_name(table.name): now + end, outcome: now + timedelta(hours=1)}
     lake: Any = SimpleNamespace(
         plan=plan,
         objects=LakeObjects(
             s3, SimpleNamespace(get_paginator=lambda _: pages), plan, f"s3://{BUCKET}/wh"
         ),
-        control=SimpleNamespace(written_at=lambda _: datetime.now(UTC) + timedelta(minutes=1)),
+        control=SimpleNamespace(written_at=times.__getitem__),
     )
     erasure = Erasure(lake, table, [], timedelta())
     metadata = {name: location(name) for name in names} | dict(noted or {})
@@ -81,6 +90,11 @@ def test_a_file_that_another_writer_may_commit_stays(s3: Any, tables: tuple[Tabl
 @pytest.mark.parametrize("tables", [(STREAMED, ALSO_STREAMED), (POLLED,)])
 def test_the_only_writer_leaves_no_file(s3: Any, tables: tuple[Table, ...]) -> None:
     assert QUARANTINED in removed(s3, *tables)
+
+
+def test_files_of_a_job_that_holds_the_lease_before_the_outcome_is_written_stay(s3: Any) -> None:
+    """Requests that are repeated delay the outcome; a compaction may commit long after it."""
+    assert removed(s3, STREAMED, end=timedelta(minutes=-1)) == set()
 
 
 @pytest.mark.parametrize("keeps_versions", [True, False])
