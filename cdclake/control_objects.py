@@ -4,16 +4,10 @@
 |---|---|---|
 | `progress.json` | the stream, after every batch (`Progress`) | status, verify, operations |
 | `repairs/<table>.<verb>.json` | `replay`, `resync`, `forget` | the stream, which removes it |
-<<<<<<< HEAD
 | `repaired/<table>.<verb>.json` | the stream: the outcome of a request | the requesting command |
 | `erasures/<table>.json` | `forget`: hashed keys (`Erasures`) | `forget`, stream, two functions |
-| `late/<table>.json` | `apply_changes`, `rebuild_tables`: an unfinished erasure | both jobs |
-=======
-| `repaired/<table>.<verb>.json` | the stream: the outcome of a request | these |
-| `erasures/<table>.json` | `forget`: hashed keys (`Erasures`) | it, the stream, two functions |
 | `erased/<table>.json` | the jobs that erase rows, with their leases held | `forget` |
-| `late/<table>.json` | `apply_changes`, `rebuild_tables`: an unfinished erasure | the same |
->>>>>>> fix-forget
+| `late/<table>.json` | `apply_changes`, `rebuild_tables`: an unfinished erasure | both jobs |
 | `forgets/<id>.json` | `forget --target aws`: keys to erase | `forget_rows`, which removes it |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | source check, `verify`: wider column types | the jobs, over their plan |
