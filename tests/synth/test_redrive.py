@@ -1,4 +1,4 @@
-"""The deployed redrive: a name to call it by, and rights for what failed and the list of tables only."""
+"""The deployed redrive: a fixed name, and rights to failed records and to the list of tables."""
 
 from __future__ import annotations
 
