@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import OptimizeError, ParseError, TokenError
+from sqlglot.errors import OptimizeError, ParseError, SchemaError, TokenError
 from sqlglot.optimizer.qualify import qualify
 
 from cdclake import naming
@@ -177,6 +177,9 @@ def _qualified(query: exp.Query, known: Mapping[str, SourceColumns]) -> exp.Quer
     except OptimizeError as error:
         message = str(error).partition(" Line:")[0].rstrip(".")
         raise Refused(f"the query cannot be resolved: {message}", "correct its columns") from None
+    except SchemaError:
+        remedy = "declare the columns of each table that it reads"
+        raise Refused("the query reads a table without columns", remedy) from None
     assert isinstance(found, exp.Query)
     return found
 

@@ -8,18 +8,24 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from cdclake.errors import InputError
+from cdclake.passwords import without_passwords
 
 _MAX_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One mistake; sorts by its place. Line and column count from 1."""
+    """One mistake, without passwords; sorts by its place. Line and column count from 1."""
 
     line: int
     column: int
     message: str
     remedy: str
+
+    def __post_init__(self) -> None:
+        """Mask passwords in the texts: they are printed, and kept in the logs of CI."""
+        for name in ("message", "remedy"):
+            object.__setattr__(self, name, without_passwords(getattr(self, name)))
 
     def render(self, file: str) -> str:
         """Return `file:line:column: message; remedy`, which editors and CI can jump to."""

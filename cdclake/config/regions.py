@@ -72,14 +72,16 @@ def restrictions(
             read_on=_READ_ON,
         )
     for zone in zones:
+        if not isinstance(zone, str):
+            continue
         if zone in _WITHOUT_GRAVITON:
             yield Restriction(
                 message=f"the zone {zone} has no Graviton instances, which the default sizes use",
                 remedy="list other zones, like `zones: [use1-az1, use1-az2, use1-az4]`",
-                source=_WITHOUT_GRAVITON[str(zone)],
+                source=_WITHOUT_GRAVITON[zone],
                 read_on=_READ_ON,
             )
-        elif isinstance(zone, str) and len(zone) > 1 and not zone.startswith(short_name(region)):
+        elif len(zone) > 1 and not zone.startswith(short_name(region)):
             yield Restriction(
                 message=f"the zone {zone} is not in {region}",
                 remedy=f"list zone IDs of {region}, like `{short_name(region)}-az1`",

@@ -12,6 +12,7 @@ from cdclake.config.checks import AWS_CHECKS, CHECKS
 from cdclake.config.checks.connector_size import check_connector_size
 from cdclake.config.checks.puts import check_folders
 from cdclake.config.checks.routes import check_routes, has_routes
+from cdclake.config.checks.secrets import PASSWORD_IN_KEY, PASSWORD_IN_VALUE
 from cdclake.config.checks.sink_roles import check_sink_roles
 from cdclake.config.connectors_model import ConnectorEntry
 from cdclake.config.derived_model import DerivedEntry
@@ -101,7 +102,16 @@ def find_problems(
         for problem in wrong:
             if (problem.line, problem.column) not in unreadable:
                 found.append(problem)
-    return sort_problems(found)
+    return sort_problems(_without_repeated_passwords(found))
+
+
+def _without_repeated_passwords(found: Sequence[Problem]) -> Iterator[Problem]:
+    """Leave out the other problems of a value with a password: they may repeat a part of it."""
+    messages = (PASSWORD_IN_KEY, PASSWORD_IN_VALUE)
+    places = {(each.line, each.column) for each in found if each.message in messages}
+    for problem in found:
+        if problem.message in messages or (problem.line, problem.column) not in places:
+            yield problem
 
 
 def _plan_problems(document: Document, *, on_aws: bool) -> Iterator[Problem]:

@@ -73,7 +73,10 @@ class ColumnEntry(Section):
         default=None,
         description="`hash`, `token`, `truncate(n)`, `redact`, `month` or `null`; masked in the"
         " connector, before Kafka.",
-        json_schema_extra={"pattern": r"^(hash|token|redact|month|null|truncate\([1-9][0-9]*\))$"},
+        json_schema_extra={
+            "pattern": r"^\s*(hash|token|redact|month|null"
+            r"|truncate\s*\(\s*[1-9][0-9]{0,8}\s*\))\s*$"
+        },
     )
 
     renamed_from: Annotated[list[str], BeforeValidator(_listed), WithJsonSchema(_NAME_OR_NAMES)] = (

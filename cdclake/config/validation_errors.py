@@ -14,6 +14,7 @@ from cdclake.config.firehose_model import REMOVED_KEYS, StreamSettings
 from cdclake.config.model import PipelineFile
 from cdclake.config.problems import Problem, Refused, did_you_mean
 from cdclake.config.table_model import TableEntry
+from cdclake.passwords import without_passwords
 
 _SECRET_WORDS = ("password", "passwd", "secret")
 NO_PASSWORDS = (
@@ -74,7 +75,7 @@ def _explain(document: Document, error: Mapping[str, Any]) -> Problem:
         return document.problem(location, refused.message, refused.remedy)
     if kind == "extra_forbidden":
         return document.key_problem(location, *_unknown_key(location))
-    if kind == "missing" or (kind == "too_short" and location[-1] in ("key", "tables", "columns")):
+    if kind in ("missing", "too_short"):
         return document.problem(location, *_missing(location, kind))
     subject = f"`{_subject(location)}`"
     value = _shown(error["input"])
@@ -109,7 +110,8 @@ def _shown(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list" if value else "an empty list"
-    return repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+    shown = without_passwords(repr(value))  # before it is cut, which may leave half a password
+    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 def _not_one_of(subject: str, error: Mapping[str, Any]) -> tuple[str, str]:
@@ -121,11 +123,14 @@ def _not_one_of(subject: str, error: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _missing(location: Location, kind: str) -> tuple[str, str]:
-    name = location[-1]
+    name = _subject(location)
     empty = "is empty" if kind == "too_short" else "is missing"
     if name == "key":
         return f"the table's `key` {empty}", _KEY_REMEDY
-    return f"`{name}` {empty}", f"add `{name}:`; see the JSON Schema (`cdclake schema`)"
+    remedy = f"add `{name}:`; see the JSON Schema (`cdclake schema`)"
+    if kind == "too_short":
+        remedy = "add at least one entry; see the JSON Schema (`cdclake schema`)"
+    return f"`{name}` {empty}", remedy
 
 
 def _unknown_key(location: Location) -> tuple[str, str]:

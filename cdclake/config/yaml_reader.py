@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,14 @@ from ruamel.yaml.reader import ReaderError
 
 from cdclake.config.document import Document, Location, Span
 from cdclake.config.problems import InvalidPipeline, Problem
+from cdclake.passwords import is_password_key
 
 MAX_BYTES = 1024 * 1024
 _TAG = "tag:yaml.org,2002:"
 _MAX_VALUES = 100_000  # a few lines of nested aliases must not exhaust the memory
+# Aliases and tags that the parser repeats: parts of a password that is written without quotes.
+_NAMES = re.compile(r"""\s*(['"])(?!<|\1)(?:(?!\1).){3,}\1""")
+_START = "start with `version: 1`; `cdclake init` writes a file from a database"
 _TOO_DEEP = Problem(1, 1, "the file is nested too deeply", "remove the extra levels")
 
 
@@ -71,7 +76,7 @@ def parse_document(text: str) -> Document:
 
 def _syntax_problem(error: MarkedYAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
-    words = error.problem or error.context or "it cannot be parsed"
+    words = _NAMES.sub("", error.problem or error.context or "it cannot be parsed")
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     remedy = "correct the YAML: check indentation, quotes and brackets here and on the line above"
     if "another document" in words:
@@ -83,6 +88,11 @@ def _place(node: Node) -> tuple[int, int]:
     return node.start_mark.line + 1, node.start_mark.column + 1
 
 
+def _is_secret(location: Location) -> bool:
+    """Check whether the value at this place is that of a password, by its key."""
+    return isinstance(location[-1], str) and is_password_key(location[-1])
+
+
 class _Reader:
     def __init__(self) -> None:
         self.spans: dict[Location, Span] = {}
@@ -92,9 +102,10 @@ class _Reader:
 
     def read(self, root: Node | None) -> Document:
         if not isinstance(root, MappingNode):
-            remedy = "start with `version: 1`; `cdclake init` writes a file from a database"
             what = "the file is empty" if root is None else "the file is not a mapping"
-            return Document({}, {}, (Problem(1, 1, what, remedy),))
+            return Document({}, {}, (Problem(1, 1, what, _START),))
+        if not root.value:
+            return Document({}, {}, (Problem(*_place(root), "the file is empty", _START),))
         self.spans[()] = Span((1, 1), (1, 1))
         return Document(self._mapping(root, ()), self.spans, tuple(self.problems))
 
@@ -105,7 +116,7 @@ class _Reader:
             self._refuse(node, "an alias contains itself", "write the values out")
             return None
         if isinstance(node, ScalarNode):
-            return self._scalar(node)
+            return self._scalar(node, is_secret=_is_secret(location))
         self.open.append(id(node))
         if isinstance(node, MappingNode):
             value: Any = self._mapping(node, location)
@@ -152,35 +163,34 @@ class _Reader:
             values.append(self._value(item, here))
         return values
 
-    def _scalar(self, node: ScalarNode) -> Any:
+    def _scalar(self, node: ScalarNode, *, is_secret: bool) -> Any:
         kind = str(node.tag).removeprefix(_TAG)
         if kind in ("str", "timestamp", "merge", "value"):
             return str(node.value)
         if kind == "null":
             return None
         if kind in ("bool", "int", "float"):
-            return self._number(node, kind)
+            return self._number(node, kind, "this value" if is_secret else repr(node.value[:40]))
         self._check_tag(node, "str")
         return str(node.value)
 
-    def _number(self, node: ScalarNode, kind: str) -> Any:
+    def _number(self, node: ScalarNode, kind: str, shown: str) -> Any:
         try:
             value = getattr(self.constructor, f"construct_yaml_{kind}")(node)
             is_rounded = isinstance(value, float) and Decimal(repr(value)) != Decimal(node.value)
         except (ValueError, KeyError, IndexError, InvalidOperation):
             value = math.nan
         if isinstance(value, float) and not math.isfinite(value):
-            self._refuse(node, f"{node.value[:20]!r} is not a valid number", "quote it as text")
+            self._refuse(node, f"{shown} is not a valid number", "quote it as text")
             return None
         if is_rounded:
-            message = f"{node.value[:40]!r} would be rounded to {value!r}"
-            self._refuse(node, message, "quote it as text")
+            self._refuse(node, f"{shown} would be rounded", "quote it as text")
         return value
 
     def _check_tag(self, node: Node, expected: str) -> None:
         if node.tag != f"{_TAG}{expected}":
-            tag = str(node.tag).replace(_TAG, "!!")
-            self._refuse(node, f"the YAML tag {tag!r} is not allowed", "remove the tag")
+            remedy = "remove the tag, or quote a text that begins with `!`"
+            self._refuse(node, "a YAML tag is not allowed", remedy)
 
     def _refuse(self, node: Node, message: str, remedy: str) -> None:
         self.problems.append(Problem(*_place(node), message, remedy))

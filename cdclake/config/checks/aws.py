@@ -123,9 +123,12 @@ def _check_first_load(document: Document, sizes: dict[str, Any]) -> Iterator[Pro
     volume, brokers = sizes["volume_gb"], sizes["brokers_per_zone"]
     if str(sizes["instance"]).startswith("express."):
         return
-    if not type(storage) is type(volume) is type(brokers) is int:
+    limit = sizes["max_volume_gb"]
+    if not type(storage) is type(volume) is type(brokers) is int or brokers < 1:
         return
-    most = largest_disk_gb(volume, sizes["max_volume_gb"])
+    if limit is not None and type(limit) is not int:
+        return
+    most = largest_disk_gb(volume, limit)
     if most * brokers < storage:
         yield document.problem(
             (*_KAFKA, "max_volume_gb"),

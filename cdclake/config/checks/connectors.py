@@ -8,11 +8,11 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.config.checks.put_streams import put_tables
-from cdclake.config.checks.secrets import carries_password
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem, did_you_mean
 from cdclake.connectors.declared import ICEBERG_SINK, is_reference
+from cdclake.passwords import carries_password
 
 _SECTION = "connectors"
 _SOURCE = "source"  # the pipeline's own connector is NAME-source

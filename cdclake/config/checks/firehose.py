@@ -74,8 +74,10 @@ def check_domains(document: Document, tables: Sequence[TableOutline]) -> Iterato
     named = set()
     for table in _delivered(tables):
         domain = table.entry.get("domain")
+        if not isinstance(domain, str):
+            continue
         named.add(domain)
-        if isinstance(domain, str) and domain not in declared:
+        if domain not in declared:
             yield document.problem(
                 (*table.location, "domain"),
                 f"`firehose: domains:` does not declare {domain!r}",

@@ -83,13 +83,20 @@ def check_folders(document: Document, folder: Path) -> Iterator[Problem]:
         if entry.transform is None:
             continue
         place = (_SECTION, name, "transform")
-        if not (folder / entry.transform / TRANSFORM).is_file():
+        if not _is_file(folder / entry.transform / TRANSFORM):
             yield document.problem(
                 place,
                 f"there is no {TRANSFORM} in {folder / entry.transform}",
                 "create it, with a function `handler(event, context)`; the path is relative to"
                 " the pipeline file",
             )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file can have, or a folder that is closed
+        return False
 
 
 def put_entries(document: Document) -> dict[str, PutsEntry]:

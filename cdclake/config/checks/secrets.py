@@ -13,13 +13,12 @@ from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
 from cdclake.config.validation_errors import NO_PASSWORDS
+from cdclake.passwords import carries_password, is_password_key
 
-_PASSWORD_KEY = re.compile(r"passw(or)?d|passphrase|\bpwd\b", re.IGNORECASE)
+PASSWORD_IN_KEY = "this key contains a password"
+PASSWORD_IN_VALUE = "this value contains a password"
 _SECRET_KEY = re.compile(r"secret", re.IGNORECASE)
 _SECRET_REFERENCE = re.compile(r"(_?(arn|name|id))$|^secret$", re.IGNORECASE)
-# Not a reference to a secret, `${...}`, which settings of `connectors:` may have there.
-_URL_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:(?!\$\{)[^@\s]+@")
-_DSN_WITH_PASSWORD = re.compile(r"\bpassword\s*=\s*(?![\"']?\$\{)\S", re.IGNORECASE)
 _SQL_DIALECTS = {"query": "postgres", "sql": "spark"}  # by the field with the SQL
 
 
@@ -31,10 +30,12 @@ def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterato
         if isinstance(key, str) and _is_free_form(location) and _is_secret(key):
             message = f"the key {key!r} looks like that of a password"
             yield document.key_problem(location, message, NO_PASSWORDS)
+        if isinstance(key, str) and carries_password(key):
+            yield document.key_problem(location, PASSWORD_IN_KEY, NO_PASSWORDS)
         if not isinstance(value, str) or _is_setting(location):
             continue
         if any(map(carries_password, _texts(key, value))):
-            yield document.problem(location, "this value contains a password", NO_PASSWORDS)
+            yield document.problem(location, PASSWORD_IN_VALUE, NO_PASSWORDS)
 
 
 def _is_free_form(location: Location) -> bool:
@@ -63,14 +64,9 @@ def _in_section(location: Location) -> Location:
 
 
 def _is_secret(key: str) -> bool:
-    if _PASSWORD_KEY.search(key):
+    if is_password_key(key):
         return True
     return bool(_SECRET_KEY.search(key)) and not _SECRET_REFERENCE.search(key)
-
-
-def carries_password(value: str) -> bool:
-    """Check whether a text such as a DSN or a URL contains a password in clear."""
-    return bool(_URL_WITH_PASSWORD.search(value) or _DSN_WITH_PASSWORD.search(value))
 
 
 def _walk(location: Location, value: Any) -> Iterator[tuple[Location, Any]]:

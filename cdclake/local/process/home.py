@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import secrets
 import shutil
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cdclake.errors import ComponentFailed, InputError
+from cdclake.passwords import without_passwords
 from cdclake.places import user_project
 
 SERVER_CREDENTIALS = (
@@ -28,11 +28,6 @@ SECRET_NAMES = (
     *SERVER_CREDENTIALS,
 )
 SHORTEST_SECRET = 6  # replacing a shorter text would destroy the message
-# In a DSN as a URL or as words, and in keywords of a Python call.
-PASSWORDS = (
-    re.compile(r"(\w://[^\s:/@]*:)[^\s@/]+(?=@)"),
-    re.compile(r"(password['\"]?\s*[=:]\s*['\"]?)[^\s'\",)]+", re.IGNORECASE),
-)
 LOCK_WAIT_S = 120.0
 HELD = threading.local()  # homes that this thread has locked
 
@@ -162,9 +157,7 @@ class Home:
             values = []
         for value in sorted(values, key=len, reverse=True):
             text = text.replace(value, "***") if len(value) >= SHORTEST_SECRET else text
-        for pattern in PASSWORDS:
-            text = pattern.sub(r"\1***", text)
-        return text
+        return without_passwords(text)
 
     def secret_names(self) -> frozenset[str]:
         """Return the names of the stored secrets."""

@@ -83,7 +83,7 @@ CASES = {
     "mode": (top("stream: {mode: always-on}"), 2, 16, "did you mean 'always_on'", "`scheduled`"),
     "empty section": (top("stream:"), 2, 1, "`stream` must be a mapping", "name: value"),
     "reader twice": (top("lake: {readers: [spark, spark]}"), 2, 8, "twice", "remove one"),
-    "no reader": (top("lake: {readers: []}"), 2, 8, "`readers` cannot be an empty list", "1 item"),
+    "no reader": (top("lake: {readers: []}"), 2, 8, "`readers` is empty", "add at least one"),
     "reserved database": (
         top("lake: {database: system}"), 2, 18, "'system' is reserved", "`system_lake`",
     ),
