@@ -1,4 +1,4 @@
-"""The deployed redrive: a name to call it by, and rights for what failed and the list of tables only."""
+"""The deployed redrive: a name to call it by, and rights for failed records and to list tables."""
 
 from __future__ import annotations
 
