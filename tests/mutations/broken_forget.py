@@ -79,7 +79,7 @@ FORGET = (
     Mutation(
         "a quarantined row that lacks a column stays",
         ("tests/unit/forget/test_quarantined_rows.py",),
-        (("glue_jobs/operations/erased_records.py", ", (self.table.name,))", ")"),),
+        (("glue_jobs/operations/erased_records.py", ", Origin.one(self.table.name))", ")"),),
     ),
     Mutation(
         "another spelling of an erased number is taken",

@@ -1,4 +1,4 @@
-"""The deployed redrive: a fixed name, and rights to failed records and to the list of tables."""
+"""The deployed redrive: a name to call it by, and rights for failed records and to list tables."""
 
 from __future__ import annotations
 

@@ -30,6 +30,11 @@ def location(name: str) -> str:
     return f"s3://{BUCKET}/wh/{name}/metadata/1.json"
 
 
+def entry(name: str) -> dict[str, Any]:
+    """Return a table as the catalog describes it."""
+    return {"Name": name, "Parameters": {"metadata_location": location(name)}}
+
+
 def removed(
     s3: Any,
     table: Table,
@@ -53,10 +58,7 @@ def removed(
     for name in names:
         s3.put_object(Bucket=BUCKET, Key=f"wh/{name}/metadata/1.json", Body=b'{"snapshots": []}')
         s3.put_object(Bucket=BUCKET, Key=f"wh/{name}/data/in_flight", Body=b"1")
-    entries = [
-        {"Name": name, "Parameters": {"metadata_location": location(name)}} for name in names
-    ]
-    pages = SimpleNamespace(paginate=lambda **_: [{"TableList": entries}])
+    pages = SimpleNamespace(paginate=lambda **_: [{"TableList": [*map(entry, names)]}])
     now = datetime.now(UTC)
     outcome = outcome_name(table.name, FORGET)
     times = {erased_name(table.name): now + end, outcome: now + timedelta(hours=1)}
