@@ -70,7 +70,7 @@ def lateness(report: Line, remedy: str) -> ComponentFailed | None:
     """Return the failure of a report without a difference: the changes of tables are late."""
     tables = report["tables"]
     put = [*report.get("web_logs", ()), *report.get("puts", ())]
-    late = dict.fromkeys(table["table"] for table in tables if table.get("late"))
+    late = list(dict.fromkeys(table["table"] for table in tables if table.get("late")))
     is_other = any(differs(table) or (table["error"] and not table.get("late")) for table in tables)
     if not late or is_other or any(each["missing"] for each in put):
         return None

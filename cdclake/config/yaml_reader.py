@@ -170,11 +170,12 @@ class _Reader:
         if kind == "null":
             return None
         if kind in ("bool", "int", "float"):
-            return self._number(node, kind, "this value" if is_secret else repr(node.value[:40]))
+            return self._number(node, kind, is_secret=is_secret)
         self._check_tag(node, "str")
         return str(node.value)
 
-    def _number(self, node: ScalarNode, kind: str, shown: str) -> Any:
+    def _number(self, node: ScalarNode, kind: str, *, is_secret: bool) -> Any:
+        shown = "this value" if is_secret else repr(node.value[:40])
         try:
             value = getattr(self.constructor, f"construct_yaml_{kind}")(node)
             is_rounded = isinstance(value, float) and Decimal(repr(value)) != Decimal(node.value)
@@ -184,7 +185,8 @@ class _Reader:
             self._refuse(node, f"{shown} is not a valid number", "quote it as text")
             return None
         if is_rounded:
-            self._refuse(node, f"{shown} would be rounded", "quote it as text")
+            rounded = "" if is_secret else f" to {value!r}"
+            self._refuse(node, f"{shown} would be rounded{rounded}", "quote it as text")
         return value
 
     def _check_tag(self, node: Node, expected: str) -> None:

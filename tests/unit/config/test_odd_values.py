@@ -32,7 +32,7 @@ WITH_PASSWORD = (
     f'{"x" * 30} postgres://admin:{SECRET}{"y" * 40}@h/d and "it\'s"',
     f"SELECT ( '{'x' * 70}postgres://admin:{SECRET}{'y' * 90}@h/d' {'z' * 80}",
 )
-ODD = (
+ODD: tuple[Any, ...] = (
     None, True, "", " ", "\0", 0, -1, 1 << 70, 0.5, -0.0, 1e300, math.inf, math.nan, "500",
     "x" * 3000, "2026-11-30", "12:30:00", "ä\n", "'", "${x}", "SELECT 1",
     [], [[]], [None], [{}], ["a", "a"], {}, {"a": None}, {"": 1}, {"a": {"b": [1]}}, {"a": "a"},

@@ -129,7 +129,7 @@ CASES = {
     "no status": (file("{statuses: [99]}"), 4, 24, "invalid HTTP status 99", "100 to 599"),
     "a status as text": (file("{statuses: ['200']}"), 4, 24, "must be a whole number", "quotes"),
     "a status twice": (file("{statuses: [200, 200]}"), 4, 13, "200 is listed twice", "remove one"),
-    "no statuses": (file("{statuses: []}"), 4, 13, "`statuses` cannot be an empty list", "1 item"),
+    "no statuses": (file("{statuses: []}"), 4, 13, "`statuses` is empty", "at least one"),
     "statuses of one table": (
         file("{route: day, statuses: [200]}"), 4, 25, "with `route: day`", "`route: status`",
     ),
