@@ -15,6 +15,7 @@
 | `published.json` | the stream: how many refused events its metrics have counted | the same |
 | `verified.json` | `verify`: when each table was compared | `status` |
 | `relations.json` | `up`, `resync`, `status`; on AWS source check and preparation | these |
+| `former_relations.json` | preparation: `relations.json` from before an epoch | the same |
 | `pause.json` | `pause --target aws`, removed by `resume` | the stream keeper, the stream |
 | `derived/<table>.json` | `refresh_derived`: how far the table is refreshed | the same |
 | `polls/<table>.json` | `poll_tables`: how far the source was read | the same, status, verify |
