@@ -336,22 +336,6 @@ def test_undoing_what_failed_asks_nobody(deployed, monkeypatch):
     assert deployed.ask("Delete")["Status"] == "FAILED"  # a slot may be there, and keep WAL
 
 
-def test_delete_with_an_unsent_id_keeps_objects_without_a_mark(deployed):
-    """As after a Create that was refused and could not answer: the id is CloudFormation's."""
-    assert deployed.ask("Create")["Status"] == "SUCCESS"
-    run(deployed.dsn, f"SELECT pg_create_logical_replication_slot('{deployed.slot}', 'pgoutput')")
-    query = f"SELECT shobj_description('{deployed.slot}'::regrole, 'pg_authid')"
-    [[mark]] = run(deployed.dsn, query)
-    run(deployed.dsn, f"COMMENT ON ROLE {deployed.slot} IS NULL")  # as an earlier version's
-    unsent = "shop-cdc-Preparation-1A2B3C"
-    told = deployed.ask("Delete", PhysicalResourceId=unsent)
-    assert told["Status"] == "FAILED" and "not made by this lake" in told["Reason"]
-    assert deployed.slots() == [(False,)]
-    run(deployed.dsn, f"COMMENT ON ROLE {deployed.slot} IS '{mark}'")
-    assert deployed.ask("Delete", PhysicalResourceId=unsent)["Status"] == "SUCCESS"
-    assert deployed.slots() == []
-
-
 @pytest.mark.parametrize("host", ["another host", "another authority"])
 def test_a_server_that_nobody_vouches_for_gets_no_password(deployed, server, monkeypatch, host):
     wrong, key = certified("127.0.0.2" if host == "another host" else "127.0.0.1")
