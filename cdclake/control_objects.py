@@ -16,6 +16,7 @@
 | `published.json` | the stream: how many refused events its metrics have counted | the stream |
 | `verified.json` | `verify`: when each table was compared | `status` |
 | `relations.json` | `up`, `resync`, `status`; on AWS source check and preparation | its writers |
+| `former_relations.json` | preparation: `relations.json` from before an epoch | preparation |
 | `pause.json` | `pause --target aws`, removed by `resume` | the stream keeper, the stream |
 | `derived/<table>.json` | `refresh_derived`: how far the table is refreshed | `refresh_derived` |
 | `polls/<table>.json` | `poll_tables`: how far it has read | `poll_tables`, status, verify |

@@ -245,6 +245,7 @@ CHECKPOINT_PREFIX = "checkpoints"
 SOURCE_SQL_PREFIX = "source-sql"  # of files that `cdclake source sql` runs, until they have run
 DEPLOYED_PREFIX = "deployed"
 RELATIONS = "relations.json"  # control object: the source's relations when the lake read them
+FORMER_RELATIONS = "former_relations.json"  # control object: those from before the newest epoch
 REPORTS = "reports"  # folder of control objects
 LOADS = "loads"  # folder of control objects
 STREAM_ORDER = "stream.json"  # control object: the deployment whose stream is to run

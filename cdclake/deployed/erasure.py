@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 import boto3
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake.control_objects import forget_name
 from cdclake.deployed.aws_calls import explained
@@ -66,5 +66,6 @@ def _ordered(job: DeployedJob, keys: Sequence[Sequence[str]]) -> Iterator[str]:
     try:
         yield order
     finally:
-        with suppress(ClientError):  # without this right the run's deletion or the rule has to do
+        # The outcome matters more: without this deletion that of the run or the rule has to do.
+        with suppress(BotoCoreError, ClientError):
             client.delete_object(**place, **version)

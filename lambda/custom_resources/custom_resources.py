@@ -20,13 +20,13 @@ log = logging.getLogger()
 log.setLevel(logging.INFO)
 
 COLUMNS = Path(__file__).with_name("columns.json")  # only in the zip of a resource with columns
-_WAIT_S, _POLL_S = 840.0, 10.0  # below Lambda's limit of 900 s
+_WAIT_S, _POLL_S = 840.0, 10.0  # from the call's start; below Lambda's limit of 900 s
 
 Properties = Mapping[str, Any]
-Action = Callable[[Properties], dict[str, str]]
+Action = Callable[[Properties, float], dict[str, str]]  # with the deadline for waiting
 
 
-def copy_files(properties: Properties) -> dict[str, str]:
+def copy_files(properties: Properties, _deadline: float) -> dict[str, str]:
     """Copy files that `cdk deploy` uploaded into the deployment's bucket.
 
     Properties: `Bucket`, and `Files`, each with `FromBucket`, `FromKey`, `ToKey`. The bucket's
@@ -40,19 +40,19 @@ def copy_files(properties: Properties) -> dict[str, str]:
     return {}
 
 
-def find_brokers(properties: Properties) -> dict[str, str]:
+def find_brokers(properties: Properties, _deadline: float) -> dict[str, str]:
     """Return `Brokers`, the IAM bootstrap addresses of the cluster `ClusterArn`."""
     found = boto3.client("kafka").get_bootstrap_brokers(ClusterArn=properties["ClusterArn"])
     return {"Brokers": found["BootstrapBrokerStringSaslIam"]}
 
 
-def find_zone(properties: Properties) -> dict[str, str]:
+def find_zone(properties: Properties, _deadline: float) -> dict[str, str]:
     """Return `AvailabilityZone`, the name of the zone of the subnet `SubnetId`."""
     [subnet] = boto3.client("ec2").describe_subnets(SubnetIds=[properties["SubnetId"]])["Subnets"]
     return {"AvailabilityZone": subnet["AvailabilityZone"]}
 
 
-def await_tables(properties: Properties) -> dict[str, str]:
+def await_tables(properties: Properties, deadline: float) -> dict[str, str]:
     """Wait until the catalog has all `Tables` in `Database`, which jobs create.
 
     With `ColumnsDigest` also wait for the columns of each table that columns.json lists, which is
@@ -61,11 +61,10 @@ def await_tables(properties: Properties) -> dict[str, str]:
     creates nothing, and the connector may have yet to write its first one. `PollJob` creates the
     tables in `Polled`, each with the polled table's name. It is started once: its run creates
     them first, and others of it may run at the same time. Raise TimeoutError, which lists what is
-    missing, after 14 minutes: Lambda's limit of 15, less the time for the answer.
+    missing, at the deadline.
     """
     glue, database = boto3.client("glue"), properties["Database"]
     polled, is_polling = properties.get("Polled", {}), False
-    deadline = time.monotonic() + _WAIT_S
     columns = _wanted_columns(properties)
     wanted = {table: columns.get(table, []) for table in properties["Tables"]}
     while True:
@@ -133,14 +132,16 @@ ACTIONS: dict[str, Action] = {
 def handler(event: dict[str, Any], context: Any) -> None:
     """Handle a request of CloudFormation and always answer: it would wait an hour otherwise.
 
-    The physical id never changes, so nothing is ever replaced.
+    The physical id never changes, so nothing is ever replaced. Waiting ends 14 minutes after the
+    call's start, also if a denial repeats the action: Lambda's 15, less the time for the answer.
     """
+    deadline = time.monotonic() + _WAIT_S
     physical_id = event.get("PhysicalResourceId", event["LogicalResourceId"])
     try:
         data: dict[str, str] = {}
         if event["RequestType"] != "Delete":
             action = ACTIONS[event["ResourceType"]]
-            data = repeat_denied(lambda: action(event["ResourceProperties"]))
+            data = repeat_denied(lambda: action(event["ResourceProperties"], deadline))
     except Exception as error:
         log.exception("%s failed", event["ResourceType"])
         why = f"{type(error).__name__}: {error}"

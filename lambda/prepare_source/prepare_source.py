@@ -4,8 +4,8 @@ It runs the code that `cdclake up` runs for an external source. At creation and 
 the plan it sets up role, schema and publication. If anything prevents this, the deployment fails
 with all reasons and nothing is changed. Before it repairs the publication, it records the tables
 whose changes were omitted: `check` reports these until they are read again. A new epoch reads all
-tables, maybe of another server, so it replaces the records. The slot, which the connector creates,
-is dropped with the stack, not earlier.
+tables, maybe of another server, so it replaces the records; a rollback restores them. The slot,
+which the connector creates, is dropped with the stack, not earlier.
 
 `check` is deployed as a second function that a schedule invokes. It compares the source's relations
 with the records that the lake keeps of them, and its columns with the plan. It notes widened types
@@ -89,12 +89,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
     prepared = event.get("PhysicalResourceId", event["LogicalResourceId"])
     try:
         repeat_denied(
-            lambda: do(
-                event["RequestType"],
-                prepared,
-                event["StackId"],
-                is_new_epoch=begins_epoch(event),
-            )
+            lambda: do(event["RequestType"], prepared, owner_of(event), epochs=epochs_of(event))
         )
     except Exception as error:
         expected = isinstance(error, CdcError)
@@ -107,9 +102,9 @@ def handler(event: dict[str, Any], context: Any) -> None:
         answer(event, prepared, {"Status": "SUCCESS"})
 
 
-def do(request: str, prepared: str, stack: str, *, is_new_epoch: bool = False) -> None:
-    """Prepare the source, or clean it up; both are idempotent."""
-    owner = owner_of(stack, has_prepared=request != "Create")
+def do(request: str, prepared: str, owner: Owner, *, epochs: tuple[int, int] | None = None) -> None:
+    """Prepare the source, or clean it up; both are idempotent. `epochs`: before and now."""
+    before, now = epochs or (0, 0)
     plan = Plan.from_json(PLAN.read_text(encoding="utf-8"))
     if request == "Delete":
         if prepared != NOT_PREPARED:
@@ -117,10 +112,13 @@ def do(request: str, prepared: str, stack: str, *, is_new_epoch: bool = False) -
                 leave_session(session, plan, owner)
         return
     password = secret(os.environ["LOGIN_SECRET"])["password"]
+    if now < before:
+        restore_former_records(before)
     with connected("ADMIN_SECRET") as session:
         note_omissions(session, plan)
         done = prepare_session(session, plan, embedded=False, owner=owner, role_password=password)
-        if is_new_epoch:
+        if now > before:
+            keep_former_records(now)
             record_again(session, plan)
         warnings = source_warnings(session, plan, embedded=False)
     log.info("prepared %s of PostgreSQL %s", done.database, done.version)
@@ -140,11 +138,30 @@ def note_omissions(session: Session, plan: Plan) -> None:
             return
 
 
-def begins_epoch(event: Mapping[str, Any]) -> bool:
-    """Check whether the deployment increases the epoch; an earlier version's has no such number."""
+def epochs_of(event: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the epochs before and now; None if an earlier version's deployment has no number."""
     before = event.get("OldResourceProperties", {}).get("Epoch")
     now = event.get("ResourceProperties", {}).get("Epoch")
-    return before is not None and now is not None and int(now) > int(before)
+    return None if before is None or now is None else (int(before), int(now))
+
+
+def keep_former_records(epoch: int) -> None:
+    """Keep the records from before the epoch; a repeated call leaves those that it has kept."""
+    control = control_objects()
+    kept, stored = control.read(naming.FORMER_RELATIONS), control.read(naming.RELATIONS)
+    if stored is not None and (kept is None or kept.content["epoch"] != epoch):
+        former = {"epoch": epoch, "relations": stored.content}
+        control.write(naming.FORMER_RELATIONS, former)
+
+
+def restore_former_records(epoch: int) -> None:
+    """Restore the records from before the epoch, which CloudFormation has rolled back."""
+    control = control_objects()
+    kept = control.read(naming.FORMER_RELATIONS)
+    if kept is not None and kept.content["epoch"] == epoch:
+        control.write(naming.RELATIONS, kept.content["relations"])
+        control.write(naming.FORMER_RELATIONS, {"epoch": None})
+        log.warning("epoch %d was rolled back: restored the records from before it", epoch)
 
 
 def record_again(session: Session, plan: Plan) -> None:
@@ -154,17 +171,20 @@ def record_again(session: Session, plan: Plan) -> None:
         log.info("another writer has stored records meanwhile")
 
 
-def owner_of(stack: str, *, has_prepared: bool) -> Owner:
+def owner_of(event: Mapping[str, Any]) -> Owner:
     """Return the deployment as an owner, from its stack's ARN.
 
-    The id has no random part, so that a stack that is created again is still the owner.
+    The id has no random part, so that a stack that is created again is still the owner. It made
+    objects without a mark if its creation has answered: a deletion after one that could not has an
+    id that CloudFormation has generated.
     """
-    region, account, resource = stack.split(":", 5)[3:]
+    has_answered = event.get("PhysicalResourceId") == event["LogicalResourceId"]
+    region, account, resource = event["StackId"].split(":", 5)[3:]
     name = resource.split("/")[1]
     return Owner(
         id=f"aws:{account}:{region}:{name}",
         name=f"the stack {name} of account {account} in {region}",
-        made_unmarked=has_prepared,
+        made_unmarked=event["RequestType"] != "Create" and has_answered,
     )
 
 

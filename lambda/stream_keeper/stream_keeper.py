@@ -41,7 +41,7 @@ class StreamStatus:
 
     running: bool
     failures: int
-    needs_operator: bool  # it failed so often that only an operator can help
+    needs_operator: bool  # only an operator can help: it failed often, or cannot be stopped
     did: str
 
 
@@ -62,15 +62,29 @@ def keep(now: datetime) -> StreamStatus:
     runs = recent_runs()
     alive = [run for run in runs if run["JobRunState"] in ALIVE]
     if alive:
+        alive = [run for run in alive if run["JobRunState"] != "STOPPING"]
         ending = [run for run in alive if paused or not ends_by_itself(run)]
         overdue = [run["Id"] for run in ending if run["StartedOn"] < since and now - since > GRACE]
         if overdue:
-            glue().batch_stop_job_run(JobName=os.environ["JOB"], JobRunIds=overdue)
-            return StreamStatus(True, 0, False, "stopped a run that did not end by itself")
+            return stop(overdue, needs_operator_if_refused=now - since > 2 * GRACE)
         return StreamStatus(True, 0, False, "nothing: it runs")
     if wanted is None:
         return StreamStatus(False, 0, False, "nothing: no stream is wanted")
     return start_unless_it_fails([run for run in runs if run["StartedOn"] >= since], now)
+
+
+def stop(overdue: list[str], *, needs_operator_if_refused: bool) -> StreamStatus:
+    """Stop these runs; Glue reports those that it does not stop in a successful answer."""
+    answer = glue().batch_stop_job_run(JobName=os.environ["JOB"], JobRunIds=overdue)
+    refused = []
+    for error in answer.get("Errors", ()):
+        detail = error.get("ErrorDetail", {})
+        reason = f"{detail.get('ErrorCode')}: {detail.get('ErrorMessage')}"
+        refused.append(f"could not stop {error.get('JobRunId')}: {reason}")
+        log.error("%s", refused[-1])
+    if refused:
+        return StreamStatus(True, 0, needs_operator_if_refused, "; ".join(refused))
+    return StreamStatus(True, 0, False, "stopped a run that did not end by itself")
 
 
 def ends_by_itself(run: dict[str, Any]) -> bool:

@@ -240,9 +240,9 @@ def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Ala
 def _of_keeper(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     yield AlarmSpec(
         name="keeper-gave-up",
-        description=f"The stream failed {FAILURES_TO_ALARM} times in a row or more. The stream"
-        f" keeper continues to start it, with pauses of up to {MAX_PAUSE_MINUTES} minutes; fix the"
-        " cause.",
+        description=f"The stream failed {FAILURES_TO_ALARM} times in a row or more, and the stream"
+        f" keeper continues to start it, with pauses of up to {MAX_PAUSE_MINUTES} minutes; or an"
+        " earlier run cannot be stopped. Fix the cause.",
         metric=known.own(metrics.STREAM_GIVEN_UP, "Maximum"),
         threshold=0,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from aws_cdk import CustomResource
 from constructs import Construct
 
+from cdclake import naming
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant
@@ -46,7 +47,7 @@ class Preparation(LambdaFunction):
             module="prepare_source",
             code=file,
             environment={**environment, "BUCKET": state.name},
-            grants=[*grants, *keeps_records(state, context.key_arn)],
+            grants=[*grants, *keeps_records(state, context.key_arn, naming.FORMER_RELATIONS)],
             timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
             security_group=security_group,

@@ -86,6 +86,15 @@ RELATIONS = (
         ((_PREPARATION, "            record_again(session, plan)\n", "            pass\n"),),
     ),
     Mutation(
+        "a rolled back epoch leaves its records", _OMITTED,
+        ((_PREPARATION, "        restore_former_records(before)\n", "        pass\n"),),
+    ),
+    Mutation(
+        "an older epoch's records are restored again", _OMITTED,
+        ((_PREPARATION,
+          '        control.write(naming.FORMER_RELATIONS, {"epoch": None})\n', ""),),
+    ),
+    Mutation(
         "a table that joins has a record before it is published", _OMITTED,
         ((_CHECK, "if record is None and source.publication.omission(table) is not None:",
           "if False:"),),

@@ -68,6 +68,10 @@ UPKEEP = (
         (("lambda/stream_keeper/stream_keeper.py", "paused or not ends_by_itself(run)", "True"),),
     ),
     Mutation(
+        "the keeper ignores refused stops", _KEEPER,
+        (("lambda/stream_keeper/stream_keeper.py", 'answer.get("Errors", ())', "()"),),
+    ),
+    Mutation(
         "purge by commit time", _UPKEEP,
         (("glue_jobs/maintenance/actions.py", " AND NOT EXISTS ({young})", ""),),
     ),

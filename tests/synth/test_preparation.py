@@ -135,7 +135,7 @@ def test_it_may_read_two_logins_and_keep_the_records_and_no_more(variants):
     assert len(allowed["secretsmanager:GetSecretValue"]) == 2
     assert len(allowed["kms:Decrypt"]) == 1
     written = {each.partition("/")[2] for each in allowed["s3:PutObject"]}
-    assert written == {"control/relations.json"}
+    assert written == {"control/relations.json", "control/former_relations.json"}
     assert allowed["s3:GetObject"] == allowed["s3:PutObject"]
     assert allowed["ec2:CreateNetworkInterface"] == {
         "ec2:R:A:subnet/subnet-0a1b2c3d",

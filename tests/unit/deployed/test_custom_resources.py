@@ -180,6 +180,28 @@ def test_tables_that_nobody_makes_are_named(answers, monkeypatch):
     assert "lake has no visits yet; deploy again when the stream runs" in answers.told[0]["Reason"]
 
 
+def test_wait_after_a_late_denial_ends_before_lambda_does(answers, monkeypatch):
+    module, now = load("custom_resources"), [0.0]
+
+    def missing(*_: Any) -> list[str]:
+        if now[0] == 0.0:
+            now[0] = 59.0
+            denied = {"Error": {"Code": "AccessDeniedException", "Message": "denied"}}
+            raise ClientError(denied, "GetTable")
+        return ["visits"]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=sleep)
+    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(cloudformation, "time", clock)
+    monkeypatch.setattr(module, "_missing", missing)
+    module.handler(event(answers, "Tables", Database="lake", Tables=["visits"]), CONTEXT)
+    assert "lake has no visits yet" in answers.told[0]["Reason"]
+    assert 800 < now[0] < 870  # of 900 s
+
+
 @pytest.mark.parametrize("is_older", [False, True])
 def test_columns_that_a_table_lacks_are_waited_for_and_named(
     answers, monkeypatch, tmp_path, is_older

@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 import pytest
 
+from cdclake.errors import InputError
 from cdclake.plan import Plan, Table
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.prepare import PublicationState
@@ -168,6 +169,44 @@ def test_a_deployment_without_a_new_epoch_keeps_the_records(
     source.orders = replace(NOW, oid=99)
     source.deploy(plan(), epochs=epochs)
     assert source.check() == 1
+
+
+def test_rolled_back_epoch_restores_the_records_before_it(source: Source) -> None:
+    """CloudFormation rolls it back if the connector, which comes after it, fails."""
+    source.deploy(plan(), "Create", epochs=("1",))
+    assert source.check() == 0
+    source.orders, source.publication = replace(NOW, oid=99), NARROWED
+    for _ in range(2):  # Lambda repeats a call whose answer was lost
+        source.deploy(plan(), epochs=("1", "2"))
+    assert source.check() == 0
+    for _ in range(2):
+        source.deploy(plan(), epochs=("2", "1"))
+        assert source.check() == 1
+    [record] = source.records()["tables"].values()
+    assert (record["oid"], record["omitted"]) == (1, True)
+
+
+def test_epoch_that_failed_before_its_records_restores_no_older_ones(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.deploy(plan(), "Create", epochs=("1",))
+    assert source.check() == 0
+    for epochs in (("1", "2"), ("2", "1")):
+        source.deploy(plan(), epochs=epochs)
+    source.orders = replace(NOW, oid=99)
+    record = RelationRecord.of(declared(), source.orders, settled=True)  # as by a resync
+    body = json.dumps(records_content({"public.orders": record})).encode()
+    boto3.client("s3").put_object(Bucket="state", Key=KEY, Body=body)
+    with monkeypatch.context() as refused:
+        refused.setattr(source.function, "prepare_session", refuse)
+        with pytest.raises(AssertionError, match="refused"):
+            source.deploy(plan(), epochs=("1", "2"))
+    source.deploy(plan(), epochs=("2", "1"))
+    assert source.check() == 0
+
+
+def refuse(*_: Any, **__: Any) -> None:
+    raise InputError("refused", "")
 
 
 def test_a_firehose_table_ends_it_under_another_name(source: Source) -> None:

@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from cdclake import cloudformation
 from cdclake.errors import InputError
 from cdclake.naming import SOURCE_SQL_PREFIX
+from cdclake.postgres.ownership import Owner
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relation_check import records_content
 from cdclake.postgres.relations import RelationRecord
@@ -42,7 +43,7 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     monkeypatch.setattr(function, "prepare_session", lambda *_, **__: done)
     found = settings_warnings(server(slot_wal_mb=limit_mb))
     monkeypatch.setattr(function, "source_warnings", lambda *_, **__: found)
-    function.do("Create", "prepared", STACK)
+    function.do("Create", "prepared", Owner(id="aws", name="the stack"))
     logged = [each.message for each in caplog.records if each.levelname == "WARNING"]
     assert bool(logged) is is_warned
     assert all("ALTER SYSTEM SET max_slot_wal_keep_size" in line for line in logged)

@@ -72,9 +72,10 @@ def stopped(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ids: list[str] = []
     real = boto3.client("glue")
 
-    def stop(*, JobName: str, JobRunIds: list[str]) -> None:
+    def stop(*, JobName: str, JobRunIds: list[str]) -> dict[str, Any]:
         assert JobName == JOB
         ids.extend(JobRunIds)
+        return {"SuccessfulSubmissions": [{"JobRunId": each} for each in JobRunIds]}
 
     glue = SimpleNamespace(
         get_job_runs=real.get_job_runs, start_job_run=real.start_job_run, batch_stop_job_run=stop
@@ -223,6 +224,37 @@ def test_a_stream_that_does_not_end_for_the_next_deployment_is_stopped(
     assert stopped == []
     assert stream.call(16 * MINUTE).did == "stopped a run that did not end by itself"
     assert stopped == [stream.runs[-1].job_run_id]
+
+
+def test_refused_stop_is_logged_and_needs_an_operator_if_repeated(
+    stream, stopped, monkeypatch, caplog
+):
+    stream.call()
+    stream.runs[-1].started_on -= timedelta(hours=2)
+    monkeypatch.setenv("DEPLOYMENT", "d2")
+    stream.call()
+
+    def refuse(*, JobName: str, JobRunIds: list[str]) -> dict[str, Any]:
+        detail = {"ErrorCode": "InternalServiceException", "ErrorMessage": "not now"}
+        return {"Errors": [{"JobName": JobName, "JobRunId": JobRunIds[0], "ErrorDetail": detail}]}
+
+    monkeypatch.setattr(stream.keeper.glue(), "batch_stop_job_run", refuse)
+    run = stream.runs[-1].job_run_id
+    for after, needs_operator in ((16, False), (29, False), (31, True)):
+        seen = stream.call(after * MINUTE)
+        assert seen.did == f"could not stop {run}: InternalServiceException: not now"
+        assert (seen.running, seen.needs_operator) == (True, needs_operator)
+    assert {each.levelname for each in caplog.records if run in each.message} == {"ERROR"}
+
+
+def test_run_that_is_stopping_is_not_stopped_again(stream, stopped, monkeypatch):
+    stream.call()
+    stream.runs[-1].started_on -= timedelta(hours=2)
+    monkeypatch.setenv("DEPLOYMENT", "d2")
+    stream.call()
+    stream.runs[-1].status = "STOPPING"
+    assert stream.call(16 * MINUTE).did == "nothing: it runs"
+    assert stopped == []
 
 
 def test_a_stream_that_is_switched_off_is_told_so_and_not_started_again(stream, monkeypatch):
