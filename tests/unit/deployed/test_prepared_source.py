@@ -48,6 +48,29 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     assert all("ALTER SYSTEM SET max_slot_wal_keep_size" in line for line in logged)
 
 
+@pytest.mark.parametrize(
+    ("request_type", "physical_id", "made_unmarked"),
+    [
+        ("Delete", "Preparation", True),
+        ("Update", "Preparation", True),
+        ("Create", None, False),
+        ("Delete", "shop-cdc-Preparation-1A2B3C", False),
+    ],
+)
+def test_objects_without_a_mark_are_of_the_resource_that_prepared_them(
+    prepare, monkeypatch, request_type, physical_id, made_unmarked
+):
+    """CloudFormation makes up the id if a creation never answered."""
+    owners = []
+    for name in ("prepare_session", "leave_session"):
+        monkeypatch.setattr(
+            prepare.function, name, lambda *given, **named: owners.append((*given, *named.values()))
+        )
+    prepare(request_type, physical_id)
+    [[owner]] = [[each for each in given if isinstance(each, Owner)] for given in owners]
+    assert owner.made_unmarked is made_unmarked
+
+
 class Denial:
     """AWS that denies an operation at first, and a clock that sleeping advances."""
 
