@@ -92,7 +92,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
             lambda: do(
                 event["RequestType"],
                 prepared,
-                event["StackId"],
+                owner_of(event),
                 is_new_epoch=begins_epoch(event),
             )
         )
@@ -107,9 +107,8 @@ def handler(event: dict[str, Any], context: Any) -> None:
         answer(event, prepared, {"Status": "SUCCESS"})
 
 
-def do(request: str, prepared: str, stack: str, *, is_new_epoch: bool = False) -> None:
+def do(request: str, prepared: str, owner: Owner, *, is_new_epoch: bool = False) -> None:
     """Prepare the source, or clean it up; both are idempotent."""
-    owner = owner_of(stack, has_prepared=request != "Create")
     plan = Plan.from_json(PLAN.read_text(encoding="utf-8"))
     if request == "Delete":
         if prepared != NOT_PREPARED:
@@ -154,17 +153,19 @@ def record_again(session: Session, plan: Plan) -> None:
         log.info("another writer has stored records meanwhile")
 
 
-def owner_of(stack: str, *, has_prepared: bool) -> Owner:
+def owner_of(event: Mapping[str, Any]) -> Owner:
     """Return the deployment as an owner, from its stack's ARN.
 
-    The id has no random part, so that a stack that is created again is still the owner.
+    The id has no random part, so that a stack that is created again is still the owner. Objects
+    without a mark are its own only if this resource has prepared them: if its creation failed
+    without an answer, CloudFormation deletes it by an id that it made up.
     """
-    region, account, resource = stack.split(":", 5)[3:]
+    region, account, resource = event["StackId"].split(":", 5)[3:]
     name = resource.split("/")[1]
     return Owner(
         id=f"aws:{account}:{region}:{name}",
         name=f"the stack {name} of account {account} in {region}",
-        made_unmarked=has_prepared,
+        made_unmarked=event.get("PhysicalResourceId") == event["LogicalResourceId"],
     )
 
 

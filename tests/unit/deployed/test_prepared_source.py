@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from cdclake import cloudformation
 from cdclake.errors import InputError
 from cdclake.naming import SOURCE_SQL_PREFIX
+from cdclake.postgres.ownership import Owner
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relation_check import records_content
 from cdclake.postgres.relations import RelationRecord
@@ -42,7 +43,7 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     monkeypatch.setattr(function, "prepare_session", lambda *_, **__: done)
     found = settings_warnings(server(slot_wal_mb=limit_mb))
     monkeypatch.setattr(function, "source_warnings", lambda *_, **__: found)
-    function.do("Create", "prepared", STACK)
+    function.do("Create", "prepared", Owner("aws:1", "a stack"))
     logged = [each.message for each in caplog.records if each.levelname == "WARNING"]
     assert bool(logged) is is_warned
     assert all("ALTER SYSTEM SET max_slot_wal_keep_size" in line for line in logged)
@@ -58,17 +59,17 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     ],
 )
 def test_objects_without_a_mark_are_of_the_resource_that_prepared_them(
-    prepare, monkeypatch, request_type, physical_id, made_unmarked
+    monkeypatch, request_type, physical_id, made_unmarked
 ):
-    """CloudFormation makes up the id if a creation never answered."""
-    owners = []
-    for name in ("prepare_session", "leave_session"):
-        monkeypatch.setattr(
-            prepare.function, name, lambda *given, **named: owners.append((*given, *named.values()))
-        )
-    prepare(request_type, physical_id)
-    [[owner]] = [[each for each in given if isinstance(each, Owner)] for given in owners]
-    assert owner.made_unmarked is made_unmarked
+    """CloudFormation makes up the id of a resource whose creation never answered."""
+    function, owners = load("prepare_source"), []
+    monkeypatch.setattr(function, "do", lambda _, __, owner, **___: owners.append(owner))
+    monkeypatch.setattr(function, "answer", lambda *_: None)
+    event = {"RequestType": request_type, "StackId": STACK, "LogicalResourceId": "Preparation"}
+    if physical_id:
+        event["PhysicalResourceId"] = physical_id
+    function.handler(event, None)
+    assert [owner.made_unmarked for owner in owners] == [made_unmarked]
 
 
 class Denial:
