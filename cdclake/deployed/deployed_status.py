@@ -109,8 +109,12 @@ def _connectors(lake: DeployedLake) -> list[dict[str, Any]]:
 
 def _connector(prefix: str, component: str, name: str) -> dict[str, Any]:
     with explained(name, "describe the connector"):
-        found = boto3.client("kafkaconnect").list_connectors(connectorNamePrefix=name)
-    states = {each["connectorName"]: each["connectorState"] for each in found["connectors"]}
+        pages = boto3.client("kafkaconnect").get_paginator("list_connectors")
+        states = {
+            each["connectorName"]: each["connectorState"]
+            for page in pages.paginate(connectorNamePrefix=name)
+            for each in page["connectors"]
+        }
     state = str(states.get(name, "missing")).lower()
     log = f"/aws/vendedlogs/{prefix}/{component}"
     return {"name": component, **_OF_A_PROCESS, "state": state, "log": log}

@@ -78,6 +78,13 @@ class _Progress:
             " transaction ends"
         )
 
+    def undone(self) -> str:
+        """Return what is done and what to do if the file does not end its transaction."""
+        return (
+            f"the {self.done} statements before it are done, and it is undone: add COMMIT, then run"
+            " the file from that line on"
+        )
+
     def remedy(self, *, is_answered: bool) -> str:
         """Return what is done and what to do if the current statement fails.
 
@@ -105,7 +112,8 @@ def run_script(
     Without `keep_owners` the statements that only set an owner are skipped: the dump's roles need
     not exist. Raises InputError with file and line at the first statement that fails; those before
     it stay done, except in a transaction that the file has begun and not ended. If the connection
-    fails, the statement itself may be done as well.
+    fails, the statement itself may be done as well. A transaction that is open at the end is undone
+    and refused: psycopg would commit it.
     """
     result, progress = ScriptResult(), _Progress()
     row = session.execute("SELECT current_setting('is_superuser')").fetchone()
@@ -128,6 +136,9 @@ def run_script(
             ) from None
         result.statements += 1
         progress.update(session.info.transaction_status, statement, result.statements)
+    if progress.begun is not None:
+        session.execute("ROLLBACK")
+        raise InputError(f"{name}:{progress.begun}: the transaction has no end", progress.undone())
     return result
 
 

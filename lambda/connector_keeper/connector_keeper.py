@@ -33,6 +33,8 @@ log.setLevel(logging.INFO)
 FIRST_PAUSE_MINUTES, MAX_PAUSE_MINUTES = 5, 60
 FORGOTTEN_AFTER = timedelta(hours=6)  # an earlier restart had another cause
 _LOOKED_BACK = timedelta(minutes=10)
+_METRIC_PERIOD = timedelta(minutes=1)
+_PAGE = {"PageSize": 100}
 # Source: MSK Connect API Reference, ConnectorOperationSummary.
 _UPDATES = ("UPDATE_CONNECTOR_CONFIGURATION", "UPDATE_WORKER_SETTING")
 _REFUSED = ("UPDATE_FAILED", "ROLLBACK_IN_PROGRESS", "ROLLBACK_FAILED", "ROLLBACK_COMPLETE")
@@ -53,14 +55,21 @@ class ConnectorStatus:
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Handle a call by the schedule; after an AWS error the next call retries."""
     del event, context
-    seen, refused = look(datetime.now(UTC)), refused_sinks()
-    publish(seen, refused)  # first: alarms need the metrics, also if the restart fails
+    seen = look(datetime.now(UTC))
+    try:
+        report(seen, refused_sinks())  # first: alarms need the metrics, also if the restart fails
+    finally:
+        did = restart(seen.to_restart) if seen.to_restart else seen.did
+    log.info("%s after %d restarts", did, seen.restarts)
+    return {"did": did, "restarts": seen.restarts}
+
+
+def report(seen: ConnectorStatus, refused: list[str]) -> None:
+    """Publish the metrics, and log the connectors whose newest update was refused."""
+    publish(seen, refused)
     if seen.update_refused or refused:
         names = [*([os.environ["NAME"]] if seen.update_refused else []), *refused]
         log.error("MSK Connect refused the newest update of %s", ", ".join(names))
-    did = restart(seen.to_restart) if seen.to_restart else seen.did
-    log.info("%s after %d restarts", did, seen.restarts)
-    return {"did": did, "restarts": seen.restarts}
 
 
 def look(now: datetime) -> ConnectorStatus:
@@ -73,7 +82,7 @@ def look(now: datetime) -> ConnectorStatus:
     earlier, update_refused = restarts(known, now), is_update_refused(known)
     if state == "FAILED":
         return ConnectorStatus(len(earlier), "failed: replace it", update_refused)
-    if not has_failed_task(state, now):
+    if not has_failed_task(state, since=max(now - _LOOKED_BACK, settled(known)), now=now):
         return ConnectorStatus(len(earlier), "nothing: it runs, or it changes", update_refused)
     if earlier and now < earlier[0] + pause(len(earlier), earlier[0]):
         return ConnectorStatus(len(earlier), "waits", update_refused)
@@ -104,21 +113,31 @@ def refused_sinks() -> list[str]:
 
 def connector(name: str) -> dict[str, Any] | None:
     """Return the connector of the exact name; None if it is not deployed."""
-    found = kafkaconnect().list_connectors(connectorNamePrefix=name)["connectors"]
+    pages = kafkaconnect().get_paginator("list_connectors").paginate(connectorNamePrefix=name)
+    found = (each for page in pages for each in page["connectors"])
     return next((each for each in found if each["connectorName"] == name), None)
 
 
-def has_failed_task(state: str, now: datetime) -> bool:
+def settled(known: list[dict[str, Any]]) -> datetime:
+    """Return the start of the first metric that measures only the time after all operations.
+
+    An earlier one may have the failure that a restart or an update has ended.
+    """
+    ended = (as_utc(each.get("endTime") or each["creationTime"]) for each in known)
+    return max(ended, default=datetime.min.replace(tzinfo=UTC)) + _METRIC_PERIOD
+
+
+def has_failed_task(state: str, *, since: datetime, now: datetime) -> bool:
     """Return whether the task of a running connector has failed by its newest metric."""
-    if state != "RUNNING":
+    if state != "RUNNING" or since >= now:
         return False
     found = boto3.client("cloudwatch").get_metric_statistics(
         Namespace="AWS/KafkaConnect",
         MetricName="ErroredTaskCount",
         Dimensions=[{"Name": "ConnectorName", "Value": os.environ["NAME"]}],
-        StartTime=now - _LOOKED_BACK,
+        StartTime=since,  # CloudWatch rounds it down to the period
         EndTime=now,
-        Period=60,
+        Period=int(_METRIC_PERIOD.total_seconds()),
         Statistics=["Minimum"],
     )["Datapoints"]
     newest = max(found, key=lambda point: point["Timestamp"], default=None)
@@ -127,8 +146,9 @@ def has_failed_task(state: str, now: datetime) -> bool:
 
 def operations(arn: str) -> list[dict[str, Any]]:
     """Return the connector's operations."""
-    found = kafkaconnect().list_connector_operations(connectorArn=arn, maxResults=100)
-    return list(found["connectorOperations"])
+    pages = kafkaconnect().get_paginator("list_connector_operations")
+    found = pages.paginate(connectorArn=arn, PaginationConfig=_PAGE)
+    return [each for page in found for each in page["connectorOperations"]]
 
 
 def is_update_refused(known: list[dict[str, Any]]) -> bool:

@@ -161,9 +161,12 @@ def _of_connector(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     yield AlarmSpec(
         name="connector-update",
         description="MSK Connect refused the newest update of the connector or of a sink, which"
-        " runs with its former settings: a new table or column is not read or written.",
+        " runs with its former settings: a new table or column is not read or written. Or the"
+        f" connector keeper was silent for {SILENT_MINUTES} minutes: it restarts no failed task.",
         metric=known.own(metrics.CONNECTOR_UPDATE_REFUSED, "Maximum"),
         threshold=0,
+        periods=SILENT_CHECKS,
+        missing=TreatMissingData.BREACHING,
     )
 
 

@@ -69,3 +69,22 @@ def test_a_failed_transaction_is_undone_from_its_first_line(
     rest.write_text("\n".join([*lines[6:8], lines[9]]) + "\n")
     source_script.run_local_script(Home(tmp_path), rest, keep_owners=False)
     assert run(database, "SELECT * FROM t ORDER BY id") == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("value", [3, 1])
+def test_a_transaction_without_an_end_is_undone(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: int
+) -> None:
+    """As psql does at the end of a file, also if the deferred constraint would refuse COMMIT."""
+    monkeypatch.setattr(source_script, "running_source", lambda _: (database, False))
+    script = tmp_path / "seed.sql"
+    lines = (
+        "CREATE TABLE t (id int UNIQUE DEFERRABLE INITIALLY DEFERRED);",
+        "INSERT INTO t VALUES (1);",
+        "BEGIN;",
+        f"INSERT INTO t VALUES ({value});",
+    )
+    script.write_text("\n".join(lines) + "\n")
+    with pytest.raises(InputError, match=r"seed\.sql:3: the transaction has no end"):
+        source_script.run_local_script(Home(tmp_path), script, keep_owners=False)
+    assert run(database, "SELECT * FROM t") == [(1,)]

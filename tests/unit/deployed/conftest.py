@@ -103,10 +103,14 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     ]
 
     class Connect:
-        """Moto has no MSK Connect."""
+        """Moto has no MSK Connect; each page has one connector."""
 
-        def list_connectors(self, **_: Any) -> dict[str, Any]:
-            return {"connectors": connectors}
+        def get_paginator(self, name: str) -> Connect:
+            assert name == "list_connectors"
+            return self
+
+        def paginate(self, **_: Any) -> list[dict[str, Any]]:
+            return [{"connectors": [each]} for each in reversed(connectors)]
 
     client = boto3.client
 

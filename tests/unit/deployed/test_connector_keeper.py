@@ -20,7 +20,7 @@ ARN = f"arn:aws:kafkaconnect:eu-west-1:111122223333:connector/{NAME}/0a1b"
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 SETTINGS, SIZE = "UPDATE_CONNECTOR_CONFIGURATION", "UPDATE_WORKER_SETTING"
-REFUSED = [(SETTINGS, "UPDATE_FAILED", 1)]
+REFUSED = [(SETTINGS, "UPDATE_FAILED", 3)]
 
 
 class Clock(datetime):
@@ -43,19 +43,27 @@ class Connect:
         monkeypatch.setattr(keeper, "kafkaconnect", lambda: client)
 
     def answers(
-        self, state: str, *restarted: datetime, restarts: bool | str = False, updates: Any = ()
+        self,
+        state: str,
+        *restarted: datetime,
+        restarts: bool | str = False,
+        updates: Any = (),
+        minutes: int = 0,
     ) -> None:
         """Answer with this state and these earlier restarts; `restarts`: one is expected.
 
         As a text it is the code of MSK Connect's refusal. `updates` are the type, state and
-        minutes of age of each update.
+        minutes of age of each update; a restart lasts `minutes`. Each page has one operation.
         """
-        found = [{"connectorName": f"{NAME}-2", "connectorArn": "x", "connectorState": "FAILED"}]
-        found.append({"connectorName": NAME, "connectorArn": ARN, "connectorState": state})
-        expected = {"connectorNamePrefix": NAME}
-        self.stub.add_response("list_connectors", {"connectors": found}, expected)
+        other = {"connectorName": f"{NAME}-2", "connectorArn": "x", "connectorState": "FAILED"}
+        found = {"connectorName": NAME, "connectorArn": ARN, "connectorState": state}
+        self.lists(NAME, other, found)
         operations = [
-            {"connectorOperationType": "RESTART_CONNECTOR", "creationTime": time}
+            {
+                "connectorOperationType": "RESTART_CONNECTOR",
+                "creationTime": time,
+                "endTime": time + minutes * MINUTE,
+            }
             for time in restarted
         ]
         operations += [
@@ -66,15 +74,29 @@ class Connect:
             }
             for kind, ended, age in updates
         ]
-        self.stub.add_response(
-            "list_connector_operations",
-            {"connectorOperations": operations},
-            {"connectorArn": ARN, "maxResults": 100},
-        )
+        self.lists_operations(ARN, *operations)
         if isinstance(restarts, str):
             self.stub.add_client_error("restart_connector", restarts, "not now")
         elif restarts:
             self.stub.add_response("restart_connector", {}, {"connectorArn": ARN})
+
+    def lists(self, name: str, *connectors: dict[str, Any]) -> None:
+        """List the connectors whose names begin so, one on each page."""
+        self._pages("list_connectors", "connectors", connectors, {"connectorNamePrefix": name})
+
+    def lists_operations(self, arn: str, *operations: dict[str, Any]) -> None:
+        """List the connector's operations, one on each page."""
+        asked = {"connectorArn": arn, "maxResults": 100}
+        self._pages("list_connector_operations", "connectorOperations", operations, asked)
+
+    def _pages(self, operation: str, key: str, found: Any, asked: dict[str, Any]) -> None:
+        pages = [[each] for each in found] or [[]]
+        for number, page in enumerate(pages):
+            answer: dict[str, Any] = {key: page}
+            if number < len(pages) - 1:
+                answer["nextToken"] = f"page {number + 1}"
+            after = {"nextToken": f"page {number}"} if number else {}
+            self.stub.add_response(operation, answer, {**asked, **after})
 
     def keep(self) -> str:
         """Call the keeper, check that it has asked for everything, and return what it did."""
@@ -165,6 +187,14 @@ def test_a_restart_of_yesterday_does_not_count(connect):
     assert figures()["ConnectorRestarts"] == 0
 
 
+@pytest.mark.parametrize(("minutes", "is_stale"), [(6, True), (4, False), (2, False)])
+def test_a_metric_from_before_the_end_of_a_restart_restarts_nothing(connect, minutes, is_stale):
+    """The newest datapoint is a minute old, the restart began seven minutes ago."""
+    task_errors(1)
+    connect.answers("RUNNING", NOW - 7 * MINUTE, minutes=minutes, restarts=not is_stale)
+    assert connect.keep() == ("nothing: it runs, or it changes" if is_stale else "restarted")
+
+
 def test_one_that_changes_is_left_alone(connect):
     connect.answers("RESTARTING", NOW - MINUTE)
     assert connect.keep().startswith("nothing")
@@ -189,9 +219,32 @@ def test_a_refused_update_is_noticed(connect, updates, is_refused, state):
 
 
 def test_without_a_connector_nothing_is_done(connect):
-    connect.stub.add_response("list_connectors", {"connectors": []}, {"connectorNamePrefix": NAME})
+    connect.lists(NAME)
     assert connect.keep() == "nothing: there is no connector"
     assert figures() == {"ConnectorRestarts": 0, "ConnectorUpdateRefused": 0}
+
+
+@pytest.mark.parametrize("failing", ["list_connectors", "PutMetricData"])
+def test_an_error_of_a_sink_or_of_metrics_does_not_prevent_a_restart(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    task_errors(1)
+    connect.answers("RUNNING")
+    if failing == "list_connectors":
+        monkeypatch.setenv("SINKS", "shop-lake")
+        connect.stub.add_client_error(failing, "ForbiddenException", "denied")
+    else:
+        monkeypatch.setattr(connect.keeper, "publish", refuse)
+    connect.stub.add_response("restart_connector", {}, {"connectorArn": ARN})
+    with pytest.raises(ClientError, match="ForbiddenException"):
+        connect.keep()
+    connect.stub.assert_no_pending_responses()
+
+
+def refuse(*_: Any) -> None:
+    raise ClientError(
+        {"Error": {"Code": "ForbiddenException", "Message": "denied"}}, "PutMetricData"
+    )
 
 
 @pytest.mark.parametrize("state", ["UPDATE_FAILED", "UPDATE_COMPLETE"])
@@ -206,13 +259,8 @@ def test_a_refused_update_of_a_sink_is_published(
         "connectorOperationState": state,
         "creationTime": NOW - MINUTE,
     }
-    for name, found in (("shop-lake", [sink]), ("shop-gone", [])):
-        asked = {"connectorNamePrefix": name}
-        connect.stub.add_response("list_connectors", {"connectors": found}, asked)
-    connect.stub.add_response(
-        "list_connector_operations",
-        {"connectorOperations": [updated]},
-        {"connectorArn": "sink", "maxResults": 100},
-    )
+    connect.lists("shop-lake", sink)
+    connect.lists("shop-gone")
+    connect.lists_operations("sink", updated)
     connect.keep()
     assert figures()[metrics.CONNECTOR_UPDATE_REFUSED.name] == float(state == "UPDATE_FAILED")

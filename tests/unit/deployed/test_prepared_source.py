@@ -43,10 +43,33 @@ def test_unlimited_wal_is_logged_with_its_remedy(
     monkeypatch.setattr(function, "prepare_session", lambda *_, **__: done)
     found = settings_warnings(server(slot_wal_mb=limit_mb))
     monkeypatch.setattr(function, "source_warnings", lambda *_, **__: found)
-    function.do("Create", "prepared", Owner(id="aws", name="the stack"))
+    function.do("Create", "prepared", Owner("aws:1", "a stack"))
     logged = [each.message for each in caplog.records if each.levelname == "WARNING"]
     assert bool(logged) is is_warned
     assert all("ALTER SYSTEM SET max_slot_wal_keep_size" in line for line in logged)
+
+
+@pytest.mark.parametrize(
+    ("request_type", "physical_id", "made_unmarked"),
+    [
+        ("Delete", "Preparation", True),
+        ("Update", "Preparation", True),
+        ("Create", None, False),
+        ("Delete", "shop-cdc-Preparation-1A2B3C", False),
+    ],
+)
+def test_objects_without_a_mark_are_of_the_resource_that_prepared_them(
+    monkeypatch, request_type, physical_id, made_unmarked
+):
+    """CloudFormation makes up the id of a resource whose creation never answered."""
+    function, owners = load("prepare_source"), []
+    monkeypatch.setattr(function, "do", lambda _, __, owner, **___: owners.append(owner))
+    monkeypatch.setattr(function, "answer", lambda *_: None)
+    event = {"RequestType": request_type, "StackId": STACK, "LogicalResourceId": "Preparation"}
+    if physical_id:
+        event["PhysicalResourceId"] = physical_id
+    function.handler(event, None)
+    assert [owner.made_unmarked for owner in owners] == [made_unmarked]
 
 
 class Denial:

@@ -112,7 +112,7 @@ class Session:
             error.sqlstate = "42P01"
             raise error
         self.ran.append(query)
-        if query in ("BEGIN", "START TRANSACTION", "COMMIT", "END"):
+        if query in ("BEGIN", "START TRANSACTION", "COMMIT", "END", "ROLLBACK"):
             self.transaction_status = 2 if query in ("BEGIN", "START TRANSACTION") else 0
         return self
 
@@ -176,6 +176,14 @@ def test_statements_of_an_ended_transaction_are_done() -> None:
         run_script(Session(), split_script(script, "f.sql"), "f.sql", keep_owners=False)
     done = "the 3 statements before it are done"
     assert caught.value.remedy == f"{done}: fix this one, then run the rest"
+
+
+def test_a_transaction_without_an_end_is_undone() -> None:
+    session, script = Session(), "SELECT 1;\nBEGIN;\nSELECT 2;"
+    with pytest.raises(InputError, match=r"f\.sql:2: the transaction has no end") as caught:
+        run_script(session, split_script(script, "f.sql"), "f.sql", keep_owners=False)
+    assert session.ran == ["SELECT 1", "BEGIN", "SELECT 2", "ROLLBACK"]
+    assert "the 1 statements before it are done, and it is undone" in caught.value.remedy
 
 
 def test_a_transaction_whose_end_has_no_answer_may_be_done(
