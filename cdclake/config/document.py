@@ -70,6 +70,11 @@ class Document:
         span = self.spans.get(location)
         return Problem(*(span.key if span else self.place(location)), message, remedy)
 
+    def places_below(self, root: Location) -> set[tuple[int, int]]:
+        """Return line and column of every key and value below `root`."""
+        below = (span for location, span in self.spans.items() if location[: len(root)] == root)
+        return {place for span in below for place in (span.key, span.value)}
+
     def overlaid(self, environment: str) -> Document:
         """Return this document with `environments.<environment>` merged over it, key by key.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,18 +100,32 @@ def find_problems(
         wrong = [*structure_problems(version), *checked]
         if not found and not wrong:  # otherwise there is no plan
             wrong += _plan_problems(version, on_aws=on_aws)
+        if overlaid_by is not None:
+            wrong = [*_naming_environment(document, overlaid_by, wrong, known=found)]
         for problem in wrong:
             if (problem.line, problem.column) not in unreadable:
                 found.append(problem)
     return sort_problems(_without_repeated_passwords(found))
 
 
+def _naming_environment(
+    document: Document, name: str, problems: Iterable[Problem], *, known: Sequence[Problem]
+) -> Iterator[Problem]:
+    """Name the environment in the problems that only it has, at places outside of its overlay."""
+    overlay = document.places_below(("environments", name))
+    for problem in problems:
+        if problem in known or (problem.line, problem.column) in overlay:
+            yield problem
+        else:
+            yield replace(problem, message=f"in the environment {name!r}: {problem.message}")
+
+
 def _without_repeated_passwords(found: Sequence[Problem]) -> Iterator[Problem]:
     """Leave out the other problems of a value with a password: they may repeat a part of it."""
     messages = (PASSWORD_IN_KEY, PASSWORD_IN_VALUE)
-    places = {(each.line, each.column) for each in found if each.message in messages}
+    places = {(each.line, each.column) for each in found if each.message.endswith(messages)}
     for problem in found:
-        if problem.message in messages or (problem.line, problem.column) not in places:
+        if problem.message.endswith(messages) or (problem.line, problem.column) not in places:
             yield problem
 
 

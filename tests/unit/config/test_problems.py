@@ -123,6 +123,12 @@ CASES = {
     "overlay": (
         top("environments: {dev: {stream: {trigger_seconds: 0}}}"), 2, 48, "cannot be 0", "equal",
     ),
+    "one that only an environment has": (
+        last("environments: {dev: {tables: {public.orders: {delivery: firehose}}}}\n").replace(
+            "public.orders:\n", "public.orders:\n    apply: each_batch\n", 1
+        ),
+        6, 12, "in the environment 'dev': 'public.orders' has no batches", "remove",
+    ),
     "overlay of no section": (
         top("environments: {dev: {tabels: {}}}"), 2, 22, "unknown key 'tabels'", "did you mean 'tables'?",
     ),
