@@ -11,7 +11,7 @@ import sys
 from cdclake import naming
 from cdclake.jobs.apply.state_table import apply_all
 from cdclake.jobs.apply.view_renewal import renew_view
-from cdclake.jobs.operations.delivered_changes import OPTIONAL, apply_delivered
+from cdclake.jobs.operations.delivered_changes import apply_delivered
 from cdclake.jobs.table_jobs.chosen_tables import chosen_tables
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
 from cdclake.plan import Table
@@ -33,4 +33,7 @@ def apply_and_renew(job: TableJob, table: Table) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_over_tables(naming.APPLY_JOB, apply_and_renew, chosen_tables, optional=OPTIONAL))
+    sys.exit(run_over_tables(
+        naming.APPLY_JOB, apply_and_renew, chosen_tables,
+        optional=("mask_salt", "delivery_seconds"),
+    ))  # fmt: skip

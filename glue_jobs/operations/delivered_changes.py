@@ -33,7 +33,6 @@ from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Table
 
-OPTIONAL = ("mask_salt", "delivery_seconds")  # arguments of the jobs that call this module
 _MAX_ERASURES = 5
 
 log = logging.getLogger("cdclake.erasure")

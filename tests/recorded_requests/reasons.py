@@ -42,6 +42,7 @@ UNRECORDED: tuple[tuple[tuple[str, ...], str, str, str], ...] = (
     ((STREAM, VERIFY), "glue:GetSchemaVersion", "*", "the recorded lake's events are JSON"),
     ((STREAM, APPLY, POLL, VERIFY), "s3:*Object", "*:state/control/repair*",
      "no request was pending"),
+    ((STREAM, APPLY, POLL), "s3:PutObject", "*:state/control/erased/*", "no row was erased"),
     ((APPLY, REBUILD), "s3:*Object", "*:state/control/late/*",
      "Firehose delivered no event of an erased row late"),
     ((STREAM,), "secretsmanager:GetSecretValue", "*", "no row was erased before"),

@@ -137,7 +137,7 @@ def test_of_a_long_reason_cloudformation_is_told_as_much_as_it_takes(answers, mo
     """4096 bytes, and in each its log, where the rest is."""
     module = load("custom_resources")
 
-    def fails(_: Any) -> dict[str, str]:
+    def fails(*_: Any) -> dict[str, str]:
         raise ValueError(letter * 5000)
 
     monkeypatch.setitem(module.ACTIONS, "Custom::CdclakeFiles", fails)
