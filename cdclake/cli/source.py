@@ -32,9 +32,9 @@ def source_sql(
 ) -> None:
     """Run a SQL file in the source as its administrator: statements and `COPY ... FROM stdin`.
 
-    Each statement on its own, as psql does; commands of psql are refused with their line. With
-    --target aws a function in the private network runs it: a file of at most 300 MB, for at most
-    15 minutes.
+    Each statement on its own, as psql does; commands of psql are refused with their line, and so is
+    a transaction that the file does not end: it is undone. With --target aws a function in the
+    private network runs it: a file of at most 300 MB, for at most 15 minutes.
     """
     if target is Target.AWS:
         from cdclake.deployed.source_sql import run_source_sql
