@@ -18,6 +18,7 @@ from cdclake import naming
 from cdclake.check import Check, passed
 from cdclake.config import versions
 from cdclake.config.deployment import Deployment
+from cdclake.connectors.find_connector import find_connector
 from cdclake.debezium.deployed_connector import deployed_config
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.connector_answers import connector_answers
@@ -157,14 +158,8 @@ class _Probe:
 
     def _listed(self) -> _Found | None:
         with explained(self.name, "look for"):
-            pages = self._connect.get_paginator("list_connectors").paginate(
-                connectorNamePrefix=self.name
-            )
-            for page in pages:
-                for each in page["connectors"]:
-                    if each["connectorName"] == self.name:
-                        return _Found(each["connectorArn"], each["connectorState"])
-        return None
+            found = find_connector(self._connect, self.name)
+        return _Found(found["connectorArn"], found["connectorState"]) if found else None
 
     def _request(self) -> dict[str, Any]:
         return create_request(

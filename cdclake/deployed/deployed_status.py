@@ -21,6 +21,7 @@ import boto3
 from cdclake import metrics, naming
 from cdclake.config.source_metrics import LOGICAL_LAG, WAL_ON_DISK, source_dimensions
 from cdclake.connectors.declared import connector_log
+from cdclake.connectors.find_connector import find_connector
 from cdclake.control_objects import PAUSE
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
@@ -109,13 +110,8 @@ def _connectors(lake: DeployedLake) -> list[dict[str, Any]]:
 
 def _connector(prefix: str, component: str, name: str) -> dict[str, Any]:
     with explained(name, "describe the connector"):
-        pages = boto3.client("kafkaconnect").get_paginator("list_connectors")
-        states = {
-            each["connectorName"]: each["connectorState"]
-            for page in pages.paginate(connectorNamePrefix=name)
-            for each in page["connectors"]
-        }
-    state = str(states.get(name, "missing")).lower()
+        found = find_connector(boto3.client("kafkaconnect"), name)
+    state = found["connectorState"].lower() if found else "missing"
     log = f"/aws/vendedlogs/{prefix}/{component}"
     return {"name": component, **_OF_A_PROCESS, "state": state, "log": log}
 

@@ -25,6 +25,7 @@ from botocore.exceptions import ClientError
 
 from cdclake import metrics
 from cdclake.backoff import pause_after
+from cdclake.connectors.find_connector import find_connector
 from cdclake.time_spans import as_utc
 
 log = logging.getLogger()
@@ -74,7 +75,7 @@ def report(seen: ConnectorStatus, refused: list[str]) -> None:
 
 def look(now: datetime) -> ConnectorStatus:
     """Decide whether to restart the connector: pauses between restarts of a failed task grow."""
-    found = connector(os.environ["NAME"])
+    found = find_connector(kafkaconnect(), os.environ["NAME"])
     if found is None:
         return ConnectorStatus(0, "nothing: there is no connector")
     arn, state = found["connectorArn"], found["connectorState"]
@@ -103,19 +104,12 @@ def restart(arn: str) -> str:
 def refused_sinks() -> list[str]:
     """Return the names of the sinks whose newest update MSK Connect refused."""
     names = filter(None, os.environ["SINKS"].split(","))
-    found = {name: connector(name) for name in names}
+    found = {name: find_connector(kafkaconnect(), name) for name in names}
     return [
         name
         for name, sink in found.items()
         if sink is not None and is_update_refused(operations(sink["connectorArn"]))
     ]
-
-
-def connector(name: str) -> dict[str, Any] | None:
-    """Return the connector of the exact name; None if it is not deployed."""
-    pages = kafkaconnect().get_paginator("list_connectors").paginate(connectorNamePrefix=name)
-    found = (each for page in pages for each in page["connectors"])
-    return next((each for each in found if each["connectorName"] == name), None)
 
 
 def settled(known: list[dict[str, Any]]) -> datetime:

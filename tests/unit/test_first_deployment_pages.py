@@ -75,7 +75,11 @@ _OTHER_RIGHTS = {
     *("connector_probe", "fixed_names", "login_password", "parameter_check", "preflight", "probe"),
     "stack_lookup",
 }
-_CONTROL_OBJECTS = ("cdclake/control_reader.py", "glue_jobs/control/store.py")
+_MODULES_ELSEWHERE = (
+    "cdclake/connectors/find_connector.py",
+    "cdclake/control_reader.py",
+    "glue_jobs/control/store.py",
+)
 _RIGHTS = {  # where they are named otherwise than the operation, or S3 needs others as well
     "lambda:Invoke": {"lambda:InvokeFunction"},
     "s3:HeadObject": {"s3:GetObject", "s3:ListBucket", "kms:Decrypt"},
@@ -90,7 +94,7 @@ def test_rights_to_operate_are_the_calls_of_the_commands() -> None:
     page = PAGES["first-deployment"].split("To operate:")[1].split("To query:")[0]
     modules = [
         *(p for p in (PROJECT / "cdclake/deployed").glob("*.py") if p.stem not in _OTHER_RIGHTS),
-        *(PROJECT / name for name in _CONTROL_OBJECTS),
+        *(PROJECT / name for name in _MODULES_ELSEWHERE),
     ]
     calls = set[str]().union(*map(_calls, modules))
     needed = set[str]().union(*(_RIGHTS.get(call, {call}) for call in calls))
@@ -101,7 +105,7 @@ def _calls(module: Path) -> set[str]:
     """Return the operations of AWS that a module's text calls."""
     text = module.read_text()
     services = re.findall(r'boto3\.client\("([\w-]+)"', text) + ["s3"] * ("_s3" in text)
-    services += ["glue"] * ("_glue" in text)
+    services += ["glue"] * ("_glue" in text) + ["kafkaconnect"] * ("kafkaconnect." in text)
     names = re.findall(r"\.(\w+)\(", text) + re.findall(r'get_paginator\("(\w+)"\)', text)
     session = boto3.Session(region_name="eu-west-1")
     operations = {each: session.client(each).meta.method_to_api_mapping for each in services}
