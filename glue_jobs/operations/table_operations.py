@@ -64,11 +64,11 @@ class TableOperations:
         deadline = time.monotonic() + self.backend.timeouts_s[REPLAY]
         for name, request in ids.items():
             try:
-                outcomes = self._await_outcomes(REPLAY, {name: request}, deadline=deadline)
+                outcome = self._await_outcome(REPLAY, name, request, deadline=deadline)
             except CdcError as error:
                 done[name] = error
             else:
-                done[name] = requests.replay_result(outcomes[name])
+                done[name] = requests.replay_result(outcome)
                 deadline = time.monotonic() + self.backend.timeouts_s[REPLAY]
         return done
 
@@ -87,9 +87,9 @@ class TableOperations:
             request = pending or self._request_resync(table)
         if not wait:
             return {"did": "requested; the stream removes stale rows after reading all rows"}
-        read = self.backend.reading(table)
-        outcomes = self._await_outcomes(RESYNC, {table.name: request}, read)
-        return requests.resync_result(outcomes[table.name])
+        return requests.resync_result(
+            self._await_outcome(RESYNC, table.name, request, self.backend.reading(table))
+        )
 
     def await_earlier_erasure(self, table: Table) -> None:
         """Wait until the stream has answered a pending request to erase rows of the table."""
@@ -100,7 +100,7 @@ class TableOperations:
     def await_erasure(self, table: Table, request: str) -> Answer:
         """Let the stream answer a request to erase rows, wait, and return the outcome."""
         self.backend.wake_stream()
-        return self._await_outcomes(FORGET, {table.name: request})[table.name]
+        return self._await_outcome(FORGET, table.name, request)
 
     def incomplete(self, tables: Sequence[Table]) -> list[Table]:
         """Select the tables that lack rows because Kafka has lost events before they were read."""
@@ -219,56 +219,38 @@ class TableOperations:
                     raise _stopped(table.name, progress)
                 time.sleep(self.backend.poll_interval_s)
 
-    def _await_outcomes(
+    def _await_outcome(
         self,
         verb: str,
-        ids: Mapping[str, str],
-        read: Callable[[], Advance | None] | None = None,
+        table: str,
+        request: str,
+        read: Callable[[], Advance | None] = lambda: None,
         deadline: float | None = None,
-    ) -> dict[str, Answer]:
-        """Wait for the outcomes of all requests, by table; `read` returns their progress.
+    ) -> Answer:
+        """Wait for the outcome of the table's request; `read` returns its progress.
 
-        Raise ComponentFailed if a component or a request failed, or after the deadline, by default
-        that of the timeout. Pending requests remain, and the stream carries them out.
+        Raise ComponentFailed if a component or the request failed, or after the deadline, by
+        default that of the timeout. A pending request remains, and the stream carries it out.
         """
         if deadline is None:
             deadline = time.monotonic() + self.backend.timeouts_s[verb]
-        names = sorted(ids)
-        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        with step(f"{verb} {names[0] if names else ''}{others}") as shown:
-            done: dict[str, Answer] = {}
-            counted = read or (lambda: Advance(done=len(done), total=len(ids), unit="tables"))
-            self._collect(verb, ids, done, Sampler(shown, counted, _SHOWN_EVERY_S), deadline)
-            return done
-
-    def _collect(
-        self,
-        verb: str,
-        ids: Mapping[str, str],
-        done: dict[str, Answer],
-        sampler: Sampler,
-        deadline: float,
-    ) -> None:
-        while True:
-            for table in ids.keys() - done.keys():
-                outcome = requests.read_outcome(self.backend.control, table, verb, ids[table])
+        with step(f"{verb} {table}") as shown:
+            sampler = Sampler(shown, read, _SHOWN_EVERY_S)
+            while True:
+                outcome = requests.read_outcome(self.backend.control, table, verb, request)
                 if outcome is not None:
-                    done[table] = outcome
-            missing = sorted(ids.keys() - done.keys())
-            if not missing:
-                return
-            self.backend.check_health()
-            self._check_streaming(missing)
-            sampler.sample()
-            if time.monotonic() > deadline:
-                raise _timed_out(verb, missing, self.backend.timeouts_s[verb])
-            time.sleep(self.backend.poll_interval_s)
+                    return outcome
+                self.backend.check_health()
+                self._check_streaming(table)
+                sampler.sample()
+                if time.monotonic() > deadline:
+                    raise _timed_out(verb, table, self.backend.timeouts_s[verb])
+                time.sleep(self.backend.poll_interval_s)
 
-    def _check_streaming(self, tables: Iterable[str]) -> None:
-        progress = Progress.load(self.backend.control)
-        for name in tables:
-            if not (table := progress.table(name)).is_streaming:
-                raise _stopped(name, table)
+    def _check_streaming(self, table: str) -> None:
+        progress = Progress.load(self.backend.control).table(table)
+        if not progress.is_streaming:
+            raise _stopped(table, progress)
 
     def _errors_of_stopped(self, tables: Iterable[Table]) -> dict[str, TableError]:
         progress = Progress.load(self.backend.control)
@@ -319,9 +301,9 @@ def _stopped(table: str, progress: TableProgress) -> TableError:
     )
 
 
-def _timed_out(verb: str, tables: Sequence[str], timeout_s: float) -> ComponentFailed:
+def _timed_out(verb: str, table: str, timeout_s: float) -> ComponentFailed:
     return ComponentFailed(
-        f"{verb} of {', '.join(tables)} is still pending after {timeout_s:.0f} s",
+        f"{verb} of {table} is still pending after {timeout_s:.0f} s",
         "check that the stream runs (with `stream: {mode: scheduled}` at the times of"
         f" `schedules: apply`); `cdclake {verb}` again waits for the same request",
         naming.STREAM_COMPONENT,

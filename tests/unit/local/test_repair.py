@@ -51,12 +51,12 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def wait(lake: Any, wait_s: float = 0.0) -> dict[str, Any]:
     backend = LocalBackend(lake, {"replay": wait_s})
-    return TableOperations(backend)._await_outcomes("replay", {"t": "mine"})
+    return TableOperations(backend)._await_outcome("replay", "t", "mine")
 
 
 def test_the_outcome_of_the_own_request_is_the_answer(lake: Any) -> None:
     lake.stored[outcome_name("t", "replay")] = {"id": "mine", "replayed": 2}
-    assert wait(lake) == {"t": {"id": "mine", "replayed": 2}}
+    assert wait(lake) == {"id": "mine", "replayed": 2}
 
 
 def test_another_requests_outcome_is_none_and_the_wait_runs_out(lake: Any) -> None:
