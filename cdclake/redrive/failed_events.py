@@ -17,7 +17,7 @@ from cdclake.debezium.record_key import comparable_key, key_in
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.erasures import ErasedKeys
 from cdclake.plan import Plan
-from cdclake.redrive.catalog_changelogs import NO_CHANGELOGS, Changelogs
+from cdclake.redrive.catalog_changelogs import ReadChangelogs, no_changelogs
 from cdclake.redrive.failed_rows import ANY_TABLE, FailedRows, Origin, Row
 from cdclake.redrive.unwrap import unwrapped
 
@@ -45,10 +45,10 @@ def is_event(value: Event) -> bool:
 class FailedEvents:
     """Reader of the events of the tables that Firehose delivers.
 
-    `changelogs` are those of the catalog, of which a row may be, too.
+    `changelogs` returns the catalog's: a row may belong to a table that the plan no longer has.
     """
 
-    def __init__(self, plan: Plan, changelogs: Changelogs = NO_CHANGELOGS) -> None:
+    def __init__(self, plan: Plan, changelogs: ReadChangelogs = no_changelogs) -> None:
         delivered = [table for table in plan.tables if table.delivery == "firehose"]
         self._by_source = {(table.schema, table.table): table for table in delivered}
         self._by_changelog = {table.changes: table for table in delivered}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from cdclake import naming
@@ -12,7 +13,7 @@ from cdclake.debezium.refusals import RefusedEvent
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.schemas import QUARANTINE_COLUMNS, changes_schema
 from cdclake.plan import Plan, Table
-from cdclake.redrive.catalog_changelogs import Changelogs
+from cdclake.redrive.catalog_changelogs import Changelogs, ReadChangelogs
 
 _BITS = {"int": 31, "bigint": 63, "timestamp": 63}  # without the sign
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -48,16 +49,20 @@ ANY_TABLE = Origin()
 class FailedRows:
     """Lookup of the changelog that a failed row belongs to, and check that the row fits.
 
-    `changelogs` are those of the catalog: a row may be of a table that the plan no longer has.
+    `changelogs` returns the catalog's: a row may belong to a table that the plan no longer has.
+    They are read when the first row is looked up by its columns.
     """
 
-    def __init__(self, plan: Plan, changelogs: Changelogs) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, changelogs: ReadChangelogs) -> None:
+        self._plan, self._changelogs = plan, changelogs
         delivered = [table for table in plan.tables if table.delivery == "firehose"]
         self._logs = {t.changes: (t, dict(changes_schema(t, plan).columns)) for t in delivered}
-        declared = {table.changes for table in plan.all_tables}
-        self._removed = {log: c for log, c in changelogs.items() if log not in declared}
         self._quarantine = {name for name, _ in QUARANTINE_COLUMNS}
+
+    @cached_property
+    def _removed(self) -> Changelogs:
+        declared = {table.changes for table in self._plan.all_tables}
+        return {log: c for log, c in self._changelogs().items() if log not in declared}
 
     def read(self, raw: bytes) -> Row:
         """Parse a row; raise RefusedEvent if it is not a JSON object."""

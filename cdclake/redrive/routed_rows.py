@@ -15,6 +15,7 @@ import base64
 import logging
 from collections.abc import Collection, Mapping
 from datetime import timedelta
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from cdclake import naming
@@ -26,7 +27,7 @@ from cdclake.firehose.erased_rows import Erased, ErasedEvent, ReadErased
 from cdclake.firehose.rows import DeliveredRows, encode
 from cdclake.iceberg.collapse import replay_age
 from cdclake.plan import Plan, Table
-from cdclake.redrive.catalog_changelogs import NO_CHANGELOGS, Changelogs
+from cdclake.redrive.catalog_changelogs import ReadChangelogs, no_changelogs
 from cdclake.redrive.failed_events import FailedEvents, is_event
 from cdclake.redrive.failed_rows import ANY_TABLE, FailedRows, Origin
 from cdclake.redrive.objects import Line, raw_data
@@ -76,12 +77,16 @@ class Redrive:
         self.follow(plan)
 
     def follow(
-        self, plan: Plan, awaited: Collection[str] = (), changelogs: Changelogs = NO_CHANGELOGS
+        self,
+        plan: Plan,
+        awaited: Collection[str] = (),
+        changelogs: ReadChangelogs = no_changelogs,
     ) -> None:
         """Decode with the types of this plan from now on, no record of the tables `awaited`.
 
-        `changelogs` are those of the catalog.
+        `changelogs` returns the catalog's; it is called once at most.
         """
+        changelogs = cache(changelogs)
         self._awaited = {naming.changes_name(table) for table in awaited}
         self._events = DeliveredRows(plan)
         self._returned = FailedRows(plan, changelogs)

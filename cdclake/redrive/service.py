@@ -69,7 +69,7 @@ class RedriveService:
 
     The names of the deployment's streams start with `prefix`; in a local lake that is the
     pipeline's name. `s3` and `firehose` are boto3 clients, `erased` returns the erased keys,
-    `widened` the columns that the source has widened, `changelogs` those of the catalog.
+    `widened` the columns that the source has widened, `changelogs` the catalog's changelogs.
     """
 
     def __init__(
@@ -118,9 +118,9 @@ class RedriveService:
         return {**vars(result), **reached}
 
     def _follow(self) -> None:
-        """Decode this page with the types that the changelogs have, and all that exist."""
+        """Decode this page with the types that the changelogs have now."""
         widened, plan = self._widened(), self._plan
-        self._redrive.follow(widened.over(plan), widened.awaited(plan), self._changelogs())
+        self._redrive.follow(widened.over(plan), widened.awaited(plan), self._changelogs)
 
     def _has_changes(self, failed: FailedObject) -> bool:
         """Return whether the object is of a stream of changes, also of one that was removed.
