@@ -14,11 +14,22 @@ from tests.local.source_database import run
 pytestmark = pytest.mark.local
 
 
+@pytest.fixture(autouse=True)
+def source(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the test's database for that of the lake."""
+    monkeypatch.setattr(source_script, "running_source", lambda _: (database, False))
+
+
+def run_file(script: Path, *lines: str) -> None:
+    """Write the lines and run them."""
+    script.write_text("\n".join(lines) + "\n")
+    source_script.run_local_script(Home(script.parent), script, keep_owners=False)
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_carriage_returns_of_values_reach_the_source(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+    database: str, tmp_path: Path, end: str
 ) -> None:
-    monkeypatch.setattr(source_script, "running_source", lambda _: (database, False))
     script = tmp_path / "seed.sql"
     lines = (
         "-- a dump",
@@ -43,10 +54,8 @@ def test_carriage_returns_of_values_reach_the_source(
     "loss", ["SELECT 1 / 0;", "SELECT pg_terminate_backend(pg_backend_pid());"]
 )
 def test_a_failed_transaction_is_undone_from_its_first_line(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: str
+    database: str, tmp_path: Path, loss: str
 ) -> None:
-    monkeypatch.setattr(source_script, "running_source", lambda _: (database, False))
-    script = tmp_path / "seed.sql"
     lines = (
         "CREATE TABLE t (id int PRIMARY KEY);",
         "BEGIN;",
@@ -59,32 +68,24 @@ def test_a_failed_transaction_is_undone_from_its_first_line(
         loss,
         "COMMIT;",
     )
-    script.write_text("\n".join(lines) + "\n")
     with pytest.raises(InputError) as caught:
-        source_script.run_local_script(Home(tmp_path), script, keep_owners=False)
+        run_file(tmp_path / "seed.sql", *lines)
     assert caught.value.message.startswith("seed.sql:9: ")
     assert "the 4 statements before the transaction from line 7 are done" in caught.value.remedy
     assert run(database, "SELECT * FROM t") == [(1,)]
-    rest = tmp_path / "rest.sql"
-    rest.write_text("\n".join([*lines[6:8], lines[9]]) + "\n")
-    source_script.run_local_script(Home(tmp_path), rest, keep_owners=False)
+    run_file(tmp_path / "rest.sql", *lines[6:8], lines[9])
     assert run(database, "SELECT * FROM t ORDER BY id") == [(1,), (2,)]
 
 
 @pytest.mark.parametrize("value", [3, 1])
-def test_a_transaction_without_an_end_is_undone(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: int
-) -> None:
+def test_a_transaction_without_an_end_is_undone(database: str, tmp_path: Path, value: int) -> None:
     """As psql does at the end of a file, also if the deferred constraint would refuse COMMIT."""
-    monkeypatch.setattr(source_script, "running_source", lambda _: (database, False))
-    script = tmp_path / "seed.sql"
     lines = (
         "CREATE TABLE t (id int UNIQUE DEFERRABLE INITIALLY DEFERRED);",
         "INSERT INTO t VALUES (1);",
         "BEGIN;",
         f"INSERT INTO t VALUES ({value});",
     )
-    script.write_text("\n".join(lines) + "\n")
     with pytest.raises(InputError, match=r"seed\.sql:3: the transaction has no end"):
-        source_script.run_local_script(Home(tmp_path), script, keep_owners=False)
+        run_file(tmp_path / "seed.sql", *lines)
     assert run(database, "SELECT * FROM t") == [(1,)]
