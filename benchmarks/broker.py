@@ -37,7 +37,7 @@ class RunningBroker:
         return {**named, "kafka.sasl.jaas.config": f"{login};"}
 
     def create(self, topics: Sequence[str], partitions: int = 1) -> None:
-        """Create topics of so many partitions each."""
+        """Create topics with this number of partitions each."""
         admin = AdminClient(self.broker.settings)
         new = [NewTopic(topic, partitions) for topic in topics]
         for created in admin.create_topics(new).values():

@@ -89,7 +89,7 @@ WORDS = {
         "Freshness is measured with a trigger of 2 s, from commit to the first snapshot "
         "that shows the change in `_current`, to DuckDB and Spark alike; a reader's own query "
         "comes on top. Far away, S3 answers after 30 ms and Glue after 80 ms. `goal` is the "
-        "target. The figures on top are of the subject in which ours does worst."
+        "target. The figures on top are of the subject where ours does worst."
     ),
     "P7": (
         "Every column of every live row of `_current`, with maintenance on, compared with the same "
@@ -103,7 +103,7 @@ WORDS = {
         "Every action of the maintenance job, on changelog and state, after each 100,000 changes. "
         "With Zipf keys a figure is of one such run; with uniform keys of ten together, since "
         "what they delete all over the table is paid for later. The figures on top are of the "
-        "subject in which ours does worst."
+        "subject where ours does worst."
     ),
     "P9": (
         "As P1. Tables lie in the local S3 and Glue, a round trip away; its own work is not in "

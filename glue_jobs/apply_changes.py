@@ -1,7 +1,7 @@
 """Glue entry point: apply changelog rows that the states do not hold yet.
 
-Arguments: those of `run_over_tables`; if Firehose delivers tables, --mask_salt, the
-salt's secret, and [--delivery_seconds, in which Firehose appends; otherwise of the plan].
+Arguments: those of `run_over_tables`. If Firehose delivers tables: --mask_salt, the salt's
+secret, and [--delivery_seconds, the longest time of an append; default: from the plan].
 """
 
 from __future__ import annotations

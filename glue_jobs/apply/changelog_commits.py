@@ -95,8 +95,8 @@ def passed_at(
     """Return by Kafka partition when the first event that reaches its end was ingested.
 
     The changelogs are those of one topic, which has the events since this epoch. Times are in
-    seconds since 1970; a partition is missing until its end is reached. Firehose decodes in the
-    order of the topic, so earlier events were ingested by then, but may not be appended yet.
+    seconds since 1970; a partition is missing until its end is reached. Earlier events may still
+    be on their way: Firehose repeats calls of its function, and appends.
     """
     reaches = " OR ".join(
         f"({naming.PARTITION} = {partition} AND {OFFSET_AFTER} >= {end})"

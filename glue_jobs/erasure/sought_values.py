@@ -121,8 +121,8 @@ class SoughtValues:
 def _lowered(bound: bytes) -> Iterator[bytes]:
     """Yield the cut texts whose maximum may be this bound.
 
-    Iceberg adds one to the last code point. Parquet adds one to the last byte, or to an earlier
-    one of the last character, so that the bytes are still UTF-8.
+    Iceberg adds one to the last code point. Parquet adds one to the last byte or, if the bytes are
+    UTF-8 with no greater one, to the byte before it (`BinaryTruncator` of parquet-column).
     """
     last = bound.decode("utf-8", "replace")[-1:]
     encoded = last.encode()

@@ -110,6 +110,7 @@ class Erasure:
         records = FailedRecords(
             self.lake.objects.s3,
             self.lake.state_bucket,
+            # Without the catalog: a row that may also be a removed table's is erased, too.
             FailedEvents(self.lake.plan),
             {self.table.name: ErasedKeys(hashed, dict.fromkeys(self._hashes(), position))},
         )
@@ -209,7 +210,7 @@ class Erasure:
     def _erased_at(self) -> datetime:
         """Return a time, by S3's clock, after all old files and before any newer one.
 
-        Read it before the reachable objects.
+        Call it before listing the reachable objects.
         """
         return self.lake.control.written_at(erased_name(self.table.name)) - _SHORTER_BY
 

@@ -237,7 +237,7 @@ def test_a_record_that_has_an_erased_ones_place_stays(engine: Engine) -> None:
 
 
 def test_an_erasure_ends_before_another_job_may_write(engine: Engine) -> None:
-    """What is older than its end and unreachable is deleted, also if the outcome is late."""
+    """Unreachable files from before its end are deleted, also if the outcome is late."""
     engine.run(engine.event("c", 10, 10, id=1, v=ERASED))
     digest, held = register(engine, 1, 60), dict[str, bool]()
 

@@ -1,4 +1,4 @@
-"""How long `up` waits for its marker and for the rows of snapshots."""
+"""Waits of `up` for its marker and for the rows of snapshots."""
 
 from itertools import count
 from pathlib import Path
