@@ -30,9 +30,10 @@ _INTEGERS = frozenset({"smallint", "integer"})  # a single value may be too larg
 
 
 class StreamRow(NamedTuple):
-    """Row of a record; if it is refused, only its facts are reliable, and may be None.
+    """Row of a record; if it is refused, only its facts and its key are reliable, and may be None.
 
-    A row that a rule withholds is as reliable as one that is accepted.
+    The key is then that of the record. A row that a rule withholds is as reliable as one that is
+    accepted.
     """
 
     values: dict[str, Any]  # the changelog's columns without `cdc_ingested_at`; times in us
@@ -73,6 +74,9 @@ class StreamRows:
             refusal = self._read(event, key, row, image)
         except RefusedEvent as refused:
             refusal = str(refused)
+        if refusal is not None and not refusals.is_withheld(refusal):
+            known = None if refusal == refusals.KEY_MISMATCH else self._key_of(key)
+            row.update(known or dict.fromkeys(field.name for field in self._keys))
         return StreamRow(row, refusal, image.absent or None, image.misfits or None)
 
     def _read(

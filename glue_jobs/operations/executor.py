@@ -16,6 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from cdclake import naming
 from cdclake.control_objects import (
     FORGET,
     REPLAY,
@@ -47,6 +48,7 @@ from cdclake.jobs.operations.stale_rows import (
 )
 from cdclake.jobs.stream.changelog_job import Ranges
 from cdclake.jobs.stream.kafka_range import read_gap
+from cdclake.jobs.stream.quarantined_rows import count_unplaced
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Plan, Table
 
@@ -237,11 +239,8 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
         return {"error": f"the connector did not read {stream.table.source}: {ended.status}"}
     if any(mine.offsets.get(partition, 0) < end for partition, end in ended.offsets.items()):
         return None
-    if unread := unread_markers(stream, request.position):
-        return {"error": f"{len(unread)} rows are too large to be read, for example {unread[0]}"}
-    found = count_read_rows(stream, request.position)
-    if found < ended.rows:
-        return {"error": _not_appended(ended.rows, found, stream.table.name)}
+    if reason := _why_unknown(request, ended.rows, mine, stream):
+        return {"error": reason}
     ghosts = delete_stale_rows(stream, request.position)
     mine.note_complete_read(request.position)
     _release_markers(mine, stream, None)
@@ -273,12 +272,29 @@ def _release_refused(request: ResyncRequest, mine: TableProgress, stream: TableS
     return released
 
 
-def _not_appended(read: int, found: int, table: str) -> str:
-    return (
-        f"the connector read {read} rows and only {found} of them are in the changelog, so no row"
-        f" was removed as stale: run `cdclake replay --table {table}` if events of the table are in"
-        f" quarantine, then `cdclake resync {table}` again"
-    )
+def _why_unknown(
+    request: ResyncRequest, read: int, mine: TableProgress, stream: TableStream
+) -> str | None:
+    """Return why it is unknown which rows are stale after a read of so many rows; None if not."""
+    lake, table, plan = stream.lake, stream.table, stream.plan
+    if unread := unread_markers(stream, request.position):
+        return f"{len(unread)} rows are too large to be read, for example {unread[0]}"
+    found = count_read_rows(stream, request.position)
+    if found < read:
+        return (
+            f"the connector read {read} rows and only {found} of them are in the changelog, so no"
+            f" row was removed as stale: run `cdclake replay --table {table.name}` if events of the"
+            f" table are in quarantine, then `cdclake resync {table.name}` again"
+        )
+    offsets = request.offsets if request.topic_id == mine.topic_id else {}
+    unplaced = count_unplaced(lake, table, plan, request.position, offsets)
+    if unplaced:
+        return (
+            f"{unplaced} events since the request are in quarantine, and it is unknown of which"
+            f" rows, so no row was removed as stale: see their reasons in {naming.QUARANTINE}, then"
+            f" run `cdclake resync {table.name}` again"
+        )
+    return None
 
 
 def _note_missed(mine: TableProgress, stream: TableStream) -> int:

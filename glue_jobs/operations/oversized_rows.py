@@ -15,15 +15,14 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.oversized import Marker
 from cdclake.debezium.position import history_part
-from cdclake.debezium.refusals import OVERSIZED_RECORD
 from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
+from cdclake.jobs.stream.quarantined_rows import IS_MARKER
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Table
 
 _AT = "cdc__marked_at"
 _KEY = "cdc__key_{}"
-_IS_MARKER = f"startswith(reason, {SPARK.text(OVERSIZED_RECORD)})"
 
 
 def unread_markers(stream: TableStream, position: str) -> list[str]:
@@ -54,7 +53,7 @@ def release_markers(stream: TableStream, below: str | None = None) -> int:
     if rows:
         places = " OR ".join(_places(rows))
         quarantine = stream.lake.qualified(naming.QUARANTINE)
-        markers = f"{_of(stream.table)} AND {_IS_MARKER} AND ({places})"
+        markers = f"{_of(stream.table)} AND {IS_MARKER} AND ({places})"
         statement = f"DELETE FROM {quarantine} WHERE {markers}"
         retry_on_conflict(naming.QUARANTINE, lambda: stream.lake.spark.sql(statement))
     return len(rows)
@@ -62,7 +61,7 @@ def release_markers(stream: TableStream, below: str | None = None) -> int:
 
 def _markers(stream: TableStream) -> list[Row]:
     """Read the table's markers; they are small and few, since a table stops after too many."""
-    kept = stream.lake.read(naming.QUARANTINE).where(f"{_of(stream.table)} AND {_IS_MARKER}")
+    kept = stream.lake.read(naming.QUARANTINE).where(f"{_of(stream.table)} AND {IS_MARKER}")
     return kept.select("partition", "offset", "value", "reason").orderBy("offset").collect()
 
 

@@ -28,15 +28,15 @@ from cdclake.iceberg.latest_row import history_part
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.append import SYNTHETIC_PARTITION
 from cdclake.jobs.stream.changelog_columns import FINDINGS
+from cdclake.jobs.stream.quarantined_rows import with_quarantined, with_withheld
 from cdclake.jobs.stream.table_stream import TableStream
-from cdclake.jobs.stream.withheld_rows import with_withheld
 from cdclake.plan import Table
 
 
 def delete_stale_rows(stream: TableStream, position: str) -> int:
     """Delete the rows whose newest event is below `position`; return how many there were.
 
-    Call it when all events of the snapshot are in the changelog. Idempotent: a second call finds
+    Rows with a refused event since then are not stale. Call it when all events of the snapshot are in the changelog. Idempotent: a second call finds
     no rows.
     """
     changelog = stream.read_changelog()
@@ -44,7 +44,7 @@ def delete_stale_rows(stream: TableStream, position: str) -> int:
     if stamped.snapshot_id is None:
         return 0
     log = stream.lake.read(stream.table.changes, stamped.snapshot_id)
-    known = with_withheld(log, stream.lake, stream.table, stream.plan)
+    known = with_quarantined(log, stream.lake, stream.table, stream.plan)
     with persisted(_deletes(log, known, stream.table, position)) as deletes:
         return stream.add(deletes, read_from=stamped.snapshot_id, stamp=stamp)
 
@@ -64,7 +64,7 @@ def deletes_of_unread(stream: TableStream, log: DataFrame, rows: DataFrame) -> D
     keys = rows.where(f"{is_older} AND {naming.OP} <> 't'").select(*map(SPARK.name, table.key))
     if keys.isEmpty():
         return none
-    known = with_withheld(log, stream.lake, table, stream.plan)
+    known = with_quarantined(log, stream.lake, table, stream.plan)
     known = known.unionByName(rows.drop(*FINDINGS), allowMissingColumns=True)
     truncates = known.where(F.col(naming.OP) == "t")
     of_keys = known.join(keys.distinct(), list(table.key), "left_semi")

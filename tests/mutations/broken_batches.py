@@ -7,6 +7,8 @@ from tests.mutations.mutation import Mutation
 MICRO_BATCH = "tests/spark/test_micro_batch.py"
 
 _AFTER_READ = "tests/spark/test_replay_after_read.py"
+_REFUSED_READS = "tests/spark/test_refused_reads.py"
+_QUARANTINED = "glue_jobs/stream/quarantined_rows.py"
 _STALE = "glue_jobs/operations/stale_rows.py"
 _BATCH = "glue_jobs/stream/batch.py"
 _TABLE_STREAM = "glue_jobs/stream/table_stream.py"
@@ -55,8 +57,17 @@ BATCHES = (
     ),
     Mutation(
         "replay deletes rows that were read since", (_AFTER_READ, "-k", "a_resync"),
-        ((_STALE, "known = with_withheld(log, stream.lake, table, stream.plan)",
+        ((_STALE, "known = with_quarantined(log, stream.lake, table, stream.plan)",
           "known = log.limit(0)"),),
+    ),
+    Mutation(
+        "delete as stale what was read and refused", (_REFUSED_READS, "-k", "stays"),
+        ((_STALE, "known = with_quarantined(log, stream.lake, stream.table, stream.plan)",
+          "known = with_withheld(log, stream.lake, stream.table, stream.plan)"),),
+    ),
+    Mutation(
+        "keep a row whose delete was refused", (_REFUSED_READS, "-k", "delete_was_refused"),
+        ((_QUARANTINED, "{naming.OP} <> 'd' AND", ""),),
     ),
     Mutation(
         "a replayed row's delete hides the first row of a snapshot",

@@ -72,7 +72,7 @@ WITHHOLDING = (
     ),
     Mutation(
         "delete as stale what a resync read and a rule withholds", (*_SPARK, "-k", "resync"),
-        ((_STALE, "known = with_withheld(log, stream.lake, stream.table, stream.plan)",
+        ((_STALE, "known = with_quarantined(log, stream.lake, stream.table, stream.plan)",
           "known = log"),),
     ),
     Mutation(
