@@ -36,8 +36,8 @@ from cdclake.plan import Table
 def delete_stale_rows(stream: TableStream, position: str) -> int:
     """Delete the rows whose newest event is below `position`; return how many there were.
 
-    Rows with a refused event since then are not stale. Call it when all events of the snapshot are in the changelog. Idempotent: a second call finds
-    no rows.
+    Rows with a refused event since then are not stale. Call it when all events of the snapshot are
+    in the changelog. Idempotent: a second call finds no rows.
     """
     changelog = stream.read_changelog()
     stamped, stamp = changelog.stamped, changelog.stamp
