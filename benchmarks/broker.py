@@ -79,4 +79,6 @@ def _wait_for(ready: Callable[[], bool]) -> None:
         except KafkaException:
             if time.monotonic() > deadline:
                 raise
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"the broker was not ready within {_START_SECONDS} s")
         time.sleep(0.2)

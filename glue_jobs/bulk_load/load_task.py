@@ -20,8 +20,9 @@ from cdclake.jobs.bulk_load.loaded_rows import SNAPSHOT_OP, ReadPlace, first_off
 from cdclake.jobs.bulk_load.sent_column import SentColumn
 from cdclake.jobs.bulk_load.source_reader import SourceReader
 from cdclake.jobs.runtime.python_worker import reduce_task_overhead
+from cdclake.jobs.stream.block_arrays import Numbers
 from cdclake.jobs.stream.changelog_columns import FACT_COLUMNS, arrow_type
-from cdclake.jobs.stream.position_texts import Numbers, position_texts
+from cdclake.jobs.stream.position_texts import position_texts
 from cdclake.plan import Table
 from cdclake.postgres.bulk_read import sent_rows
 

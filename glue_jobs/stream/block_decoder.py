@@ -12,25 +12,23 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake.debezium.changelog_rows import Place
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE
 from cdclake.debezium.stream_rows import StreamRow, StreamRows
+from cdclake.jobs.stream.block_arrays import Flags, Numbers
 from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL, decoded_schema
 from cdclake.jobs.stream.decoded_column import ColumnDecoder
 from cdclake.jobs.stream.event_structs import EventStructs, can_be_structs, field_name
 from cdclake.jobs.stream.parsed_events import ParsedEvents, parse_events
-from cdclake.jobs.stream.position_texts import Numbers, position_texts
+from cdclake.jobs.stream.position_texts import position_texts
 from cdclake.jobs.stream.rule_proofs import RuleProofs
 from cdclake.jobs.stream.source_sequences import read_sequences
 from cdclake.plan import Plan, Table
 
 _EPOCH = re.compile("[0-9]{1,8}", re.ASCII).fullmatch
-
-Flags = npt.NDArray[np.bool_]
 
 
 class BlockDecoder:

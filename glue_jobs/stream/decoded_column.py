@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,10 +15,10 @@ from cdclake.debezium.toast_placeholder import (
     unavailable_forms,
 )
 from cdclake.jobs.apply.representable_values import representable
+from cdclake.jobs.stream.block_arrays import Flags
 from cdclake.jobs.stream.value_proofs import is_real, kept_text
 from cdclake.plan import Column, Plan, Table
 
-Flags = npt.NDArray[np.bool_]
 _TYPES = {
     "boolean": pa.bool_(),
     "int": pa.int32(),

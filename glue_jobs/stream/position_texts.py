@@ -7,11 +7,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cdclake.debezium.position import EPOCH_DIGITS, LSN_DIGITS
+from cdclake.jobs.stream.block_arrays import Numbers
 
 _PAIRS = np.array([f"{value:02x}".encode() for value in range(256)], "S2").view(np.uint16)
 _LENGTH = EPOCH_DIGITS + 1 + LSN_DIGITS + 1 + 1 + 1 + LSN_DIGITS + 1 + LSN_DIGITS
-
-Numbers = npt.NDArray[np.int64]
 
 
 def position_texts(

@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake.debezium.row_rules import RowRule, RowRules
+from cdclake.jobs.stream.block_arrays import Flags
 from cdclake.plan import Table
-
-Flags = npt.NDArray[np.bool_]
 
 
 class RuleProofs:

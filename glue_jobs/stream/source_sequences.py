@@ -9,16 +9,13 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from cdclake.jobs.stream.position_texts import Numbers
+from cdclake.jobs.stream.block_arrays import Flags, Numbers
 
 _SEQUENCE = re.compile(r'\[(?:null|"([0-9]{1,18})"),"([0-9]{1,18})"\]').fullmatch
 _MOST_DIGITS = 18
 _AROUND = len('["",""]')  # characters of a text that are no digits
-
-Flags = npt.NDArray[np.bool_]
 
 
 def read_sequences(texts: Sequence[str]) -> tuple[Numbers, Numbers, Flags]:
