@@ -32,7 +32,7 @@ from cdclake.local.reader.suggestions import GUESS, remedy
 from cdclake.plan import Plan, Table
 from cdclake.query_answer import Answer
 
-_READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+_SELECT = [duckdb.StatementType.SELECT]
 _FETCH_ROWS = 1000
 # DuckDB 1.5.5 expects rows without deletes, as an unsigned number. Maintenance outside of cdclake
 # may leave deletes of files that are gone.
@@ -43,6 +43,12 @@ _LISTS = re.compile(
 )
 _QUERY = re.compile(
     r"(--[^\n]*\n|/\*.*?\*/|[\s(])*(select|with|from|values|table|pivot|unpivot)\b", re.I | re.S
+)
+# EXPLAIN with its options, which have no quotes and no comments; comments before it are dropped.
+_EXPLAIN = re.compile(
+    r"(?:--[^\n]*\n|/\*.*?\*/|\s)*"
+    r"(explain\b(?:\s+analy[sz]e\b|\s*\(\s*(?:analy[sz]e|format)\b[\w\s,]*\))?)",
+    re.I | re.S,
 )
 
 
@@ -157,13 +163,7 @@ def _run(
     limit: int | None,
     parquet: Path | None = None,
 ) -> Answer:
-    statements = session.extract_statements(query)
-    if len(statements) != 1 or statements[0].type not in _READS:
-        raise InputError(
-            "the query is not a single read-only statement",
-            "use one SELECT (or WITH, DESCRIBE, SHOW, EXPLAIN); only jobs write the lake",
-        )
-    text = _without_end(statements[0].query)
+    text = _read_only(session, query)
     if parquet is not None:
         return _write(session, text, parquet)
     if not _QUERY.match(text):  # EXPLAIN, DESCRIBE, SHOW: not all are allowed in parentheses
@@ -175,6 +175,24 @@ def _run(
     rows = _rows(result, None if limit is None else limit + 1)
     more = limit is not None and len(rows) > limit
     return Answer(columns, rows[:limit] if more else rows, more)
+
+
+def _read_only(session: duckdb.DuckDBPyConnection, query: str) -> str:
+    """Return the text of the only statement; raise InputError if it may write."""
+    explain, text = "", query
+    statements = session.extract_statements(query)
+    if [each.type for each in statements] == [duckdb.StatementType.EXPLAIN]:
+        # EXPLAIN ANALYZE executes what follows, so that must be a query too. Only what has been
+        # checked is run: the options, and the query that DuckDB has parsed without them.
+        if found := _EXPLAIN.match(statements[0].query):
+            explain, text = f"{found[1]} ", statements[0].query[found.end() :]
+        statements = session.extract_statements(text)
+    if [each.type for each in statements] != _SELECT:
+        raise InputError(
+            "the query is not a single read-only statement",
+            "use one SELECT (or WITH, DESCRIBE, SHOW, EXPLAIN); only jobs write the lake",
+        )
+    return explain + _without_end(statements[0].query)
 
 
 def _without_end(statement: str) -> str:
