@@ -62,7 +62,9 @@ _ABOUT = {
         f" `VERSION AS OF '{_TAG}'`."
     ),
     "changes of the last hour": (
-        "What arrived in the lake within the last hour, with the names of the operations."
+        "What arrived in the lake within the last hour, with the names of the operations. A"
+        " `truncate` with `cdc_partition` -1 is a [sweep](concepts.md#sweep), not a statement of"
+        " the source."
     ),
     INCOMPLETE: (
         "In Athena and Trino, `<t>_current` shows NULL for a large value that PostgreSQL did not"
@@ -77,8 +79,10 @@ _ABOUT = {
         " them again once the cause is fixed."
     ),
     "audit trail of one key": (
-        "Every event of the key in the source's commit order, with the changed values and the time."
-        " Deletes are included, but not their values: PostgreSQL does not send them."
+        "Every event of the key in the source's commit order, with the changed values and the time,"
+        " and the truncates of the table, which have no key. Deletes are included, but not their"
+        " values, unless `replica_identity` is `full`: PostgreSQL does not send them. Write the key"
+        " as `<t>_current` has it, such as `DATE '2026-11-21'`; Athena's has timestamps in UTC."
     ),
     "the changelog, each event once": (
         "Firehose writes events at least once, in any order. Duplicates share the event's position"
