@@ -100,8 +100,11 @@ _AS_OF = """\
 ## Live rows as of a commit time
 
 The source's rows at any commit time since the first snapshot was complete, within `history_days`;
-for an older time the query fails, and its error states the oldest possible one. The query reads the
-whole changelog and nothing else: for a recent time read the state
+for an older time the query fails, and its error states the oldest possible one. Ask for a time that
+the changelog has reached: events that arrive later are missing, without an error. `cdclake sql
+--as-of` warns of it, and `cdclake status` shows how far each table is behind (`freshness_s`); of a
+paused, stopped or scheduled stream, and with `delivery: firehose`, that may be long. The query
+reads the whole changelog and nothing else: for a recent time read the state
 [as above](#live-rows-as-they-were-an-hour-ago), which lacks the changes not applied by
 then ([decision 71](decisions/0071-as-of-from-the-changelog-alone.md)). Athena has the query as a
 saved query of the workgroup, unless the [shard is large](deployment.md#names-that-cannot-change);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
@@ -26,6 +27,7 @@ from cdclake.jobs.reader.mentioned_tables import (
     plain_tables,
 )
 from cdclake.jobs.reader.point_in_time import NOW, Moment, at_snapshot, at_time, snapshot_id
+from cdclake.jobs.reader.reached_commits import missing_commits
 from cdclake.jobs.reader.relations import TOO_EARLY
 from cdclake.local.reader.converted_values import Conversion, converted
 from cdclake.local.reader.suggestions import GUESS, remedy
@@ -70,13 +72,21 @@ def run_query(
     if at is not None and as_of is not None:
         raise InputError("--at and --as-of exclude each other", "leave out one of the two")
     committed = None if as_of is None else commit_micros(as_of)
+    warnings = _warnings(reader, query, committed)
     try:
-        return _query(reader, query, run, at, as_of=committed, writable=folder)
+        answer = _query(reader, query, run, at, as_of=committed, writable=folder)
+        return replace(answer, warnings=warnings)
     except _UnknownRelation as unknown:
         removed = mentioned_removed(reader, query) if as_of is None else ()
         if not removed:
             raise unknown.refused from None
     return _query(reader, query, run, at, removed, writable=folder)
+
+
+def _warnings(reader: Reader, query: str, as_of: int | None) -> tuple[dict[str, str], ...]:
+    if as_of is None or reader.control is None:
+        return ()
+    return missing_commits(reader.control, mentioned(reader.plan, query), as_of)
 
 
 class _UnknownRelation(Exception):
