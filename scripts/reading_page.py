@@ -62,7 +62,9 @@ _ABOUT = {
         f" `VERSION AS OF '{_TAG}'`."
     ),
     "changes of the last hour": (
-        "What arrived in the lake within the last hour, with the names of the operations."
+        "What arrived in the lake within the last hour, with the names of the operations. A"
+        " `truncate` with `cdc_partition` -1 is a [sweep](concepts.md#sweep), not a statement of"
+        " the source."
     ),
     INCOMPLETE: (
         "In Athena and Trino, `<t>_current` shows NULL for a large value that PostgreSQL did not"
@@ -77,8 +79,10 @@ _ABOUT = {
         " them again once the cause is fixed."
     ),
     "audit trail of one key": (
-        "Every event of the key in the source's commit order, with the changed values and the time."
-        " Deletes are included, but not their values: PostgreSQL does not send them."
+        "Every event of the key in the source's commit order, with the changed values and the time,"
+        " and the truncates of the table, which have no key. Deletes are included, but not their"
+        " values, unless `replica_identity` is `full`: PostgreSQL does not send them. Write the key"
+        " as `<t>_current` has it, such as `DATE '2026-11-21'`; Athena's has timestamps in UTC."
     ),
     "the changelog, each event once": (
         "Firehose writes events at least once, in any order. Duplicates share the event's position"
@@ -96,8 +100,11 @@ _AS_OF = """\
 ## Live rows as of a commit time
 
 The source's rows at any commit time since the first snapshot was complete, within `history_days`;
-for an older time the query fails, and its error states the oldest possible one. The query reads the
-whole changelog and nothing else: for a recent time read the state
+for an older time the query fails, and its error states the oldest possible one. Ask for a time that
+the changelog has reached: events that arrive later are missing, without an error. `cdclake sql
+--as-of` warns of it, and `cdclake status` shows how far each table is behind (`freshness_s`); of a
+paused, stopped or scheduled stream, and with `delivery: firehose`, that may be long. The query
+reads the whole changelog and nothing else: for a recent time read the state
 [as above](#live-rows-as-they-were-an-hour-ago), which lacks the changes not applied by
 then ([decision 71](decisions/0071-as-of-from-the-changelog-alone.md)). Athena has the query as a
 saved query of the workgroup, unless the [shard is large](deployment.md#names-that-cannot-change);

@@ -15,7 +15,7 @@ import typer
 
 from cdclake.activity import step
 from cdclake.cli.answer_formats import SHOWN, Format, footer, lines_of
-from cdclake.cli.output import JsonOption, emit, ending_with_reader, say, say_all
+from cdclake.cli.output import JsonOption, emit, ending_with_reader, say, say_all, warn_all
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -91,7 +91,7 @@ AsOfOption = Annotated[
     str | None,
     typer.Option(
         "--as-of",
-        help="The source's rows at any commit time that the changelog keeps (ISO 8601, or -5m).",
+        help="The source's rows at any commit time that the changelog has (ISO 8601, or -5m).",
     ),
 ]
 EngineOption = Annotated[
@@ -185,9 +185,10 @@ def _limit(chosen: Format | None) -> int | None:
 
 
 def _print(answer: Answer, chosen: Format | None) -> None:
-    if chosen is Format.JSON:
+    if chosen is Format.JSON:  # which has the warnings
         emit(answer.to_json(), True, lambda: None)
         return
+    warn_all(answer.warnings)
     say_all(lines_of(answer, chosen, _width()))
     if chosen in (None, Format.TABLE, Format.LINE):
         say(footer(answer))
@@ -204,7 +205,7 @@ def _write_parquet(lake: _Engine, query: str) -> None:
         raise InputError("Parquet is not for a terminal", "write it to a file: add > FILE.parquet")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "rows.parquet"
-        lake.run(query, None, file)
+        warn_all(lake.run(query, None, file).warnings)
         with file.open("rb") as rows, ending_with_reader():
             shutil.copyfileobj(rows, sys.stdout.buffer)
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cdclake.cli.aligned import UNKNOWN, aligned, counted, number, size
+from cdclake.topic_totals import total_of_topics
 
 _NAMES = ("table", "state", "rows", "changes", "lag", "freshness", "quarantined", "verified")
 _NUMBERS = ("rows", "changes", "lag", "freshness", "quarantined")
 _HEALTHY_STATES = ("streaming", "polling")
-_SUMMED = ("live_rows", "changes_rows", "lag_events")
+_SUMMED = ("live_rows", "changes_rows")
 
 Line = Mapping[str, Any]
 
@@ -97,7 +98,7 @@ def _row(table: Line) -> list[str]:
     return [
         table["table"],
         table["state"],
-        *(number(table[name]) for name in _SUMMED),
+        *(number(table[name]) for name in (*_SUMMED, "lag_events")),
         UNKNOWN if freshness is None else f"{freshness:.1f} s",
         f"{held}{withheld}{lacking}",
         _verified(table["last_verified"]),
@@ -112,6 +113,7 @@ def _total_row(tables: Sequence[Line]) -> list[str]:
         f"all {counted(len(tables), 'table')}",
         _states(tables),
         *(number(_sum(tables, name)) for name in _SUMMED),
+        number(total_of_topics(tables, "lag_events")),
         f"{max(times):.1f} s" if times else UNKNOWN,
         number(_sum(tables, "quarantined")),
         f"{equal} equal" if len(verified) == equal else f"{len(verified) - equal} DIFFERENT",

@@ -73,4 +73,5 @@ class DeployedLake:
             glue=self._glue.meta.endpoint_url,
             bucket=urlparse(warehouse).netloc,
             spill=spill,
+            control=self.control,
         )

@@ -151,6 +151,7 @@ def _figures(table: Table, progress: Progress) -> dict[str, Any]:
         "table": table.name,
         "source": table.source,
         "delivery": table.delivery,
+        "topic": None if table.polling else table.topic,
         "live_rows": None,  # needs a query: `cdclake sql --target aws`
         "incomplete": None,  # needs one, too: the saved query lists them
         **dict.fromkeys(("lag_events", "end_offset", "unapplied_rows")),

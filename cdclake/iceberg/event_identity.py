@@ -15,14 +15,22 @@ def event_identity(table: Table, dialect: Dialect) -> str:
     return ", ".join((*_SOURCE_FACTS, *map(dialect.name, table.key)))
 
 
+def copy_number(table: Table, dialect: Dialect) -> str:
+    """Return the number of a row among the copies of its event; the row that counts has 1.
+
+    It is the row with the greatest position, which is also the state's; of rows with that position
+    the first that was ingested.
+    """
+    return (
+        f"row_number() OVER (PARTITION BY {event_identity(table, dialect)}"
+        f" ORDER BY {naming.POSITION} DESC, {naming.INGESTED_AT})"
+    )
+
+
 def events_once(table: Table, changes: str, dialect: Dialect) -> str:
     """Return a relation with one row of each event in the changelog `changes`.
 
-    It is the row with the greatest position, which is also the state's; of rows with that position
-    the first that was ingested. Predicates on the key reach the scan of the changelog.
+    Predicates on the key reach the scan of the changelog.
     """
-    number = (
-        f"row_number() OVER (PARTITION BY {event_identity(table, dialect)}"
-        f" ORDER BY {naming.POSITION} DESC, {naming.INGESTED_AT}) AS cdc__copy"
-    )
+    number = f"{copy_number(table, dialect)} AS cdc__copy"
     return f"(SELECT * FROM (SELECT *, {number} FROM {changes}) AS copies WHERE cdc__copy = 1)"

@@ -25,7 +25,7 @@ def incomplete_rows(table: Table, *, changes: str, state: str | None, dialect: D
     """
     position = naming.POSITION
     keys = [dialect.name(key) for key in table.key]
-    shown = ", ".join(f"{value} AS {key}" for key, value in _shown(table, dialect).items())
+    shown = ", ".join(f"{value} AS {key}" for key, value in shown_keys(table, dialect, "e").items())
     of_event = ", ".join(f"e.{key}" for key in keys)
     same = " AND ".join(
         dialect.same_key(f"l.{key}", f"c.{key}", column.column_type.log)
@@ -58,9 +58,9 @@ def incomplete_rows_in(database: str, table: Table) -> str:
     return incomplete_rows(table, changes=changes, state=state, dialect=TRINO)
 
 
-def _shown(table: Table, dialect: Dialect) -> dict[str, str]:
-    """Return the keys of an event `e` as `<t>_current` has them, by quoted name."""
-    shown = _stored(table, "e", dialect)
+def shown_keys(table: Table, dialect: Dialect, event: str = "") -> dict[str, str]:
+    """Return the keys of an event as `<t>_current` has them, by quoted name."""
+    shown = _stored(table, event, dialect)
     if dialect.engine == "trino":  # its view has no type with a time zone
         for column in table.key_columns:
             if column.column_type.conversion is Conversion.TIMESTAMPTZ:
@@ -73,7 +73,7 @@ def _stored(table: Table, event: str, dialect: Dialect) -> dict[str, str]:
     """Return the keys of an event with the state's types, by quoted name."""
     return {
         (name := dialect.name(column.name)): to_state(
-            f"{event}.{name}", column.column_type, dialect
+            f"{event}.{name}" if event else name, column.column_type, dialect
         )
         for column in table.key_columns
     }

@@ -13,8 +13,8 @@ from cdclake.debezium.refusals import WITH_VALUE
 from cdclake.firehose.stream import ARRIVED_AT
 from cdclake.iceberg.dialect import SPARK as SPARK_SQL
 from cdclake.iceberg.dialect import TRINO, Dialect
-from cdclake.iceberg.event_identity import event_identity
-from cdclake.iceberg.incomplete_rows import incomplete_rows
+from cdclake.iceberg.event_identity import copy_number
+from cdclake.iceberg.incomplete_rows import incomplete_rows, shown_keys
 from cdclake.plan import Table
 from cdclake.web_logs.row import BODY_BYTES_SENT, REMOTE_ADDR, REQUEST, STATUS, TIME_LOCAL
 
@@ -79,11 +79,14 @@ def _state_queries(table: Table, database: str, engine: Engine) -> dict[str, str
 
 def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str, str]:
     log, quarantine = (engine.table(database, name) for name in (table.changes, naming.QUARANTINE))
-    of_key = " AND ".join(f"{engine.name(key)} = ?" for key in table.key)
-    identity = event_identity(table, engine.dialect)
+    keys = shown_keys(table, engine.dialect)
+    of_key = " AND ".join(f"{value} = ?" for value in keys.values())
+    of_key = f"({of_key})" if len(keys) > 1 else of_key
+    # Truncates have no key. By their operation engines could skip hardly any file.
+    has_none = f"{next(iter(keys))} IS NULL"
     return {
         "audit trail of one key": (
-            f"SELECT * FROM {log}\nWHERE {of_key}\nORDER BY {naming.POSITION}"
+            f"SELECT * FROM {log}\nWHERE {of_key} OR {has_none}\nORDER BY {naming.POSITION}"
         ),
         "changes of the last hour": (
             f"SELECT {_OPERATION_NAME} AS operation, *\nFROM {log}\n"
@@ -92,8 +95,7 @@ def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str,
         ),
         "the changelog, each event once": (
             "SELECT * FROM (\n"
-            f"  SELECT *, row_number() OVER (PARTITION BY {identity}"
-            f" ORDER BY {naming.OFFSET}) AS cdc_repeat\n"
+            f"  SELECT *, {copy_number(table, engine.dialect)} AS cdc_repeat\n"
             f"  FROM {log})\nWHERE cdc_repeat = 1"
         ),
         "quarantined events": (

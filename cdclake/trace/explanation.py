@@ -205,9 +205,7 @@ def _outcome(facts: TraceFacts) -> Iterator[TraceFinding]:
     newest = facts.newest
     assert newest is not None  # the caller has checked it
     if (by := facts.truncated_by) is not None:
-        yield TraceFinding(
-            "truncated", f"a TRUNCATE of the table removed the row{_in_transaction(by)}"
-        )
+        yield _truncated(by)
     elif newest.op == "d":
         yield _deleted(facts, newest)
     yield from _applied(facts, newest)
@@ -228,6 +226,17 @@ def _outcome(facts: TraceFacts) -> Iterator[TraceFinding]:
                 "a load or a resync read the row; the lake has no later change of it",
             )
         )
+
+
+def _truncated(by: TracedEvent) -> TraceFinding:
+    if by.is_sweep:
+        return TraceFinding(
+            "swept",
+            "a new epoch's snapshot did not have the row: it was deleted while no slot existed",
+        )
+    return TraceFinding(
+        "truncated", f"a TRUNCATE of the table removed the row{_in_transaction(by)}"
+    )
 
 
 def _deleted(facts: TraceFacts, event: TracedEvent) -> TraceFinding:

@@ -44,6 +44,16 @@ class TracedEvent:
         return self.ingested_us is not None
 
     @property
+    def is_synthetic(self) -> bool:
+        """Check whether cdclake has written the event itself, so that Kafka never had it."""
+        return self.partition is not None and self.partition < 0
+
+    @property
+    def is_sweep(self) -> bool:
+        """Check whether it is a new epoch's truncate, and no statement of the source."""
+        return self.op == "t" and self.is_synthetic
+
+    @property
     def place(self) -> Position | None:
         """Return the parsed position."""
         return None if self.position is None else Position.parse(self.position)

@@ -14,6 +14,7 @@ from cdclake.trace.explanation import TraceFinding, explain
 from cdclake.trace.trace_facts import Row, TracedEvent, TraceFacts
 
 _MAX_VALUE_CHARACTERS = 60
+_SWEEP = "sweep"  # operation of a truncate that cdclake has written for a new epoch
 _COMMAND = re.compile(r"`(cdclake (?!runbook )[^`]+)`")  # of a lake
 
 
@@ -61,14 +62,15 @@ def _events(facts: TraceFacts) -> Iterator[dict[str, Any]]:
         before, after = row, _after(row, event, facts)
         if event.is_stored:
             row = after
+        operation = naming.OPERATIONS.get(event.op or "", "unknown")
         yield {
             "op": event.op,
-            "operation": naming.OPERATIONS.get(event.op or "", "unknown"),
+            "operation": _SWEEP if event.is_sweep else operation,
             "position": event.position,
             "tx_id": event.tx_id,
-            "topic": event.topic,
-            "partition": event.partition,
-            "offset": event.offset,
+            "topic": None if event.is_synthetic else event.topic,
+            "partition": None if event.is_synthetic else event.partition,
+            "offset": None if event.is_synthetic else event.offset,
             "before": before,
             "after": after,
             "unsent": list(event.unsent),
@@ -157,10 +159,12 @@ def _heading(event: Mapping[str, Any]) -> str:
 
 
 def _hop_line(hop: Mapping[str, Any], report: Mapping[str, Any]) -> str:
-    seconds = hop["seconds"]
+    seconds, operation = hop["seconds"], report["events"][hop["event"]]["operation"]
     when = hop["at"] if seconds is None else f"{seconds:+.3f} s"
     names = {
-        "source": f"committed in {report['source']}, LSN {hop.get('lsn')}",
+        "source": f"a new epoch's snapshot of {report['source']} replaced what the lake had"
+        if operation == _SWEEP
+        else f"committed in {report['source']}, LSN {hop.get('lsn')}",
         "kafka": _kafka_place(hop),
         "quarantine": f"{naming.QUARANTINE}: {hop.get('reason')}",
         "changelog": f"{naming.changes_name(report['table'])}: read by the batch",

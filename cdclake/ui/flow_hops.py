@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from cdclake.topic_totals import total_of_topics
+
 Status = Mapping[str, Any]
 
 
@@ -21,12 +23,12 @@ class Counters(NamedTuple):
 def counters(status: Status) -> Counters:
     """Return the totals of all tables."""
     tables = status["tables"]
-    sent = _total(table["end_offset"] for table in tables)
+    sent = total_of_topics(tables, "end_offset")
     rows = _total(table["changes_rows"] for table in tables)
     return Counters(
         wal=(status.get("slot") or {}).get("wal_position"),
         connector=sent,
-        kafka=_less(sent, _total(table["lag_events"] for table in tables)),
+        kafka=_less(sent, total_of_topics(tables, "lag_events")),
         changelog=rows,
         state=_less(rows, _total(table["unapplied_rows"] for table in tables)),
     )
@@ -48,7 +50,7 @@ def flow_hops(
         _rate(new, None if before is None else old, seconds)
         for new, old in zip(now, before or now, strict=True)
     )
-    unread = status.get("lag_events", _total(table["lag_events"] for table in tables))
+    unread = status.get("lag_events", total_of_topics(tables, "lag_events"))
     unapplied = _total(table["unapplied_rows"] for table in tables)
     fresh = status.get("freshness_s", _worst(table["freshness_s"] for table in tables))
     ages = [age for table in tables if (age := table["state_age_s"]) is not None]

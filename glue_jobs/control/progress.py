@@ -70,12 +70,20 @@ class Progress:
     def freshness_s(self, table: str, now: float) -> float | None:
         """Return the age of the newest heartbeat in seconds; `now` is in seconds since 1970.
 
+        None if `reached_us` is.
+        """
+        reached = self.reached_us(table)
+        return None if reached is None else now - reached / 1_000_000
+
+    def reached_us(self, table: str) -> int | None:
+        """Return the commit time of the newest heartbeat, in microseconds since 1970.
+
         None if the table is stopped or not read yet, or before the first heartbeat.
         """
         place = self.tables.get(table)
         if place is None or not place.is_streaming or not self.heartbeat_committed_us:
             return None
-        return now - self.heartbeat_committed_us / 1_000_000
+        return self.heartbeat_committed_us
 
     def offsets(self) -> dict[str, Mapping[int, int]]:
         """Return each table's next offsets in its topic, by partition."""

@@ -116,15 +116,19 @@ def _exact(kind: DataType) -> DataType:
 def folder_values(
     table: DerivedTable, partitions: Collection[tuple[str | None, ...]]
 ) -> list[tuple[str, ...]]:
-    """Sort the partitions' values; raise TableError for one that the catalog cannot list."""
+    """Sort the partitions' values; raise TableError for one that the catalog cannot list.
+
+    The reason is stored and logged, so it has no value of a row.
+    """
     for values in partitions:
         for name, value in zip(table.partition_by, values, strict=True):
             if value is None or not _names_folder(value):
                 raise TableError(
                     table.name,
-                    f"{value!r} cannot name a folder of {name}: it is empty, reads as NULL,"
+                    f"a value of {name} cannot name a folder: it is empty, reads as NULL,"
                     " has blanks around it, a control character, or one of , / = ? % \\",
-                    f"have the query return another value, such as coalesce({name}, 'none')",
+                    f"find it by SELECT DISTINCT {name} over the query, and have the query return"
+                    f" another value, such as coalesce({name}, 'none')",
                 )
     return sorted(tuple(str(value) for value in values) for values in partitions)
 

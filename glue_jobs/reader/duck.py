@@ -25,6 +25,7 @@ from cdclake.extras import install_remedy
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.tail_facts import UNKNOWN, TailFacts
 from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
@@ -70,6 +71,7 @@ class Reader:
     glue: str
     bucket: str
     spill: Path  # folder for data that does not fit into memory
+    control: ObjectStore | None = None  # None: how far a changelog is stays unknown
 
     @cached_property
     def catalog(self) -> Catalog:

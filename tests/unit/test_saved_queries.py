@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import duckdb
 import pytest
 import sqlglot
 
-from cdclake.iceberg.saved_queries import INCOMPLETE, as_one_text, put_queries, saved_queries
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.saved_queries import (
+    INCOMPLETE,
+    Engine,
+    as_one_text,
+    put_queries,
+    saved_queries,
+)
 from cdclake.plan import Column
 from tests.unit.runbooks import blocks
 from tests.unit.verify.lakes import create, event, make_table
@@ -77,13 +86,14 @@ def test_live_rows_hide_what_was_deleted(what):
 
 
 def test_an_audit_trail_is_of_one_key_and_in_order():
-    trail = shown("audit trail of one key", "cdc_op, v", 1)
-    assert trail == [("c", 1), ("c", 1), ("u", 2), ("d", None)]
+    log = [*LOG, event("t", 40, 41)]
+    trail = shown("audit trail of one key", "cdc_op, v", 1, log=log)
+    assert trail == [("c", 1), ("c", 1), ("u", 2), ("d", None), ("t", None)]
 
 
 def test_without_repeats_each_event_is_there_once():
     once = shown("the changelog, each event once", "cdc_lsn, cdc_op, cdc_offset")
-    assert sorted(once) == [(11, "c", 11), (21, "u", 21), (22, "c", 22), (31, "d", 31)]
+    assert sorted(once) == [(11, "c", 90), (21, "u", 21), (22, "c", 22), (31, "d", 31)]
 
 
 def test_a_row_that_waits_for_a_value_is_listed_until_it_is_there():
@@ -107,7 +117,35 @@ def test_health_is_of_files_by_what_they_hold():
 
 def test_a_key_of_several_columns_asks_for_each():
     queries = saved_queries(make_table(key=("id", "v")), "lake_db")
-    assert 'WHERE "id" = ? AND "v" = ?' in queries["audit trail of one key"]
+    assert 'WHERE ("id" = ? AND "v" = ?) OR "id" IS NULL' in queries["audit trail of one key"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "stored", "asked"),
+    [
+        ("date", [20_000, 20_000], date(2024, 10, 4)),
+        ("numeric(10,2)", ["12.30", "12.3"], Decimal("12.3")),
+        ("bytea", ["AQI=", "AQI="], b"\x01\x02"),
+        (
+            "timestamptz",  # its type in the source was timestamptz(3)
+            ["2024-10-04T22:00:00.120Z", "2024-10-04T22:00:00.120000Z"],
+            datetime(2024, 10, 4, 22, 0, 0, 120_000, UTC),
+        ),
+    ],
+)
+def test_an_audit_trail_takes_the_key_as_the_state_has_it(kind, stored, asked):
+    key = Column(source="id", name="id", type=kind)
+    table = make_table(columns=(key, *TABLE.columns[1:]))
+    log = [
+        event(op, n, n, id=value) for n, (op, value) in enumerate(zip("cu", stored, strict=True))
+    ]
+    queries = saved_queries(table, "lake_db", Engine('"', DUCKDB))
+    query = queries["audit trail of one key"].replace('"lake_db".', "")
+    with duckdb.connect() as session:
+        session.execute("SET TimeZone = 'UTC'")
+        create(session, table, [*log, event("t", 5, 5)])
+        trail = session.execute(f"SELECT cdc_op FROM ({query})", [asked])
+        assert trail.fetchall() == [("c",), ("u",), ("t",)]
 
 
 def test_a_column_named_repeat_is_not_that_of_the_query():

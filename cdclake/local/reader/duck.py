@@ -14,4 +14,5 @@ def lake_reader(lake: LocalLake) -> Reader:
         glue=lake.glue,
         bucket=lake.bucket,
         spill=lake.home.data("reader"),
+        control=lake.control,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import partial
@@ -26,13 +27,14 @@ from cdclake.jobs.reader.mentioned_tables import (
     plain_tables,
 )
 from cdclake.jobs.reader.point_in_time import NOW, Moment, at_snapshot, at_time, snapshot_id
+from cdclake.jobs.reader.reached_commits import missing_commits
 from cdclake.jobs.reader.relations import TOO_EARLY
 from cdclake.local.reader.converted_values import Conversion, converted
 from cdclake.local.reader.suggestions import GUESS, remedy
 from cdclake.plan import Plan, Table
 from cdclake.query_answer import Answer
 
-_READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+_SELECT = [duckdb.StatementType.SELECT]
 _FETCH_ROWS = 1000
 # DuckDB 1.5.5 expects rows without deletes, as an unsigned number. Maintenance outside of cdclake
 # may leave deletes of files that are gone.
@@ -43,6 +45,12 @@ _LISTS = re.compile(
 )
 _QUERY = re.compile(
     r"(--[^\n]*\n|/\*.*?\*/|[\s(])*(select|with|from|values|table|pivot|unpivot)\b", re.I | re.S
+)
+# EXPLAIN with its options, which have no quotes and no comments; comments before it are dropped.
+_EXPLAIN = re.compile(
+    r"(?:--[^\n]*\n|/\*.*?\*/|\s)*"
+    r"(explain\b(?:\s+analy[sz]e\b|\s*\(\s*(?:analy[sz]e|format)\b[\w\s,]*\))?)",
+    re.I | re.S,
 )
 
 
@@ -64,13 +72,21 @@ def run_query(
     if at is not None and as_of is not None:
         raise InputError("--at and --as-of exclude each other", "leave out one of the two")
     committed = None if as_of is None else commit_micros(as_of)
+    warnings = _warnings(reader, query, committed)
     try:
-        return _query(reader, query, run, at, as_of=committed, writable=folder)
+        answer = _query(reader, query, run, at, as_of=committed, writable=folder)
+        return replace(answer, warnings=warnings)
     except _UnknownRelation as unknown:
         removed = mentioned_removed(reader, query) if as_of is None else ()
         if not removed:
             raise unknown.refused from None
     return _query(reader, query, run, at, removed, writable=folder)
+
+
+def _warnings(reader: Reader, query: str, as_of: int | None) -> tuple[dict[str, str], ...]:
+    if as_of is None or reader.control is None:
+        return ()
+    return missing_commits(reader.control, mentioned(reader.plan, query), as_of)
 
 
 class _UnknownRelation(Exception):
@@ -157,13 +173,7 @@ def _run(
     limit: int | None,
     parquet: Path | None = None,
 ) -> Answer:
-    statements = session.extract_statements(query)
-    if len(statements) != 1 or statements[0].type not in _READS:
-        raise InputError(
-            "the query is not a single read-only statement",
-            "use one SELECT (or WITH, DESCRIBE, SHOW, EXPLAIN); only jobs write the lake",
-        )
-    text = _without_end(statements[0].query)
+    text = _read_only(session, query)
     if parquet is not None:
         return _write(session, text, parquet)
     if not _QUERY.match(text):  # EXPLAIN, DESCRIBE, SHOW: not all are allowed in parentheses
@@ -175,6 +185,24 @@ def _run(
     rows = _rows(result, None if limit is None else limit + 1)
     more = limit is not None and len(rows) > limit
     return Answer(columns, rows[:limit] if more else rows, more)
+
+
+def _read_only(session: duckdb.DuckDBPyConnection, query: str) -> str:
+    """Return the text of the only statement; raise InputError if it may write."""
+    explain, text = "", query
+    statements = session.extract_statements(query)
+    if [each.type for each in statements] == [duckdb.StatementType.EXPLAIN]:
+        # EXPLAIN ANALYZE executes what follows, so that must be a query too. Only what has been
+        # checked is run: the options, and the query that DuckDB has parsed without them.
+        if found := _EXPLAIN.match(statements[0].query):
+            explain, text = f"{found[1]} ", statements[0].query[found.end() :]
+        statements = session.extract_statements(text)
+    if [each.type for each in statements] != _SELECT:
+        raise InputError(
+            "the query is not a single read-only statement",
+            "use one SELECT (or WITH, DESCRIBE, SHOW, EXPLAIN); only jobs write the lake",
+        )
+    return explain + _without_end(statements[0].query)
 
 
 def _without_end(statement: str) -> str:

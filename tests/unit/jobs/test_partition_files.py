@@ -164,8 +164,14 @@ def test_a_value_that_names_a_folder_is_read_back(
 def test_a_value_that_cannot_name_a_folder_is_refused(value: str | None) -> None:
     table = derived("json", "country")
     assert folder_values(table, {("b",), ("a",)}) == [("a",), ("b",)]
-    with pytest.raises(TableError, match="cannot name a folder of country"):
+    with pytest.raises(TableError, match="a value of country cannot name a folder"):
         folder_values(table, {("a",), (value,)})
+
+
+def test_the_error_of_a_value_does_not_show_it() -> None:
+    with pytest.raises(TableError) as refused:
+        folder_values(derived("json", "country"), {("Ada, Zurich",)})
+    assert "Ada" not in f"{refused.value} {refused.value.remedy}"
 
 
 @mock_aws

@@ -14,7 +14,7 @@ TABLE: dict[str, Any] = {
     "table": "t", "delivery": "stream", "state": "streaming", "last_error": None, "quarantined": 0,
     "withheld": 0, "incomplete": 0,
     "source_changes": [], "relation_changes": [], "live_rows": 1, "changes_rows": 1,
-    "lag_events": 0, "freshness_s": None,
+    "topic": "p.public.t", "lag_events": 0, "freshness_s": None,
     "loading": None, "lines": [], "gap": None, "last_verified": None,
 }  # fmt: skip
 PART = {"name": "kafka", "state": "running", "pid": 1, "port": None}
@@ -133,6 +133,13 @@ def test_only_what_deviates_is_shown_with_totals_unless_all_is_asked_for():
     everything = lines_of(found, verbose=True)
     assert sum(" streaming " in line for line in everything) == 6
     assert any(line.split() == ["kafka", "running", "1", "-"] for line in everything)
+
+
+def test_the_lag_of_a_shared_topic_counts_once():
+    found = answer(topic="shop", lag_events=30)
+    found["tables"].append({**found["tables"][0], "table": "u"})
+    [total] = [line for line in lines_of(found) if line.startswith("all")]
+    assert "30" in total.split() and "60" not in total.split()
 
 
 def test_a_healthy_polled_table_does_not_deviate():

@@ -75,6 +75,7 @@ REFUSED = event(
 WITHHELD = replace(REFUSED, reason="BROKEN_RULE: in(s) is broken by column 's' with the value x")
 DELETE = event("d", 9)
 TRUNCATE = event("t", 50)
+SWEEP = event("t", 50, tx_id=None, partition=-1, offset=0, kafka_ms=None)
 
 SITUATIONS: dict[str, TraceFacts] = {
     "applied": facts(event("c", 1), event("u", 2)),
@@ -103,6 +104,7 @@ SITUATIONS: dict[str, TraceFacts] = {
     ),
     "key_changed_from": facts(event("c", 1, other_key="7")),
     "truncated": facts(event("c", 1), truncates=(TRUNCATE,), source=GONE, current_row=None),
+    "swept": facts(event("c", 1), truncates=(SWEEP,), source=GONE, current_row=None),
     "reinserted": facts(event("c", 1), DELETE, event("c", 10)),
     "late_event": facts(event("c", 1, ingested_us=9_000_000), event("u", 2)),
     "unsent_value": facts(event("c", 1), event("u", 2, unsent=("note",))),
@@ -208,6 +210,17 @@ def test_timeline_shows_the_line_of_a_redriven_record() -> None:
     lines = list(timeline(trace_report(facts(refused, table=replace(TABLE, delivery="firehose")))))
     assert any(line.endswith(f"Firehose: line 3 of {where}") for line in lines)
     assert not any("None" in line or "Kafka" in line for line in lines)
+
+
+def test_report_has_no_place_of_an_event_that_cdclake_wrote() -> None:
+    loaded = event("r", 1, phase=0, partition=-2, kafka_ms=None)
+    report = trace_report(facts(loaded, truncates=(SWEEP,), source=GONE, current_row=None))
+    assert [event["operation"] for event in report["events"]] == ["snapshot", "sweep"]
+    for event_of_report in report["events"]:
+        assert all(event_of_report[name] is None for name in ("topic", "partition", "offset"))
+    lines = list(timeline(report))
+    assert "2. sweep" in lines and not any("Kafka" in line or "TRUNCATE" in line for line in lines)
+    assert sum("committed in public.orders" in line for line in lines) == 1
 
 
 @pytest.mark.parametrize(

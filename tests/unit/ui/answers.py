@@ -10,8 +10,9 @@ HOSTILE = '<img src=x onerror="document.title=\'owned\'"><script>document.title=
 def table(name: str, **more: Any) -> dict[str, Any]:
     """Return the line of a healthy table with these differences."""
     return {
-        "table": name, "source": f"public.{name}", "state": "streaming", "changes_rows": 300,
-        "state_rows": 120, "live_rows": 100, "lag_events": 0, "end_offset": 300, "freshness_s": 1.5,
+        "table": name, "source": f"public.{name}", "topic": name, "state": "streaming",
+        "changes_rows": 300, "state_rows": 120, "live_rows": 100, "lag_events": 0,
+        "end_offset": 300, "freshness_s": 1.5,
         "freshness_p50_s": 1.2, "freshness_p95_s": 2.5, "files": 7, "state_age_s": 0.0,
         "unapplied_rows": 0, "incomplete": 0, "quarantined": 0, "withheld": 0, "failed": 0,
         "last_error": None, "loading": None, "gap": None, "polled": None, "lines": [],

@@ -97,6 +97,21 @@ def test_every_hop_has_its_lag_and_freshness() -> None:
     assert [hop["freshness_s"] for hop in hops.values()] == [None, 0.2, 0.3, 1.5, 3.5, 1.5]
 
 
+def test_a_topic_of_several_tables_counts_once() -> None:
+    def domain(end: int, lag: int) -> dict[str, Any]:
+        names, figures = ("orders", "items"), {"end_offset": end, "lag_events": lag}
+        shared = [table(name, topic="shop", **figures) for name in names]
+        return status(*shared, table("unknown", topic="shop", end_offset=None, lag_events=None))
+
+    lake = Lake(domain(100, 30), domain(140, 50))
+    overview = lake.overview()
+    assert _hops(overview.answer())["kafka"]["lag"] == 30
+    lake.now += 4
+    hops = _hops(overview.answer())
+    assert (hops["connector"]["rate"], hops["kafka"]["rate"]) == (10, 5)
+    assert hops["kafka"]["lag"] == 50
+
+
 def test_a_dead_component_is_the_state_of_its_hop() -> None:
     parts = [{"name": "kafka", "state": "dead"}, {"name": "stream", "state": "running"},
              {"name": "firehose", "state": "dead"}]  # fmt: skip

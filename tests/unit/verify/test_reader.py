@@ -1,5 +1,6 @@
 """What the reader makes of metadata, moments, queries and values."""
 
+import contextlib
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import SimpleNamespace
@@ -204,6 +205,47 @@ def test_queries(query, rows):
     with duckdb.connect() as session:
         session.execute("SET TimeZone = 'UTC'")
         assert _run(session, query, None).rows == rows
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["EXPLAIN ANALYZE COPY (SELECT 42) TO '{}'",
+     "EXPLAIN (ANALYZE, FORMAT json) COPY (SELECT 42) TO '{}'",
+     "EXPLAIN (ANALYZE /*) SELECT 1 -- */) COPY (SELECT 42) TO '{}'",
+     "/* /* */ EXPLAIN SELECT 1 -- */ EXPLAIN ANALYZE COPY (SELECT 42) TO '{}'",
+     "--\rEXPLAIN ANALYZE COPY (SELECT 42) TO '{}' /*\nEXPLAIN SELECT 1 --*/",
+     "EXPLAIN/**/ANALYZE COPY (SELECT 42) TO '{}'", "EXPLAIN ANALYZE CREATE TABLE made AS SELECT 1",
+     "EXPLAIN COPY (SELECT 42) TO '{}'"],
+)  # fmt: skip
+def test_explain_of_a_write_changes_nothing(query, tmp_path):
+    file = tmp_path / "data.parquet"
+    file.write_bytes(b"a file of the lake")
+    with duckdb.connect() as session:
+        with contextlib.suppress(InputError, duckdb.ParserException):
+            assert _run(session, query.format(file), None).columns[0][0] == "explain_key"
+        assert session.execute("SHOW TABLES").fetchall() == []
+    assert file.read_bytes() == b"a file of the lake"
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["EXPLAIN ANALYZE COPY (SELECT 42) TO '/tmp/x'", "EXPLAIN ANALYSE CREATE TABLE t (i INT)",
+     "EXPLAIN (ANALYZE) COPY (SELECT 42) TO '/tmp/x'"],
+)  # fmt: skip
+def test_explain_of_a_write_is_refused(query):
+    with duckdb.connect() as session, pytest.raises(InputError, match="single read-only statement"):
+        _run(session, query, None)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["EXPLAIN SELECT 1", "-- a comment\nEXPLAIN ANALYZE SELECT 1;", "EXPLAIN (SELECT 1)",
+     "explain (format json) FROM range(3)", "EXPLAIN (ANALYZE true, FORMAT json) SELECT ')'"],
+)  # fmt: skip
+def test_explain_of_a_query_is_answered(query):
+    with duckdb.connect() as session:
+        [[_, plan]] = _run(session, query, None).rows
+    assert plan
 
 
 def test_a_limit_says_that_there_is_more():
