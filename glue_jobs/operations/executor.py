@@ -290,9 +290,9 @@ def _why_unknown(
     unplaced = count_unplaced(lake, table, plan, request.position, offsets)
     if unplaced:
         return (
-            f"{unplaced} events since the request are in quarantine, and their keys or positions are"
-            f" unreadable, so no row was removed as stale: see {naming.QUARANTINE} for the reasons,"
-            f" then run `cdclake resync {table.name}` again"
+            f"{unplaced} events since the request are in quarantine, and their keys or positions"
+            f" are unreadable, so no row was removed as stale: see {naming.QUARANTINE} for the"
+            f" reasons, then run `cdclake resync {table.name}` again"
         )
     return None
 
