@@ -13,7 +13,7 @@ from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.process.home import Home
 from cdclake.local.puts.put_figures import not_delivered
 from cdclake.plan import Plan
-from cdclake.redrive.objects import failed_prefixes
+from cdclake.redrive.objects import error_prefix, failed_prefixes
 
 
 def refuse_to_leave(home: Home, before: LakeState, plan: Plan) -> None:
@@ -37,7 +37,7 @@ def refuse_to_abandon(home: Home, before: LakeState, plan: Plan) -> None:
     lake = describe_lake(home, before)
     for name in _kinesis(lake.plan) - _kinesis(plan):
         _refuse(name, not_delivered(lake, name), before)
-    old, new = _error_prefix(lake.plan), _error_prefix(plan)
+    old, new = error_prefix(lake.plan), error_prefix(plan)
     # Without any stream, failed records stay until they expire.
     if old and new and old != new and _has_objects(lake, old):
         raise InputError(
@@ -74,11 +74,6 @@ def _kinesis(plan: Plan) -> set[str]:
         for stream in plan.put_streams
         if stream.source == "kinesis"
     }
-
-
-def _error_prefix(plan: Plan) -> str:
-    """Return the folder of failed records, the same for all streams; "" without any."""
-    return next((stream.error_prefix for stream in plan.streams), "")
 
 
 def _has_objects(lake: LocalLake, folder: str) -> bool:
