@@ -124,7 +124,9 @@ class Firehose(StreamSettings):
     """Delivery by Firehose: settings of all streams, and domains of tables that share a stream."""
 
     error_prefix: Annotated[str, AfterValidator(_check_prefix)] = Field(
-        default="firehose", description="Folder for failed records, in the bucket for state."
+        default="firehose",
+        description="Folder for failed records, in the bucket for state. Do not change it while it"
+        " has records.",
     )
     account_streams: int = Field(
         default=STREAMS_PER_REGION,

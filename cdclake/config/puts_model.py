@@ -74,7 +74,8 @@ class PutColumns(Section):
         default_factory=lambda: [f"day({ARRIVED_AT})"],
         json_schema_extra={"default": [f"day({ARRIVED_AT})"]},
         description="Columns, or `year`, `month`, `day` or `hour` of one, that the table is"
-        f" partitioned by. `{ARRIVED_AT}` is when Firehose received the record.",
+        f" partitioned by. `{ARRIVED_AT}` is when Firehose, or the Kinesis stream in front of it,"
+        " received the record.",
     )
 
 

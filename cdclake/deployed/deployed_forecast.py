@@ -17,6 +17,7 @@ from cdclake.jobs.control.store import ObjectStore
 from cdclake.plan import Plan
 from cdclake.plan_diff import compare, compare_stored
 from cdclake.plan_effects import READ, SourceFindings, forecast
+from cdclake.redrive.objects import error_prefix
 from cdclake.rereading import refuse_rereading
 
 _SLOT = (
@@ -58,6 +59,7 @@ def forecast_deployment(
         **answer,
         "settings": [*answer["settings"], *settings],
         "unknown": [_SLOT, *([_ACCOUNT] if before and against is None else [])],
+        "warnings": [*_abandoned_prefix(before, after.plan)],
     }
 
 
@@ -116,6 +118,27 @@ def _check_shards(before: Plan, after: Plan, deployment: str) -> None:
             f"cannot apply this pipeline file to {deployment}: {'; '.join(moved)}",
             "restore the shards: a table cannot move to another stack",
         )
+
+
+def _abandoned_prefix(before: Plan | None, after: Plan) -> Iterator[dict[str, str]]:
+    """Yield a warning if the deployment no longer knows the folder of the failed records."""
+    old, new = error_prefix(before) if before else "", error_prefix(after)
+    if old in ("", new):
+        return
+    what = (
+        f"`firehose: error_prefix` changed from {old!r} to {new!r}"
+        if new
+        else "the file no longer has a Firehose stream"
+    )
+    redrive = (
+        "run `cdclake redrive --target aws` before the deployment, and delete all versions of what"
+        f" is left below {old}/ after it"
+    )
+    yield {
+        "message": f"{what}: the records below {old}/ are then neither redriven, nor erased by"
+        " `cdclake forget`, nor deleted after `failed_days`",
+        "remedy": f"restore `error_prefix: {old}`, or {redrive}" if new else redrive,
+    }
 
 
 def _by_resync(table: dict[str, Any], after: Plan) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdclake import naming
 
-# Firehose buffers for 15 minutes at most and retries for two hours (stacks/firehose settings).
+# Longest delivery of a stream that reads Kafka; `validate` refuses settings that exceed it.
 DELIVERY_S = 3 * 3600.0
 
 # SQL, for Spark and DuckDB, of the offset after an event, and after the newest one of a partition.

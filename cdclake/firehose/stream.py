@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 CHANGES_FUNCTION = "firehose_changes"  # in lambda/: decodes change events
+CALL_TIMEOUT_S = 300  # of the function: the longest that Firehose waits
 # Allowance for clocks, and for appends that take longer than a buffer's time.
 _MARGIN_SECONDS = 300
 # Column of put records: their arrival at Firehose. A record that is sent again arrives again.
@@ -38,15 +39,25 @@ class DeliveryStream:
 
     @property
     def lateness_seconds(self) -> int:
-        """Return the time within which Firehose appends a row that its function has decoded.
+        """Return the time within which Firehose appends a row that it has read.
 
         What it gives up by then is written to S3 as failed.
         """
-        calls = self.function_seconds * (1 + self.function_retries)
-        return self.buffer_seconds + calls + self.retry_seconds + _MARGIN_SECONDS
+        return longest_delivery_s(
+            waiting_s=self.buffer_seconds + self.function_seconds + self.retry_seconds,
+            retries=self.function_retries,
+        )
 
     @staticmethod
     def from_raw(raw: dict[str, Any]) -> DeliveryStream:
         """Build a stream from its fields in JSON."""
         known = {name: value for name, value in raw.items() if name != "backup"}  # of older plans
         return DeliveryStream(**{**known, "tables": tuple(raw["tables"])})
+
+
+def longest_delivery_s(*, waiting_s: int, retries: int) -> int:
+    """Return the time of a delivery whose buffers and appends take `waiting_s` seconds.
+
+    A call of the function is repeated `retries` times; the longest one ends by its timeout.
+    """
+    return waiting_s + CALL_TIMEOUT_S * (1 + retries) + _MARGIN_SECONDS

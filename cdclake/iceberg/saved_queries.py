@@ -120,6 +120,8 @@ def put_queries(name: str, key: Sequence[str], database: str) -> dict[str, str]:
     listed = ", ".join(ATHENA.name(column) for column in key)
     once = {
         "each key once, as it arrived last": (
+            "-- A redriven record arrives again, also after a newer record of its key: to be sure,"
+            " order by a column\n-- with the record's own time or version.\n"
             "SELECT * FROM (\n"
             f"  SELECT *, row_number() OVER (PARTITION BY {listed}"
             f" ORDER BY {ARRIVED_AT} DESC) AS cdc_repeat\n"

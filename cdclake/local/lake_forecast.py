@@ -19,7 +19,7 @@ from cdclake.local.lake.source_tls import refuse_options, secured
 from cdclake.local.lake_continuation import compare_plans, continued
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.process.home import Home
-from cdclake.local.puts import put_lifecycle
+from cdclake.local.puts.abandoned_records import refuse_to_abandon, refuse_to_leave
 from cdclake.local.source_forecast import adapted, ask_source
 from cdclake.plan import Plan
 from cdclake.plan_diff import PlanDiff
@@ -48,7 +48,7 @@ def forecast_up(
     before = Plan.from_json(state.plan) if state.plan else None
     elsewhere = f"a lake of {against[1]}" if against else ""
     if before is not None:
-        put_lifecycle.refuse_to_leave(home, state, plan)
+        _refuse_abandoning(home, state, plan, is_own=against is None)
         plan, _ = continued(state, plan, file, elsewhere)
     own = compare_plans(state, plan)
     asked = given if dsn is None and _runs(home) else dsn  # the home's own may be down
@@ -86,6 +86,13 @@ def _source(home: Home, state: LakeState, dsn: str | None) -> str | None:
     if state.external:
         return secured(home.secret("source_dsn"))
     return running_source(home)[0] if state.database and _runs(home) else None
+
+
+def _refuse_abandoning(home: Home, state: LakeState, plan: Plan, *, is_own: bool) -> None:
+    """Raise InputError if records would be abandoned; only a running lake has those in its AWS."""
+    refuse_to_leave(home, state, plan)
+    if is_own and _runs(home):
+        refuse_to_abandon(home, state, plan)
 
 
 def _refuse_rejoining(home: Home, state: LakeState, own: PlanDiff) -> None:

@@ -40,6 +40,7 @@ from cdclake.local.operations_backend import local_operations
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
+from cdclake.local.puts.abandoned_records import refuse_to_abandon, refuse_to_leave
 from cdclake.local.shutdown import stop_streaming
 from cdclake.local.streaming_start import await_rows, start_streaming
 from cdclake.local.table_answer import table_answer
@@ -83,7 +84,7 @@ def up(
         return unstreamed.up(home, plan, pipeline_file, dsn)
     component.asked_trouble()
     before = LakeState.load(home)
-    put_lifecycle.refuse_to_leave(home, before, plan)
+    refuse_to_leave(home, before, plan)
     plan, known = continued(before, plan, pipeline_file)
     change = compare_plans(before, plan)
     declare_plugins(home, plan.connectors)
@@ -174,6 +175,8 @@ def _bring_up(
     if dsn is not None:
         _check_source(home, dsn, plan)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None, converter=converter)
+    if plan is not None:
+        refuse_to_abandon(home, LakeState.load(home), plan)
     free_leases(home)
     write_client_files(home, endpoints)
     if dsn is not None:

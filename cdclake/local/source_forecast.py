@@ -55,7 +55,7 @@ class SourceForecast:
             ],
             "undeclared_tables": list(self.new.others),
             "unknown": [*answer["unknown"], *([] if self.was_asked else [NOT_ASKED])],
-            "warnings": as_warnings(self.warnings),
+            "warnings": [*answer.get("warnings", ()), *as_warnings(self.warnings)],
         }
 
 

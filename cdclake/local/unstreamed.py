@@ -32,6 +32,7 @@ from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
+from cdclake.local.puts.abandoned_records import refuse_to_abandon, refuse_to_leave
 from cdclake.local.table_answer import table_answer
 from cdclake.plan import Plan
 from cdclake.postgres.source import check_polled_tables
@@ -42,7 +43,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     component.asked_trouble()
     before = LakeState.load(home)
     refuse_without_tables(before, plan, dsn)
-    put_lifecycle.refuse_to_leave(home, before, plan)
+    refuse_to_leave(home, before, plan)
     plan, known = continued(before, plan, pipeline_file)
     embedded = bool(plan.polled) and dsn is None
     login = None
@@ -50,6 +51,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
         login = _checked(dsn, plan)
         home.remember("source_dsn", dsn)
     endpoints = stack.bring_up(home, embedded_postgres=embedded, streaming=False)
+    refuse_to_abandon(home, before, plan)
     free_leases(home)
     write_client_files(home, endpoints)
     state = replace(

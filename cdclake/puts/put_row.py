@@ -115,6 +115,8 @@ def parse_record(value: bytes) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError):
         raise Unfit("the record is not JSON in UTF-8") from None
+    except ArithmeticError:
+        raise Unfit("the record has a number whose exponent is out of range") from None
     if not isinstance(found, dict):
         raise Unfit("the record is not a JSON object")
     if end < len(text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import importlib
 import sys
 from collections.abc import Callable, Mapping
@@ -61,9 +62,11 @@ def _run_before(
     the message.
     """
     records = event["records"]
-    answers: dict[str, list[Any]] = {}
-    for answer in before(dict(event), context)["records"]:
-        answers.setdefault(answer["recordId"], []).append(answer)
+    answers: dict[str, list[dict[str, Any]]] = {}
+    # As in Firehose, the handler may change its event.
+    for answer in before(copy.deepcopy(dict(event)), context)["records"]:
+        if isinstance(answer, dict) and isinstance(answer.get("recordId"), str):
+            answers.setdefault(answer["recordId"], []).append(answer)
     ready: list[dict[str, Any]] = []
     settled: dict[str, dict[str, Any]] = {}
     failures: dict[str, int] = {}
@@ -81,7 +84,7 @@ def _run_before(
     return ready, settled
 
 
-def _wrong(answers: list[Any]) -> str | None:
+def _wrong(answers: list[dict[str, Any]]) -> str | None:
     """Return why a record cannot be converted after the user's handler, or None."""
     if len(answers) != 1:
         return f"transform: its answer has a record {len(answers)} times"

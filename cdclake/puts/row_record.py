@@ -51,7 +51,7 @@ class RowRecords:
             record = self._encoded(table, row).encode()
             made = self._routes.row(record, row[ARRIVED_AT] // 1000)
             is_same = parse_record(made.data.encode()) == wanted
-        except (Unfit, ValueError, TypeError, OverflowError):
+        except (Unfit, ValueError, TypeError, ArithmeticError):
             return None  # a row of other columns, or of another program
         target = (made.metadata or {}).get("otfMetadata", {}).get("destinationTableName")
         return record if is_same and target in (None, table.name) else None

@@ -13,12 +13,18 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Literal, NamedTuple, cast
 
 from cdclake import naming
+from cdclake.plan import Plan
 
 Kind = Literal["iceberg-failed", "processing-failed"]
 KINDS: tuple[Kind, ...] = ("iceberg-failed", "processing-failed")  # sorted: pages go on after a key
 _NAME = re.compile(r"(.+)-\d+-\d{4}(?:-\d\d){5}-[^/]+")  # Firehose's names of objects
 _GZIP = b"\x1f\x8b"
 REST = "-rest"  # ends the names of objects with the lines of another that were not put
+
+
+def error_prefix(plan: Plan) -> str:
+    """Return the error prefix, the same for all Firehose streams of a plan; "" without any."""
+    return next((stream.error_prefix for stream in plan.streams), "")
 
 
 def failed_prefixes(folder: str) -> list[str]:

@@ -24,6 +24,7 @@ CONTAINER = "nginx"  # prefix of the tags of its lines
 _PARSER = "nginx_access"
 _MATCH = f"{CONTAINER}-firelens*"
 _ERRORS = "nginx-errors"
+GRACE_S = 30  # for which a stopped router goes on sending; 5 by default
 
 # The format `combined`, or `main` of the official nginx image, which appends one field. nginx
 # escapes quotes within fields, so a field ends at the next quote. A user name may contain spaces
@@ -47,13 +48,16 @@ def parsers() -> str:
 
 
 def filters() -> str:
-    """Return the file of filters, and the output of the error log.
+    """Return the file of filters, with the grace period and the output of the error log.
 
     Long lines arrive in parts, which are joined. The error log goes to the router's own output,
     and from there to its log group. A line that the parser does not match is passed on unchanged:
     the function rejects it, and Firehose keeps it.
     """
     return f"""\
+[SERVICE]
+    Grace {GRACE_S}
+
 [FILTER]
     Name                  multiline
     Match                 {_MATCH}

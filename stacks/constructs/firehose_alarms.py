@@ -11,6 +11,7 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 
 from cdclake.config.deployment import Deployment
 from cdclake.firehose.redrive_stream import redrive_stream
+from cdclake.firehose.stream import CALL_TIMEOUT_S
 from cdclake.puts.put_table import PutStream
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR
@@ -23,7 +24,6 @@ from cdclake.stacks.constructs.firehose_metrics import (
     throttled,
     unread,
 )
-from cdclake.stacks.constructs.rows_function import CALL_TIMEOUT_S
 from cdclake.web_logs.model import WebLogs
 
 _MAX_FUNCTIONS_PER_ALARM = 4  # two metrics each; an alarm holds ten

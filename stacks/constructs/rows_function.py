@@ -9,11 +9,11 @@ from aws_cdk import aws_logs
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.firehose.stream import CALL_TIMEOUT_S
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant
 
-CALL_TIMEOUT_S = 300  # the longest that Firehose waits
 _MEMORY_MB = 1024  # for a call's records, their rows, and both in base64
 
 

@@ -23,6 +23,7 @@ _SERVICE = "ecs-tasks"
 _TASKS = 2  # in different zones
 _CPU, _MEMORY_MB = 256, 512
 _ROUTER_MEMORY_MB = 128  # reserved for Fluent Bit, which buffers unsent records in memory
+_STOP_TIMEOUT_S = fluent_bit.GRACE_S + 10  # then ECS kills the router; at most 120
 _SCRATCH = "scratch"
 _ROUTER = "router"
 
@@ -126,6 +127,7 @@ class WebServer(Construct):
             image=image,
             essential=True,
             memory_reservation=_ROUTER_MEMORY_MB,
+            stop_timeout=_STOP_TIMEOUT_S,
             firelens_configuration=_Task.FirelensConfigurationProperty(type="fluentbit"),
             environment=[
                 _Task.KeyValuePairProperty(name=f"aws_fluent_bit_init_s3_{number}", value=file)

@@ -82,7 +82,9 @@ def test_the_routers_files_are_those_that_local_tests_read(variants) -> None:
     deployed = variants["web logs"]
     texts = [path.read_text() for path in deployed.folder.glob("asset.*.conf")]
     assert sorted(texts) == sorted([fluent_bit.parsers(), fluent_bit.filters()])
-    given = containers(deployed)["router"]["Environment"]
+    router = containers(deployed)["router"]
+    assert router["StopTimeout"] > fluent_bit.GRACE_S
+    given = router["Environment"]
     assert [each["Name"] for each in given] == [f"aws_fluent_bit_init_s3_{n}" for n in (1, 2)]
     assert all("deployed/" in json.dumps(each["Value"]) for each in given)
 

@@ -23,6 +23,8 @@ from cdclake.config.firehose_model import (
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem, did_you_mean
 from cdclake.debezium.topics import PARTITIONS
+from cdclake.firehose.arrival import DELIVERY_S
+from cdclake.firehose.stream import CALL_TIMEOUT_S, longest_delivery_s
 
 _SECTION = "firehose"
 _MIB = 1 << 20
@@ -114,6 +116,7 @@ def check_quotas(document: Document, tables: Sequence[TableOutline]) -> Iterator
         yield from _check_rate(document, stream)
         yield from _check_function(document, stream)
         yield from _check_tables(document, stream)
+        yield from _check_longest(document, stream)
 
 
 def _count_put(document: Document) -> int:
@@ -168,6 +171,22 @@ def _check_tables(document: Document, stream: _Stream) -> Iterator[Problem]:
             _place(document, stream, "buffer", "mib"),
             f"{count} tables share {mib} MiB in {stream.spelled}: each file would be below 1 MiB",
             "split the domain, or increase `buffer: {mib: ...}` (at most 128)",
+        )
+
+
+def _check_longest(document: Document, stream: _Stream) -> Iterator[Problem]:
+    """Check that a row arrives, or fails, within the time after which jobs no longer wait."""
+    settings, most = stream.settings, int(DELIVERY_S)
+    waiting = settings.buffer.seconds + settings.function.seconds + settings.retry_seconds
+    longest = longest_delivery_s(waiting_s=waiting, retries=settings.function.retries)
+    if longest > most:
+        fits = settings.function.retries - math.ceil((longest - most) / CALL_TIMEOUT_S)
+        yield document.problem(
+            _place(document, stream, "function", "retries"),
+            f"Firehose may append rows of {stream.spelled} after {math.ceil(longest / 60)} minutes,"
+            f" but other jobs wait at most {most // 60}: each call may take"
+            f" {CALL_TIMEOUT_S // 60} minutes",
+            f"write `retries: {fits}`",
         )
 
 

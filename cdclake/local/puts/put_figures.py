@@ -91,7 +91,7 @@ def _figures(lake: LocalLake, stream: DeliveryStream, journal: Journal) -> Figur
     is_direct = stream.source == "direct_put"
     # The order matters: a record delivered meanwhile is counted twice rather than missed.
     acknowledged = journal.acknowledged(name) if is_direct else None
-    waiting = journal.waiting(name) if is_direct else _not_delivered(lake, name)
+    waiting = journal.waiting(name) if is_direct else not_delivered(lake, name)
     failed = failed_records(lake.client("s3"), lake.bucket, stream, name)
     return Figures(
         name=stream.name,
@@ -105,7 +105,7 @@ def _figures(lake: LocalLake, stream: DeliveryStream, journal: Journal) -> Figur
     )
 
 
-def _not_delivered(lake: LocalLake, stream: str) -> int:
+def not_delivered(lake: LocalLake, stream: str) -> int:
     """Count the records in Kinesis after the checkpoints by reading them."""
     source = KinesisSource(
         lake.client("kinesis"), stream, checkpoints_file(lake.home, stream), lambda _: None

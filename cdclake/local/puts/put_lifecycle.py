@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
 from botocore.exceptions import ClientError
 
 from cdclake import naming
-from cdclake.errors import InputError
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.schemas import appended_schemas
 from cdclake.local.firehose.iceberg_tables import LogTables
-from cdclake.local.firehose.journal import Journal, journal_file
-from cdclake.local.lake.lake import LakeState, LocalLake
-from cdclake.local.process.home import Home
+from cdclake.local.lake.lake import LocalLake
 from cdclake.plan import Plan
 
 _SHARDS = 2  # on-demand streams on AWS start with four
@@ -45,33 +41,6 @@ def prepare(lake: LocalLake) -> None:
     for stream in lake.plan.put_streams:
         if stream.source == "kinesis":
             _create_stream(lake, naming.kinesis_stream_name(lake.plan.name, stream.name))
-
-
-def refuse_to_leave(home: Home, before: LakeState, plan: Plan) -> None:
-    """Raise InputError if the plan removes a stream that still has undelivered records."""
-    file = journal_file(home)
-    if not before.plan or not file.exists():
-        return
-    stays = _direct(plan)
-    journal = Journal(file)
-    for name in _direct(Plan.from_json(before.plan)) - stays:
-        waiting = journal.waiting(name)
-        if waiting:
-            file_before = shlex.quote(before.pipeline_file)
-            raise InputError(
-                f"{waiting} records of the stream {name} are not delivered yet, and the pipeline"
-                " file no longer has this stream",
-                f"run `cdclake up {file_before}`, wait until `cdclake status` shows none"
-                " waiting, then run this command again",
-            )
-
-
-def _direct(plan: Plan) -> set[str]:
-    return {
-        naming.delivery_stream_name(plan.name, stream.name)
-        for stream in plan.streams
-        if stream.source == "direct_put"
-    }
 
 
 def _create_stream(lake: LocalLake, name: str) -> None:

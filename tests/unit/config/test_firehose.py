@@ -10,7 +10,7 @@ import pytest
 
 from cdclake.config.resolve import find_problems, load_plan
 from cdclake.config.yaml_reader import parse_document
-from cdclake.firehose.stream import DeliveryStream
+from cdclake.firehose.stream import CALL_TIMEOUT_S, DeliveryStream
 from cdclake.plan import Plan
 from tests.unit.config.mistakes import assert_reported
 
@@ -76,6 +76,13 @@ CASES = {
     "more than a function takes": (
         file("{function: {mib: 3}}"), 4, 28, "each with a tombstone, may take 8.6 MB per call for 'public.t0'", "`mib: 2.2`",
     ),
+    "calls longer than the jobs wait": (
+        file("{function: {retries: 32}}"), 4, 32, "append rows of 'public.t0' after 181 minutes, but other jobs wait at most 180", "`retries: 31`",
+    ),
+    "calls and appends longer than the jobs wait": (
+        file("{retry_seconds: 7200, function: {seconds: 900}, domains: {sales: {buffer: {seconds: 900}, function: {retries: 5}}}}", SALES),
+        4, 121, "rows of the domain 'sales' after 185 minutes", "`retries: 4`",
+    ),
     "small files": (
         file("{buffer: {mib: 2}, domains: {sales: {}}}", SALES, tables=3),
         4, 26, "3 tables share 2 MiB in the domain 'sales'", "split the domain",
@@ -97,6 +104,14 @@ def test_what_fits_is_not_refused():
     )
     shared = file("{domains: {sales: {buffer: {mib: 65}}}}", SALES, tables=65)
     assert find_problems(parse_document(shared)) == []
+    longest = "{buffer: {seconds: 900}, function: {seconds: 900, retries: 4}, retry_seconds: 7200}"
+    assert find_problems(parse_document(file(longest))) == []
+
+
+def test_the_longest_delivery_includes_each_call_until_its_timeout(tmp_path):
+    [stream] = plan_of(file("{function: {seconds: 10, retries: 20}}"), tmp_path).deliveries
+    calls = 10 + 21 * CALL_TIMEOUT_S
+    assert stream.lateness_seconds >= stream.buffer_seconds + calls + stream.retry_seconds
 
 
 def plan_of(text: str, folder: Path, environment: str | None = None) -> Plan:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ def test_a_value_of_the_type_arrives_exactly(
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (b"", "not JSON"), (b"no json", "not JSON"), (b"\xff", "not JSON"), (b"[" * 100_000, "not JSON"),
+        (b"", "not JSON"), (b"no json", "not JSON"), (b"\xff", "not JSON"), (b"[" * 100_000, "not JSON"), (b'{"id": 1e9999999999999999999}', "exponent"),
         (b"[]", "not a JSON object"), (b"null", "not a JSON object"),
         (b'{"id": 1}{"id": 2}', "more than one JSON object"), (b'{"id": 1}\n{"id": 2}\n', "more than one JSON object"),
         (b'{"id": 1, "id": 2}', "twice"), (b'{"id": 1, "ratio": NaN}', "NaN is not JSON"),
@@ -273,6 +274,52 @@ def test_the_users_handler_runs_first(tmp_path: Path, caplog: pytest.LogCaptureF
     assert "transform: its answer is neither Ok nor Dropped" in caplog.text
     assert "transform: its answer has a record 0 times" in caplog.text
     assert "ok: a number that is not true or false" in caplog.text
+
+
+def popped_ids(event: dict[str, Any]) -> list[Any]:
+    return [{**ok(each), "recordId": each.pop("recordId")} for each in event["records"]]
+
+
+def emptied_list(event: dict[str, Any]) -> list[Any]:
+    return [ok(event["records"].pop(0)) for _ in range(3)]
+
+
+def replaced_list(event: dict[str, Any]) -> list[Any]:
+    event["records"][:] = event["records"][:1]
+    return [ok(each) for each in event["records"]]
+
+
+def malformed(event: dict[str, Any]) -> list[Any]:
+    first, *_ = event["records"]
+    return [ok(first), None, "1", {"result": "Ok"}, {**ok(first), "recordId": ["1"]}]
+
+
+def ok(given: dict[str, Any]) -> dict[str, Any]:
+    return {"recordId": given.get("recordId"), "result": "Ok", "data": given["data"]}
+
+
+@pytest.mark.parametrize(
+    ("handler", "made"),
+    [(popped_ids, 3), (emptied_list, 3), (replaced_list, 1), (malformed, 1)],
+)
+def test_a_handler_that_changes_its_event_or_answers_amiss_fails_only_unanswered_records(
+    function: Function,
+    caplog: pytest.LogCaptureFixture,
+    handler: Callable[[dict[str, Any]], list[Any]],
+    made: int,
+) -> None:
+    data = base64.b64encode(record()).decode()
+    records = [
+        {"recordId": str(n), "approximateArrivalTimestamp": ARRIVED_MS, "data": data}
+        for n in range(3)
+    ]
+    transform = PutTransform(function.put, lambda event, _: {"records": handler(event)})
+    answers = transform.answer({"records": records}, None)["records"]
+    failed = 3 - made
+    assert [each["recordId"] for each in answers] == ["0", "1", "2"]
+    assert [each["result"] for each in answers] == ["Ok"] * made + ["ProcessingFailed"] * failed
+    logged = [vars(each)["refused"] for each in caplog.records]
+    assert logged == ([failed] if failed else [])
 
 
 def test_an_error_of_the_users_handler_fails_the_call_with_its_message(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_what_has_another_format_is_none(line: str) -> None:
 def test_the_files_have_the_sections_that_fluent_bit_knows() -> None:
     text = fluent_bit.parsers() + fluent_bit.filters()
     assert re.findall(r"^\[(\w+)\]$", text, re.M) == [
-        "PARSER", "FILTER", "FILTER", "FILTER", "OUTPUT",
+        "PARSER", "SERVICE", "FILTER", "FILTER", "FILTER", "OUTPUT",
     ]  # fmt: skip
     assert f"Regex  {fluent_bit.EXPRESSION}\n" in text
     assert text.count("nginx_access") == 2  # the parser, and the filter that uses it

@@ -91,6 +91,32 @@ def test_another_shard_is_refused(file: Path, capsys: pytest.CaptureFixture[str]
     assert refused["error"]["message"].endswith(f"to the deployed lake: {moved}")
 
 
+@pytest.mark.parametrize(
+    ("after", "message"),
+    [
+        ("firehose: {error_prefix: failed-eu}\n", "from 'firehose' to 'failed-eu'"),
+        (None, "the file no longer has a Firehose stream"),
+    ],
+)
+@pytest.mark.parametrize("compared", ["account", "file"])
+def test_an_abandoned_error_prefix_is_a_warning(
+    after: str | None, message: str, compared: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    puts = FILE + "puts: {clicks: {columns: {id: int}}}\n"
+    file.write_text(puts)
+    deploy(file)
+    other = file.with_name("other.yaml")
+    other.write_text(FILE if after is None else puts + after)
+    against = ("--against", str(file)) if compared == "file" else ()
+    code, found = plan(capsys, str(other), "--environment", "dev", *against)
+    [warning] = found["warnings"]
+    assert code == 0
+    assert message in warning["message"] and "`failed_days`" in warning["message"]
+    assert "cdclake redrive --target aws" in warning["remedy"]
+    code, found = plan(capsys, str(file), "--environment", "dev", *against)
+    assert (code, found["warnings"]) == (0, [])
+
+
 def test_an_account_without_the_deployment_gets_everything(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,7 +110,7 @@ def test_a_column_that_was_added_since_is_null(tmp_path: Path) -> None:
         '{"id": 1, "day": "2026-01-01", "arrived_at": 1000}', '{"id": 1, "ok": 1, "arrived_at": 1000}',
         '{"id": 1, "price": 1.005, "arrived_at": 1000}', '{"id": 1, "body": "1, 2", "arrived_at": 1000}',
         '{"id": 1, "body": "1,\\"id\\":2", "arrived_at": 1000}', '{"id": 1, "at": 1.5, "arrived_at": 1000}',
-        '{"id": 1, "body": "{ }", "arrived_at": 1000}',
+        '{"id": 1, "body": "{ }", "arrived_at": 1000}', '{"id": 1, "arrived_at": 1e99}',
     ],
 )  # fmt: skip
 def test_what_no_record_makes_is_none(one: PutStream, row: str) -> None:
@@ -125,5 +125,6 @@ def test_a_record_is_put_as_it_is_and_an_uncertain_row_is_not(tmp_path: Path) ->
         (b'{"id":1,"former":2,"arrived_at":1000}', None),
         (b'{"id":"x"}', None),
         (b"no JSON", None),
+        (b'{"id": 1e9999999999999999999}', None),
     ):
         assert records.of(data) == expected

@@ -11,7 +11,7 @@ from cdclake.local import unstreamed
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.process.home import Home
-from cdclake.local.puts import put_lifecycle
+from cdclake.local.puts.abandoned_records import refuse_to_leave
 from cdclake.local.puts.put_figures import Figures
 from cdclake.plan import Plan
 from tests.source_tree import PROJECT
@@ -28,15 +28,15 @@ FIGURES = Figures(
 @pytest.mark.parametrize("after", [WITHOUT, RENAMED], ids=["removed", "renamed"])
 def test_a_stream_leaves_only_when_nothing_waits_in_it(tmp_path: Path, after: Plan) -> None:
     home, before = Home(tmp_path), LakeState(plan=PLAN.to_json(), pipeline_file="logs.yaml")
-    put_lifecycle.refuse_to_leave(home, before, after)
+    refuse_to_leave(home, before, after)
     journal = Journal(journal_file(home))
     [offset] = journal.append("weblogs-request", [b"{}"])
-    put_lifecycle.refuse_to_leave(home, before, PLAN)
+    refuse_to_leave(home, before, PLAN)
     with pytest.raises(InputError, match="1 records of the stream weblogs-request") as refused:
-        put_lifecycle.refuse_to_leave(home, before, after)
+        refuse_to_leave(home, before, after)
     assert "cdclake up logs.yaml" in refused.value.remedy
     journal.forget("weblogs-request", offset + 1)
-    put_lifecycle.refuse_to_leave(home, before, after)
+    refuse_to_leave(home, before, after)
 
 
 def test_a_lake_that_streams_tables_is_not_turned_into_one_of_web_logs(tmp_path: Path) -> None:
