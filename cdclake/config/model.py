@@ -92,8 +92,8 @@ class Lake(Section):
     )
     format_version: Annotated[Literal[2, 3], BeforeValidator(_check_whole)] = Field(
         default=2,
-        description="Iceberg format version; Athena and Firehose do not support 3. Fixed once the lake"
-        " exists.",
+        description="Iceberg format version; Athena and Firehose do not support 3. Fixed once the"
+        " lake exists.",
     )
     history_days: int = Field(
         default=90,

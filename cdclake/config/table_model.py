@@ -180,8 +180,8 @@ class TableEntry(Section):
     name: LakeName | None = Field(
         default=None,
         examples=["orders"],
-        description="Name in the lake; default: the source's name in lowercase; fixed once the table"
-        " exists.",
+        description="Name in the lake; default: the source's name in lowercase; fixed once the"
+        " table exists.",
     )
     key: list[str] = Field(
         min_length=1,
