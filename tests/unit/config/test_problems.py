@@ -94,7 +94,7 @@ CASES = {
     "reserved database": (
         top("lake: {database: system}"), 2, 18, "'system' is reserved", "`system_lake`",
     ),
-    "lake database": (top("lake: {database: My-Lake}"), 2, 18, "invalid lake name", "my_lake_"),
+    "lake database": (top("lake: {database: My-Lake}"), 2, 18, "invalid lake name", "like `my_lake`"),
     "version 3, redshift": (
         top("lake: {format_version: 3, readers: [spark, redshift]}"), 2, 24, "Redshift does not support", "without redshift",
     ),
@@ -194,7 +194,7 @@ CASES = {
     "quarantine": (
         last("  public.cdclake_quarantine:\n" + OTHER), 11, 3, "which is reserved", "add `name: public_",
     ),
-    "name override": (in_table("    name: Orders-1"), 6, 11, "invalid lake name", "`orders_1_"),
+    "name override": (in_table("    name: Orders-1"), 6, 11, "invalid lake name", "like `orders_1`"),
     "same topic": (
         last('  public.a b:\n' + OTHER + "  public.a$b:\n" + OTHER),
         14, 3, "share the topic 'shop.public.a_b'", "another pipeline file",
