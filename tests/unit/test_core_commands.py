@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +76,21 @@ def errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     )
     found = json.loads(done.stdout.splitlines()[-1])
     return {" ".join(command): text for command, text in zip(COMMANDS, found, strict=True)}
+
+
+def test_a_command_takes_the_region_of_the_variable_that_its_errors_name(tmp_path: Path) -> None:
+    known = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    aws = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_MAX_ATTEMPTS": "1"}
+    place = {"AWS_REGION": "eu-west-1", "AWS_ENDPOINT_URL": CLOSED, "CDCLAKE_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "cdclake.cli.main", "resync", "orders", *DEPLOYED],
+        cwd=PROJECT,
+        env={**known, **aws, **place, "AWS_CONFIG_FILE": str(tmp_path / "none")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Could not connect to the endpoint" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: " ".join(words[:2]))
