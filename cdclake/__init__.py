@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cdclake.stacks.lake_handles import LakeHandles
 
 __all__ = ["LakeHandles", "build"]
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 
 def __getattr__(name: str) -> object:

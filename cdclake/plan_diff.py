@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 from cdclake import naming
 from cdclake.errors import APPLY_FILE, InputError
@@ -12,10 +13,7 @@ from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.file_lines import renamed_line
 from cdclake.postgres.source_names import can_be_read_again
 
-_REMEDY_ELSEWHERE = (
-    "undo these changes; or declare the table under another `name:`; for the pipeline's or the"
-    " lake's name, stream the file in another home or deploy another environment"
-)
+_OF_TYPES = "for a type, remove the column from the file and follow the steps above; otherwise "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +136,7 @@ def compare_stored(
         place = place_of(new) if found and place_of is not None else ""
         problems += [f"{place}{each}" for each in found]
     if problems:
-        raise _refusal(problems, elsewhere, _remedy(before, after, pairs))
+        raise _refusal(problems, elsewhere, before, after, pairs)
 
 
 def compare_appended(before: Plan, after: Plan, elsewhere: str = "") -> None:
@@ -147,14 +145,21 @@ def compare_appended(before: Plan, after: Plan, elsewhere: str = "") -> None:
     No table goes on, so its name and databases may change.
     """
     if problems := _name_problems(before, after, ()):
-        raise _refusal(problems, elsewhere, _remedy(before, after, ()))
+        raise _refusal(problems, elsewhere, before, after, ())
 
 
-def _refusal(problems: Sequence[str], elsewhere: str, remedy: str) -> InputError:
-    lake = elsewhere or "the running lake"
+def _refusal(
+    problems: Sequence[str],
+    elsewhere: str,
+    before: Plan,
+    after: Plan,
+    pairs: Sequence[tuple[Table, Table]],
+) -> InputError:
+    remedy = _remedy_elsewhere if elsewhere else _remedy
     return InputError(
-        f"cannot apply this pipeline file to {lake}: " + "; ".join(problems),
-        _REMEDY_ELSEWHERE if elsewhere else remedy,
+        f"cannot apply this pipeline file to {elsewhere or 'the running lake'}: "
+        + "; ".join(problems),
+        remedy(before, after, pairs),
     )
 
 
@@ -197,7 +202,21 @@ def _remedy(before: Plan, after: Plan, pairs: Sequence[tuple[Table, Table]]) -> 
     other = "stream this file in another lake with `CDCLAKE_HOME=FOLDER cdclake up FILE`"
     if _lake_problems(before, after):
         return f"{other}; or undo these changes; or delete this lake with `cdclake down --purge`"
-    types = "for a type, remove the column from the file and follow the steps above"
+    return (
+        f"{_of_types(pairs)}undo these changes; or remove the table, run `cdclake up FILE`, and add"
+        f" it again under another `name:`; or {other}; or start over with `cdclake down --purge`"
+    )
+
+
+def _remedy_elsewhere(before: Plan, after: Plan, pairs: Sequence[tuple[Table, Table]]) -> str:
+    """Return what to do about a file that a deployment, or the lake of another file, refuses."""
+    if not _lake_problems(before, after):
+        return f"{_of_types(pairs)}undo these changes; or declare the table under another `name:`"
+    return "undo these changes; or stream the file in another home or another environment"
+
+
+def _of_types(pairs: Sequence[tuple[Table, Table]]) -> str:
+    """Return the words about changed types, whose steps are in the message; "" without any."""
     changed = any(
         not can_become(old.column_type, column.column_type)
         for mine, table in pairs
@@ -205,11 +224,7 @@ def _remedy(before: Plan, after: Plan, pairs: Sequence[tuple[Table, Table]]) -> 
         for column in table.columns
         if (old := predecessor(column, mine)) is not None
     )
-    return (
-        (f"{types}; otherwise " if changed else "")
-        + "undo these changes; or remove the table, run `cdclake up FILE`, and add it again under"
-        f" another `name:`; or {other}; or start over with `cdclake down --purge`"
-    )
+    return _OF_TYPES if changed else ""
 
 
 def _lake_problems(before: Plan, after: Plan) -> list[str]:
@@ -298,7 +313,28 @@ def _table_problems(before: Table, after: Table) -> list[str]:
             problems += _takes_a_name(after.source, column, before)
         else:
             problems += _column_problems(after.source, old, column)
-    return problems
+    return [*problems, *_unknown_names(before, after)]
+
+
+def _unknown_names(before: Table, after: Table) -> Iterator[str]:
+    """Yield new columns with earlier names that the lake lacks, while one of its columns leaves.
+
+    Otherwise a misspelt `renamed_from` would start the column again, without its values.
+    """
+    stays = {old.source for new in after.columns if (old := predecessor(new, before))}
+    leaving = [c for c in before.columns if c.source not in {*stays, *after.excluded}]
+    for column in after.columns if leaving else ():
+        if not column.renamed_from or predecessor(column, before) is not None:
+            continue
+        if set(before.excluded) & {*column.names}:
+            continue
+        near = get_close_matches(column.renamed_from[-1], [c.source for c in leaving], n=1)
+        meant = next((c for c in leaving if c.source in near), leaving[0])
+        yield (
+            f"{after.source}: no column of the lake has an earlier name of {column.source!r}"
+            f" ({', '.join(column.renamed_from)}); write `{renamed_line(meant, column.source)}` if"
+            f" it is {meant.source!r}, otherwise remove `renamed_from`"
+        )
 
 
 def predecessor(column: Column, before: Table) -> Column | None:

@@ -82,7 +82,8 @@ _TAIL = """\
 
 - A domain is handled as its base type. A stored generated column is not in PostgreSQL's replication
   stream and is therefore omitted. All other types are rejected (`name`, `box`, composite types,
-  arrays of domains, ...); `{exclude: true}` leaves the column out.
+  arrays of domains, `numeric` with a negative scale or a scale above its precision, ...);
+  `{exclude: true}` leaves the column out.
 - The bytes of a bit string end with the highest one bit. A `bit(n)` loses nothing: all its values
   have n bits. Values of a `varbit` that differ in leading zeros alone, such as `01` and `1`, are
   one value in the lake, so a `varbit` is rejected as part of a key. So is a `timetz`: PostgreSQL

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.activity import step
+from cdclake.cli.aligned import counted
 from cdclake.cli.output import (
     SOURCE_DSN_KEY,
     JsonOption,
@@ -256,7 +257,8 @@ def _proposed(proposal: Proposal) -> dict[str, Any]:
 
 def _render(output: Path, proposals: list[Proposal], warnings: list[dict[str, str]]) -> None:
     refused = [proposal for proposal in proposals if proposal.reason]
-    say(f"{output}: {len(proposals) - len(refused)} tables, {len(refused)} refused")
+    written = counted(len(proposals) - len(refused), "table")
+    say(f"{output}: {written}, {len(refused)} refused")
     for proposal in refused:
         say(f"  {proposal.source.source}: {proposal.reason}")
     if refused:

@@ -164,6 +164,7 @@ def _top(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one verb and exit with its code; print failures as messages, never as tracebacks."""
     _open_missing_streams()
+    _select_region()
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:
@@ -189,6 +190,12 @@ def _open_missing_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
+
+
+def _select_region() -> None:
+    """Have boto3, which reads AWS_DEFAULT_REGION only, use the region of AWS_REGION as the CDK."""
+    if region := os.environ.get("AWS_REGION"):
+        os.environ["AWS_DEFAULT_REGION"] = region
 
 
 def _usage_error(error: Any, given: Sequence[str], as_json: bool) -> int:

@@ -58,22 +58,19 @@ def plan(
 def planned_locally(file: Path, dsn: str | None, against: Path | None = None) -> dict[str, Any]:
     """Return the effects of `up FILE` on this home's lake, or on that of another file."""
     from cdclake.config.resolve import load_file, load_plan, resolve_plan
+
+    declared = load_file(file)
+    plan, new_tables = resolve_plan(declared), declared.policies.new_tables
+    if against is not None:
+        from cdclake.local.file_forecast import forecast_against
+
+        other = load_plan(against), str(against)
+        return {"file": str(file), **forecast_against(plan, str(file), dsn, new_tables, other)}
     from cdclake.local.lake_forecast import forecast_up
     from cdclake.local.process.home import Home
 
-    declared = load_file(file)
-    other = None if against is None else load_plan(against)
-    return {
-        "file": str(file),
-        **forecast_up(
-            Home.from_environment(),
-            resolve_plan(declared),
-            str(file),
-            dsn,
-            declared.policies.new_tables,
-            against=None if other is None else (other, str(against)),
-        ),
-    }
+    home = Home.from_environment()
+    return {"file": str(file), **forecast_up(home, plan, str(file), dsn, new_tables)}
 
 
 def _of_deployment(

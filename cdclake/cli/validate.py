@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cdclake.cli.aligned import counted
 from cdclake.cli.output import JsonOption, emit, emit_outcome, error_object, say
 from cdclake.firehose.throttle_notes import throttle_notes
 from cdclake.iceberg.metadata_size import changelog_metadata
@@ -89,8 +90,9 @@ def _render_plan(file: Path, plan: Plan) -> None:
     say(f"{file}: valid")
     if plan.all_tables:
         say(
-            f"pipeline {plan.name}: {len(plan.all_tables)} tables, {columns} columns, "
-            f"database {plan.source_database} -> {plan.lake_database}"
+            f"pipeline {plan.name}: {counted(len(plan.all_tables), 'table')},"
+            f" {counted(columns, 'column')}, database {plan.source_database} ->"
+            f" {plan.lake_database}"
         )
         size = changelog_metadata(plan)
         say(
@@ -105,6 +107,6 @@ def _render_plan(file: Path, plan: Plan) -> None:
         for table in put.targets:
             routed = "" if put.route is None else f", {put.route} {' or '.join(table.values)}"
             say(
-                f"put table {plan.lake_database}.{table.name}: {len(table.columns)} columns"
-                f" from {put.name}{routed}"
+                f"put table {plan.lake_database}.{table.name}:"
+                f" {counted(len(table.columns), 'column')} from {put.name}{routed}"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -19,11 +20,17 @@ def check_lake_name(name: str) -> str:
     if naming.LAKE_NAME.fullmatch(name) is None:
         raise Refused(
             f"invalid lake name {name!r}",
-            f"use lowercase letters, digits and underscores, like `{naming.lake_name(name)}`",
+            f"use lowercase letters, digits and underscores, like `{_like(name)}`",
         )
     if len(name) > _MAX_LAKE_NAME_CHARACTERS:
         raise Refused("the name is too long", f"use at most {_MAX_LAKE_NAME_CHARACTERS} characters")
     return name
+
+
+def _like(name: str) -> str:
+    """Return a valid name close to `name`; a hash only if it has no letters or digits to keep."""
+    slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return slug if naming.LAKE_NAME.fullmatch(slug) else naming.lake_name(name)
 
 
 def _check_database_name(name: str) -> str:

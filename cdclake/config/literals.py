@@ -9,8 +9,9 @@ import re
 from typing import Literal, NamedTuple, get_args
 
 from cdclake import naming
-from cdclake.config.problems import Refused, did_you_mean
-from cdclake.debezium.types import ALIASES, TYPES, ColumnType, parse_type
+from cdclake.config.problems import Refused
+from cdclake.config.type_problems import check_length, refused_type
+from cdclake.debezium.types import ColumnType, parse_type
 from cdclake.masks import MaskKind
 
 _QUOTED = r'"(?:[^"]|"")+"'
@@ -76,19 +77,9 @@ def check_source_name(name: str) -> str:
 def parse_column_type(spelling: str) -> ColumnType:
     """Parse a column type."""
     parsed = parse_type(spelling)
-    if parsed is not None:
-        return parsed
-    word = re.split(r"[(\[]", spelling.lower())[0].strip()
-    remedy = "write `enum` for an enum, the base type for a domain, `{exclude: true}` for others"
-    if spelling.count("(") != spelling.count(")"):
-        message = f"the type {spelling!r} is cut off at its comma"
-        raise Refused(message, f'quote it inside braces: `"{word}(12,2)"`')
-    if word in TYPES or word in ALIASES:
-        message = f"the type {spelling!r} has parameters or brackets that {word} does not accept"
-        raise Refused(message, f"write `{word}`, or its form with fewer parameters; {remedy}")
-    nearest = did_you_mean(word, [*TYPES, *ALIASES])
-    message = f"unknown type {spelling!r}" + (f", {nearest}" if nearest else "")
-    raise Refused(message, remedy)
+    if parsed is None:
+        raise refused_type(spelling)
+    return check_length(spelling, parsed)
 
 
 class Mask(NamedTuple):

@@ -82,7 +82,7 @@ class Lake(Section):
     database: DatabaseName = Field(
         default="cdc_iceberg",
         examples=["cdc_iceberg"],
-        description="Glue database of the tables.",
+        description="Glue database of the tables; fixed once the lake exists.",
     )
     readers: Annotated[list[ReaderName], AfterValidator(check_distinct)] = Field(
         default_factory=lambda: list[ReaderName](DEFAULT_READERS),
@@ -91,7 +91,9 @@ class Lake(Section):
         description="Engines that must be able to read the lake; what one cannot read is refused.",
     )
     format_version: Annotated[Literal[2, 3], BeforeValidator(_check_whole)] = Field(
-        default=2, description="Iceberg format version; Athena and Firehose do not support 3."
+        default=2,
+        description="Iceberg format version; Athena and Firehose do not support 3. Fixed once the"
+        " lake exists.",
     )
     history_days: int = Field(
         default=90,

@@ -88,8 +88,15 @@ def parse_transform(spelling: str) -> Transform:
             raise Refused(f"{kind}() accepts only a column", f"write `{kind}({column})`")
         return Transform(kind, _column(column))
     if width is None or not re.fullmatch(r"[1-9][0-9]{0,8}", width):
-        raise Refused(f"{kind}() needs a whole number first", f"write `{kind}(16, {column})`")
+        inside = column if width is None else f"{width}, {column}"
+        raise Refused(f"{kind}() needs a whole number first", f"write `{kind}({_ordered(inside)})`")
     return Transform(kind, _column(column), int(width))
+
+
+def _ordered(inside: str) -> str:
+    """Return width and column in this order; APIs of Iceberg have the column first."""
+    turned = re.fullmatch(r"(.+?)\s*,\s*([1-9][0-9]{0,8})", inside, re.DOTALL)
+    return f"{turned[2]}, {turned[1]}" if turned else f"16, {inside}"
 
 
 def _column(text: str) -> str:

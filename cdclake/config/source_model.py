@@ -65,7 +65,7 @@ class ApicurioRegistry(Section):
 class Source(Section):
     """PostgreSQL database; never contains a password."""
 
-    database: SourceName = Field(description="Name of the database.")
+    database: SourceName = Field(description="Name of the database; fixed once the lake exists.")
     snapshot: Snapshot = Field(default_factory=Snapshot)
     format: Literal["json", "avro"] = Field(
         default="json",

@@ -180,12 +180,13 @@ class TableEntry(Section):
     name: LakeName | None = Field(
         default=None,
         examples=["orders"],
-        description="Name in the lake; default: the source's name in lowercase.",
+        description="Name in the lake; default: the source's name in lowercase; fixed once the"
+        " table exists.",
     )
     key: list[str] = Field(
         min_length=1,
         description="Columns that identify a row: the primary key, or, with `replica_identity:"
-        " full`, other columns that are unique together.",
+        " full`, other columns that are unique together; fixed once the table exists.",
     )
     columns: dict[str, ColumnEntry] = Field(
         min_length=1,
@@ -200,12 +201,13 @@ class TableEntry(Section):
     )
     delivery: Literal["stream", "firehose"] = Field(
         default="stream",
-        description="Writer of the changelog: the Glue streaming job, or Firehose.",
+        description="Writer of the changelog: the Glue streaming job, or Firehose; fixed once the"
+        " table exists.",
     )
     domain: str | None = Field(
         default=None,
         description="With `delivery: firehose`: the domain whose stream and topic the table shares;"
-        " default: its own stream and topic.",
+        " default: its own stream and topic; fixed once the table exists.",
     )
     apply: Literal["each_batch", "scheduled"] | None = Field(
         default=None,
@@ -226,7 +228,8 @@ class TableEntry(Section):
     )
     partition_by: list[Transform] = Field(
         default_factory=list,
-        description="Iceberg partition transforms over declared columns.",
+        description="Iceberg partition transforms over declared columns; fixed once the table"
+        " exists.",
         examples=[["month(created_at)", "bucket(16, customer_id)"]],
     )
     maintenance: Maintenance = Field(
@@ -237,7 +240,8 @@ class TableEntry(Section):
     )
     deletes: Literal["hard", "soft"] = Field(
         default="hard",
-        description="hard: a tombstone, purged when safe. soft: keeps the last values, marked.",
+        description="hard: a tombstone, purged when safe. soft: keeps the last values, marked."
+        " Fixed once the table exists.",
     )
     checks: list[RuleEntry] = Field(
         default_factory=list,

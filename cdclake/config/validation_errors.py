@@ -13,6 +13,7 @@ from cdclake.config.document import Document, Location
 from cdclake.config.firehose_model import REMOVED_KEYS, StreamSettings
 from cdclake.config.model import PipelineFile
 from cdclake.config.problems import Problem, Refused, did_you_mean
+from cdclake.config.source_model import Source
 from cdclake.config.table_model import TableEntry
 from cdclake.passwords import without_passwords
 
@@ -20,6 +21,11 @@ _SECRET_WORDS = ("password", "passwd", "secret")
 NO_PASSWORDS = (
     "remove it: never write a password into this file; use `--source DSN` or CDCLAKE_SOURCE_DSN for"
     " an existing database, and on AWS the name of a secret"
+)
+_SERVER_KEYS = frozenset({"host", "hostname", "port", "user", "username", "url", "uri", "dsn"})
+_SERVER_REMEDY = (
+    "remove it: the server is not in this file; locally set CDCLAKE_SOURCE_DSN or use"
+    " `--source DSN`, on AWS `aws: {source: {existing: {endpoint, port, secret_arn}}}`"
 )
 _KINDS = {
     "int_type": ("a whole number", "write digits without quotes"),
@@ -140,6 +146,8 @@ def _unknown_key(location: Location) -> tuple[str, str]:
     message = f"unknown key {key!r}"
     if any(word in key.lower() for word in _SECRET_WORDS):
         return message, NO_PASSWORDS
+    if key in _SERVER_KEYS and _value_at(location[:-1]) is Source:
+        return message, _SERVER_REMEDY
     known = _fields_at(location[:-1])
     hint = _another_place(key) or did_you_mean(key, known)
     return message, hint or f"use one of {', '.join(known)}"

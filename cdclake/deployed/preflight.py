@@ -92,6 +92,10 @@ def _region(deployment: Deployment) -> Iterator[Check]:
             "region", f"the file says {wanted}, the credentials {here}", f"set AWS_REGION={wanted}"
         )
         return
+    if here is None:
+        remedy = "set AWS_REGION, or that of AWS_PROFILE"
+        yield failed("region", "neither the environment nor the profile names one", remedy)
+        return
     network = deployment.aws.network.declared
     zones = network.zones if isinstance(network, CreatedNetwork) else []
     cluster_subnets = _subnets(deployment) if _creates_cluster(deployment) else None

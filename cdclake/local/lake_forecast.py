@@ -33,23 +33,20 @@ def forecast_up(
     file: str,
     dsn: str | None,
     patterns: tuple[str, ...],
-    against: tuple[Plan, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the effects of `up FILE` on this home's lake, or on one of the plan `against`.
+    """Return the effects of `up FILE` on this home's lake.
 
     The source is asked if the lake runs, if its source is external, or with a DSN.
 
     Raises:
         InputError: if `up` would refuse the file, or the source does not answer
     """
-    state, given = LakeState(plan=against[0].to_json() if against else ""), dsn
-    if against is None:
-        state, dsn = _state(home, plan, dsn)
+    given = dsn
+    state, dsn = _state(home, plan, dsn)
     before = Plan.from_json(state.plan) if state.plan else None
-    elsewhere = f"a lake of {against[1]}" if against else ""
     if before is not None:
-        _refuse_abandoning(home, state, plan, is_own=against is None)
-        plan, _ = continued(state, plan, file, elsewhere)
+        _refuse_abandoning(home, state, plan)
+        plan, _ = continued(state, plan, file)
     own = compare_plans(state, plan)
     asked = given if dsn is None and _runs(home) else dsn  # the home's own may be down
     where, embedded = _source(home, state, asked), dsn is None and not state.external
@@ -63,7 +60,7 @@ def forecast_up(
     if change.by_signal:
         _refuse_rejoining(home, replace(state, plan=plan.to_json()), own)
         refuse_rereading(before, own.adapted(source.renamed, ()))
-    compared_with = against[1] if against else f"the lake in {home.path}" if before else ""
+    compared_with = f"the lake in {home.path}" if before else ""
     effects = forecast(before, plan, change, findings)
     answer = {"ok": True, "target": "local", "compared_with": compared_with, **effects}
     return source.completed(answer)
@@ -88,10 +85,10 @@ def _source(home: Home, state: LakeState, dsn: str | None) -> str | None:
     return running_source(home)[0] if state.database and _runs(home) else None
 
 
-def _refuse_abandoning(home: Home, state: LakeState, plan: Plan, *, is_own: bool) -> None:
+def _refuse_abandoning(home: Home, state: LakeState, plan: Plan) -> None:
     """Raise InputError if records would be abandoned; only a running lake has those in its AWS."""
     refuse_to_leave(home, state, plan)
-    if is_own and _runs(home):
+    if _runs(home):
         refuse_to_abandon(home, state, plan)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -10,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +17,7 @@ from tests.local.running import lake_in
 pytestmark = [pytest.mark.local, pytest.mark.slow]
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
+SESSION = "cdclake psql"
 DONE_BEFORE = ("make setup", "export CDCLAKE_HOME=")
 
 
@@ -35,15 +34,11 @@ class Typist:
         tools = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         self._environment = {**os.environ, "PATH": tools, "CDCLAKE_HOME": str(home)}
         self._folder = folder
-        self._source: dict[str, Any] = {}
         self.typed = 0
 
     def type(self, line: str, standard_input: str | None = None) -> None:
         """Run one line; it must succeed."""
-        if line.startswith(DONE_BEFORE) or line == 'psql "$DSN"':
-            return
-        if line.startswith("export DSN="):
-            self._environment["DSN"] = _filled_in(line.removeprefix("export DSN="), self._source)
+        if line.startswith(DONE_BEFORE) or line == SESSION:
             return
         done = subprocess.run(
             ["bash", "-c", line],
@@ -56,14 +51,6 @@ class Typist:
         )
         assert done.returncode == 0, (line, done.stdout[-3000:], done.stderr[-3000:])
         self.typed += 1
-        if "--no-stream" in line:
-            self._source = json.loads(done.stdout)["source"]
-
-
-def _filled_in(dsn: str, source: dict[str, Any]) -> str:
-    for name, value in source.items():
-        dsn = dsn.replace(name.upper(), str(value))
-    return dsn
 
 
 @pytest.mark.skipif(shutil.which("psql") is None, reason="psql is not installed")
@@ -72,7 +59,7 @@ def test_tutorial_commands_succeed(tmp_path: Path) -> None:
         typist = Typist(tmp_path, lake.home)
         for language, text in steps():
             if language == "sql":
-                typist.type('psql "$DSN" -q -v ON_ERROR_STOP=1', text)
+                typist.type(f"{SESSION} -- -q -v ON_ERROR_STOP=1", text)
             else:
                 for line in text.splitlines():
                     typist.type(line)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cdclake.postgres.server import NEWEST, OLDEST
 from cdclake.scaffold.new_project import project_files
 from tests.unit.markdown import PROJECT, anchors, blocks, links, pages, spans
 from tests.unit.typed_commands import (
@@ -75,6 +76,13 @@ def test_readme_says_that_nothing_has_run_on_aws() -> None:
     text = (PROJECT / "README.md").read_text()
     assert "**Nothing here has ever run on AWS.**" in text[: text.index("## ")]
     assert "what-is-not-there-yet" in anchors(PROJECT / "README.md")
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/tutorial.md", "docs/how-to/run-a-lake.md", "docs/limits.md"]
+)
+def test_pages_name_the_versions_of_a_source(page: str) -> None:
+    assert f"PostgreSQL {OLDEST} to {NEWEST}" in (PROJECT / page).read_text()
 
 
 def test_every_page_is_reached_from_the_start() -> None:

@@ -109,6 +109,16 @@ def test_workflow_stores_no_key_and_verifies_at_the_end(files: dict[str, str]) -
     assert "secrets." not in files[".github/workflows/pipeline.yml"]
 
 
+def test_readme_creates_the_table_of_the_example(tmp_path: Path, files: dict[str, str]) -> None:
+    write_project(tmp_path, files)
+    [table] = load_plan(tmp_path / "pipelines" / "shop-lake.yaml", None).tables
+    columns = ", ".join(
+        f"{column.source} {column.type}" + (" PRIMARY KEY" if column.source in table.key else "")
+        for column in table.columns
+    )
+    assert f"CREATE TABLE {table.table} ({columns});" in files["README.md"]
+
+
 @pytest.mark.parametrize("pipeline", [None, FROM_DATABASE])
 def test_pipeline_file_names_its_schema_and_is_valid(tmp_path: Path, pipeline: str | None) -> None:
     write_project(tmp_path, project_files("shop-lake", render_schema(), pipeline))

@@ -13,7 +13,7 @@ from cdclake.errors import APPLY_FILE
 
 def check_key(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Check that the key's columns are declared, distinct, and reach the lake unchanged."""
-    for table in tables:
+    for table in _with_columns(tables):
         seen: set[str] = set()
         for location, name in table.key:
             column = table.column(name)
@@ -43,6 +43,11 @@ def check_key(document: Document, tables: Sequence[TableOutline]) -> Iterator[Pr
             seen.add(name)
 
 
+def _with_columns(tables: Sequence[TableOutline]) -> Iterator[TableOutline]:
+    """Yield the tables with columns: for the others, each of their names would be undeclared."""
+    return (table for table in tables if table.columns)
+
+
 def _undeclared(
     document: Document, table: TableOutline, location: Location, name: str, where: str
 ) -> Problem:
@@ -56,7 +61,7 @@ def _undeclared(
 
 def check_partitions(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Check that Iceberg supports each partition transform, and that none repeats."""
-    for table in tables:
+    for table in _with_columns(tables):
         seen: set[tuple[str, str]] = set()
         for location, spelling in table.texts("partition_by"):
             transform = try_parse(partition.parse_transform, spelling)
@@ -72,7 +77,7 @@ def check_partitions(document: Document, tables: Sequence[TableOutline]) -> Iter
 
 def check_sorting(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Check that the columns that compaction sorts by are declared and reach the lake."""
-    for table in tables:
+    for table in _with_columns(tables):
         for location, name in table.texts("maintenance", "sort_by"):
             column = table.column(name)
             if column is None:

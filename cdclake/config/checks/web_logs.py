@@ -25,7 +25,11 @@ def check_contents(document: Document, tables: Sequence[TableOutline]) -> Iterat
             ("tables",), "`tables` is missing", f"add it, `weblogs:` or `puts:`; {remedy}"
         )
     if document.get("source") is None and (has_tables or not has_others):
-        yield document.problem(("source",), "`source` is missing", f"add `source:`; {remedy}")
+        message, remedy = "`source` is missing", f"add `source:`; {remedy}"
+        if "source" in document.values:
+            message = "`source` must be a mapping, not nothing"
+            remedy = "write `database: NAME` beneath it"
+        yield document.problem(("source",), message, remedy)
 
 
 def check_settings(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:

@@ -7,8 +7,7 @@ import subprocess
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-
-from confluent_kafka.admin import AdminClient
+from typing import TYPE_CHECKING
 
 from cdclake.debezium.record_limit import MAX_RECORD_BYTES
 from cdclake.debezium.worker import properties
@@ -18,6 +17,9 @@ from cdclake.local.process.credentials import Login, kafka_login
 from cdclake.local.process.home import Home, write_atomically
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
 
 NAME = "kafka"
 # How every client authenticates; the password is not among them.
@@ -71,6 +73,9 @@ def component(home: Home, port: int) -> Component:
     admin: list[AdminClient] = []  # one client for all polls, created by the first
 
     def ready() -> bool:
+        # Only here: the state of a lake is also read without the packages of `cdclake[local]`.
+        from confluent_kafka.admin import AdminClient
+
         if not admin:
             admin.append(AdminClient(broker.settings))
         return bool(admin[0].list_topics(timeout=1).brokers)

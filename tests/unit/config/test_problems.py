@@ -66,6 +66,13 @@ CASES = {
     "password": (top("source_password: x"), 2, 1, "source_password", "CDCLAKE_SOURCE_DSN"),
     "missing": (replaced("name: shop\n", ""), 1, 1, "`name` is missing", "add `name:`"),
     "missing below": (replaced("{database: shop}", "{}"), 3, 1, "`database` is missing", "add"),
+    "empty source": (
+        replaced(" {database: shop}", ""), 3, 1, "`source` must be a mapping, not nothing", "write `database: NAME` beneath it",
+    ),
+    "server of the source": (
+        replaced("shop}", "shop, port: 5432}"), 3, 26, "unknown key 'port'",
+        "on AWS `aws: {source: {existing: {endpoint, port, secret_arn}}}`",
+    ),
     "no tables": (VALID.split("tables:")[0] + "tables: {}\n", 4, 1, "`tables` is empty", "add"),
     "pipeline name": (replaced("name: shop", "name: My_shop"), 2, 7, "`name` cannot", "2 to 21"),
     "version as text": (replaced("version: 1", 'version: "1"'), 1, 10, "whole number", "quotes"),
@@ -87,7 +94,7 @@ CASES = {
     "reserved database": (
         top("lake: {database: system}"), 2, 18, "'system' is reserved", "`system_lake`",
     ),
-    "lake database": (top("lake: {database: My-Lake}"), 2, 18, "invalid lake name", "my_lake_"),
+    "lake database": (top("lake: {database: My-Lake}"), 2, 18, "invalid lake name", "like `my_lake`"),
     "version 3, redshift": (
         top("lake: {format_version: 3, readers: [spark, redshift]}"), 2, 24, "Redshift does not support", "without redshift",
     ),
@@ -187,7 +194,7 @@ CASES = {
     "quarantine": (
         last("  public.cdclake_quarantine:\n" + OTHER), 11, 3, "which is reserved", "add `name: public_",
     ),
-    "name override": (in_table("    name: Orders-1"), 6, 11, "invalid lake name", "`orders_1_"),
+    "name override": (in_table("    name: Orders-1"), 6, 11, "invalid lake name", "like `orders_1`"),
     "same topic": (
         last('  public.a b:\n' + OTHER + "  public.a$b:\n" + OTHER),
         14, 3, "share the topic 'shop.public.a_b'", "another pipeline file",
@@ -282,6 +289,12 @@ CASES = {
     "transform's type": (in_table("    partition_by: [day(note)]"), 6, 20, "is string", "date"),
     "transform's column": (in_table("    partition_by: [day(at)]"), 6, 20, "'at'", "declare it"),
     "bucket's width": (in_table("    partition_by: [bucket(note)]"), 6, 20, "whole number", "(16,"),
+    "bucket of a column first": (
+        in_table('    partition_by: ["bucket(order_id, 16)"]'), 6, 20, "needs a whole number first", "write `bucket(16, order_id)`",
+    ),
+    "truncate of a quoted column first": (
+        in_table("    partition_by: ['truncate(\"a b\", 4)']"), 6, 20, "whole number first", 'write `truncate(4, "a b")`',
+    ),
     "transform cut off": (in_table("    partition_by: ['bucket(2']"), 6, 20, "cut off", "quote"),
     "transform twice": (
         in_table("    partition_by: [day(placed_at), month(placed_at)]"), 6, 36, "'placed_at' again", "keep",
@@ -347,6 +360,14 @@ def test_all_problems_come_at_once_and_in_order():
 )
 def test_a_mistake_in_an_overlay_is_reported_once(text):
     assert len(find_problems(parse_document(last(text)))) == 1
+
+
+@pytest.mark.parametrize(
+    "columns", ["", " [order_id, note]", " {}"], ids=["nothing", "list", "empty"]
+)
+def test_missing_columns_are_the_only_problem_of_their_table(columns):
+    head = VALID.split("    columns:")[0] + f"    partition_by: [note]\n    columns:{columns}\n"
+    assert ["columns" in each.message for each in find_problems(parse_document(head))] == [True]
 
 
 @pytest.mark.parametrize(

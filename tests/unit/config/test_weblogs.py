@@ -120,7 +120,7 @@ CASES = {
         "add",
     ),
     "tables with an empty source": (
-        file(more=TABLES.replace("{database: shop}", "")), 3, 1, "`source` is missing", "add",
+        file(more=TABLES.replace("{database: shop}", "")), 3, 1, "`source` must be a mapping", "`database: NAME`",
     ),
     "no name": (file(name="Request"), 4, 3, "invalid web logs name", "lowercase"),
     "no such route": (file("{route: hour}"), 4, 20, "`route` cannot be 'hour'", "`day`"),

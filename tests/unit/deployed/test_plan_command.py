@@ -199,6 +199,21 @@ def test_a_refusal_names_what_is_compared(
     assert refused["error"]["message"].startswith(message)
     assert "CDCLAKE_HOME" not in refused["error"]["remedy"]
     assert "down --purge" not in refused["error"]["remedy"]
+    assert "stream the file in another home" in refused["error"]["remedy"]
+
+
+def test_a_refusal_names_the_remedy_of_what_was_found(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = file.with_name("other.yaml")
+    options = ("--environment", "dev", "--against", str(file))
+    other.write_text(FILE.replace("columns:", "deletes: soft\n    columns:", 1))
+    _, refused = plan(capsys, str(other), *options)
+    by_name = "undo these changes; or declare the table under another `name:`"
+    assert refused["error"]["remedy"] == by_name
+    other.write_text(FILE.replace("note: text", "note: date", 1))
+    _, refused = plan(capsys, str(other), *options)
+    assert refused["error"]["remedy"].startswith("for a type, remove the column from the file")
 
 
 def test_up_asks_on_a_terminal_before_it_reads_again(file: Path, tmp_path: Path) -> None:

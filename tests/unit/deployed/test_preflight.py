@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import pytest
 
 from cdclake.cli import main as command
@@ -130,6 +132,16 @@ def test_the_region_must_be_that_of_the_file(answers: Answers, tmp_path: Path) -
     found = preflight(deployment(tmp_path, "aws: {region: eu-north-1}\n"))
     [region] = [check for check in found if check.name == "region"]
     assert (region.state, region.remedy) == ("failed", "set AWS_REGION=eu-north-1")
+
+
+def test_without_a_region_the_check_names_how_to_set_it(
+    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, meta = boto3.client, SimpleNamespace(region_name=None)
+    nowhere = SimpleNamespace(meta=meta, get_caller_identity=lambda: {"Arn": "arn"})
+    monkeypatch.setattr(boto3, "client", lambda name: nowhere if name == "sts" else client(name))
+    [region] = [check for check in preflight(deployment(tmp_path)) if check.name == "region"]
+    assert (region.state, region.remedy) == ("failed", "set AWS_REGION, or that of AWS_PROFILE")
 
 
 def test_a_region_must_have_firehose_where_the_file_needs_it(

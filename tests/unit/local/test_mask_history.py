@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from cdclake.errors import InputError
-from cdclake.local.lake_forecast import forecast_up
+from cdclake.local.file_forecast import forecast_against
 from cdclake.local.mask_history import add_to_history
-from cdclake.local.process.home import Home
 from cdclake.plan import Column, Plan, Table
 from cdclake.polling import Polling
 
@@ -98,10 +96,10 @@ def test_the_message_names_the_mask_and_what_the_lake_holds() -> None:
         taken_up(plan(HASH), plan(CUT_8), plan(CUT_4))
 
 
-def test_plan_says_what_the_lake_holds_rather_than_that_a_mask_changed(tmp_path: Path) -> None:
+def test_plan_says_what_the_lake_holds_rather_than_that_a_mask_changed() -> None:
     expected = "mask what a lake of shop.yaml already holds.*the lake has stored it in clear"
     with pytest.raises(InputError, match=expected):
-        forecast_up(Home(tmp_path), plan(HASH), "", None, (), against=(plan(CLEAR), "shop.yaml"))
+        forecast_against(plan(HASH), "", None, (), (plan(CLEAR), "shop.yaml"))
 
 
 def test_a_table_that_left_with_clear_text_does_not_rejoin_masked() -> None:

@@ -77,6 +77,18 @@ def test_a_renamed_column_is_read_again_only_where_its_new_name_came_first() -> 
     assert change(renamed, renamed).adapted(["public.t"], []).widened == ()
 
 
+def test_an_earlier_name_that_the_lake_does_not_have_is_refused_if_a_column_leaves() -> None:
+    before = table(column("note"), column("total", "integer"))
+    misspelt = table(column("amount", "integer", "totl"), column("note"))
+    said = refused(before, misspelt)
+    assert "public.t: no column of the lake has an earlier name of 'amount' (totl)" in said
+    assert "write `amount: {type: integer, renamed_from: total}` if it is 'total'" in said
+    assert change(before, table(*before.columns[1:], column("amount", "integer", "totl"))).widened
+    excluded = replace(before, columns=before.columns[:2], excluded=("totl",))
+    assert change(excluded, table(column("amount", "integer", "totl"))).widened
+    assert change(before, replace(misspelt, excluded=("total",))).widened
+
+
 def test_a_table_that_the_publication_had_lost_joins_again() -> None:
     other = table(name="other")
     found = compare(plan(MAIL, other), plan(MAIL, other)).adapted([], ["public.t"])
