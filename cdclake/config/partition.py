@@ -28,7 +28,7 @@ _FORMS = (
     "write a column, `year(c)`, `month(c)`, `day(c)`, `hour(c)`, `bucket(n, c)` or `truncate(n, c)`"
 )
 _CREATED = "a table that the lake already has keeps its partitions"
-_EXACT = Context(prec=40)
+_ALL_DIGITS = Context(prec=40)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Transform:
             precision, scale = map(int, lake_type[len("decimal(") : -1].split(","))
             greatest = 10**precision - 1
             if greatest % self.width:
-                least = f"-{Decimal(greatest).scaleb(-scale, _EXACT):f}"
+                least = f"-{Decimal(greatest).scaleb(-scale, _ALL_DIGITS):f}"
                 raise Refused(
                     f"truncate() lowers {least}, the least value of {self.column!r}, below"
                     f" {lake_type}",

@@ -112,8 +112,8 @@ def _truncated(values: pa.Array, width: int) -> pa.Array:
         integers = [None if n is None else unscaled(n, kind.scale) for n in numbers]
         cut = [None if n is None else scaled(n - n % width, kind.scale) for n in integers]
         return pa.array(cut, kind)
-    cut = [None if n is None else _wrapped(n - n % width, kind.bit_width) for n in numbers]
-    return pa.array(cut, kind)
+    whole = [None if n is None else _wrapped(n - n % width, kind.bit_width) for n in numbers]
+    return pa.array(whole, kind)
 
 
 def _wrapped(number: int, bits: int) -> int:
@@ -159,8 +159,9 @@ def partition_of(rows: pa.Table, fields: Sequence[PartitionField]) -> dict[int, 
         column = rows.column(field.source)
         ends = pc.min_max(column)
         few = pa.array([ends["min"], ends["max"]])
-        if pa.types.is_floating(column.type) or not few[0].equals(few[1]):
-            few = pc.unique(column)  # also a NaN, which is neither end
+        is_float = pa.types.is_floating(column.type)  # a NaN is neither end
+        if (is_float and rows.num_rows) or not few[0].equals(few[1]):
+            few = pc.unique(column)
         found = pc.unique(_of_field(few, field))
         if len(found) != 1:
             raise ValueError(f"rows of {len(found)} partitions in one file, by {field.name}")

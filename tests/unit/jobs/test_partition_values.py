@@ -94,6 +94,11 @@ def test_numbers_without_a_partition_are_named(kind: pa.DataType, number: float)
             divide(rows, [field])
 
 
+def test_a_file_without_rows_has_the_partition_of_null() -> None:
+    field = PartitionField(1000, "price", "price", "identity")
+    assert partition_of(pa.table({"price": pa.array([], pa.float64())}), [field]) == {1000: None}
+
+
 def test_truncated_decimals_beyond_their_type_are_named() -> None:
     field = PartitionField(1000, "price_trunc", "price", "truncate[100]")
     rows = pa.table({"price": pa.array([Decimal("-998.99"), None], pa.decimal128(5, 2))})
