@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from decimal import Context, Decimal
 
 from cdclake.config.literals import unquoted
 from cdclake.config.problems import Refused
@@ -26,6 +27,8 @@ _TEMPORAL = ("year", "month", "day", "hour")
 _FORMS = (
     "write a column, `year(c)`, `month(c)`, `day(c)`, `hour(c)`, `bucket(n, c)` or `truncate(n, c)`"
 )
+_CREATED = "a table that the lake already has keeps its partitions"
+_ALL_DIGITS = Context(prec=40)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,27 @@ class Transform:
                 f"{self.kind}() does not support {self.column!r}, which is {lake_type} in the lake",
                 f"use {self.kind}() with {', '.join(sorted(takes))}",
             )
+
+    def check_values(self, column_type: ColumnType) -> None:
+        """Raise `Refused` if the type has values whose partition the jobs cannot write."""
+        lake_type = column_type.state
+        if self.kind == "identity" and lake_type in ("float", "double"):
+            raise Refused(
+                f"{self.column!r}, a {column_type.base}, may be NaN or infinite, which no partition"
+                " can be",
+                f"partition by another column, or remove the entry; {_CREATED}",
+            )
+        if self.kind == "truncate" and column_type.base == "numeric" and lake_type != "string":
+            assert self.width is not None
+            precision, scale = map(int, lake_type[len("decimal(") : -1].split(","))
+            greatest = 10**precision - 1
+            if greatest % self.width:
+                least = f"-{Decimal(greatest).scaleb(-scale, _ALL_DIGITS):f}"
+                raise Refused(
+                    f"truncate() lowers {least}, the least value of {self.column!r}, below"
+                    f" {lake_type}",
+                    f"write `bucket(16, {self.column})`, or remove the entry; {_CREATED}",
+                )
 
 
 def parse_transform(spelling: str) -> Transform:

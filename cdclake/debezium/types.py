@@ -18,6 +18,7 @@ from functools import lru_cache
 # there are several, since snapshot and stream write different numbers (tests/recorded/types.sql).
 DATE_RANGE_DAYS = (-2440588, 2145042905)
 TIMESTAMP_RANGE_US = (-210866803200000000, 9223372000000000000)
+INSTANT_YEARS = (-290307, 294246)  # whole years of 64 bits of microseconds
 
 
 class Conversion(Enum):

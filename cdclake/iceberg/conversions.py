@@ -6,9 +6,16 @@ these values, so that the decoder can refuse the event first (policy `not_repres
 
 from __future__ import annotations
 
-from cdclake.debezium.types import DATE_RANGE_DAYS, TIMESTAMP_RANGE_US, ColumnType, Conversion
+from cdclake.debezium.types import (
+    DATE_RANGE_DAYS,
+    INSTANT_YEARS,
+    TIMESTAMP_RANGE_US,
+    ColumnType,
+    Conversion,
+)
 from cdclake.iceberg.dialect import Dialect
 
+_PARTIAL_YEAR = f"+{INSTANT_YEARS[1] + 1}-%"  # which the engines support for nine days
 _MICROS_PER_HOUR, _MICROS_PER_MINUTE, _MICROS_PER_SECOND = 3_600_000_000, 60_000_000, 1_000_000
 
 
@@ -69,10 +76,11 @@ def _instant(value: str, dialect: Dialect) -> str:
         nanos = f"from_iso8601_timestamp_nanos({value})"
         return f"TRY(CAST({nanos} AS timestamp(6) with time zone))"
     if dialect.engine == "duckdb":  # which also reads words such as 'infinity'
-        is_moment = f"{value} LIKE '%Z'"
+        is_moment = f"{value} LIKE '%Z' AND {value} NOT LIKE '{_PARTIAL_YEAR}'"
         return f"CASE WHEN {is_moment} THEN TRY_CAST(ltrim({value}, '+') AS TIMESTAMPTZ) END"
     is_usual = dialect.matches(value, "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
-    return f"TRY_CAST(IF({is_usual}, substring_index({value}, 'Z', 1), {value}) AS TIMESTAMP)"
+    other = f"IF({value} LIKE '{_PARTIAL_YEAR}', NULL, {value})"
+    return f"TRY_CAST(IF({is_usual}, substring_index({value}, 'Z', 1), {other}) AS TIMESTAMP)"
 
 
 def _time_of_day(micros: str, dialect: Dialect) -> str:

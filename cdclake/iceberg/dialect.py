@@ -63,7 +63,8 @@ class Dialect:
     def matches(self, expression: str, pattern: str) -> str:
         """Return a condition: the whole string matches the regular expression."""
         if self.engine == "spark":
-            return f"{expression} RLIKE {self.text(f'^(?:{pattern})$')}"
+            end = r"\z"  # $ would also match before a newline at the end
+            return f"{expression} RLIKE {self.text(f'^(?:{pattern}){end}')}"
         if self.engine == "trino":
             return f"regexp_like({expression}, {self.text(f'^(?:{pattern})$')})"
         return f"regexp_full_match({expression}, {self.text(pattern)})"
@@ -118,10 +119,12 @@ class Dialect:
         return f"make_timestamp({micros})"
 
     def bytes_of(self, base64: str) -> str:
-        """Return the bytes of a text in base64."""
-        if self.engine == "spark":
-            return f"unbase64({base64})"
-        return f"TRY(from_base64({base64}))"  # NULL if it is invalid
+        """Return the bytes of a text in base64; NULL for other text."""
+        if self.engine == "spark":  # which ignores other characters, and fails for a missing one
+            is_valid = self.matches(base64, "[A-Za-z0-9+/]*={0,2}")
+            whole = f"length({base64}) % 4 = 0 AND {is_valid}"
+            return f"CASE WHEN {whole} THEN unbase64({base64}) END"
+        return f"TRY(from_base64({base64}))"
 
     def failure(self, message: str) -> str:
         """Return a condition that fails with the text of the expression `message`.

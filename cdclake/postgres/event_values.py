@@ -72,7 +72,7 @@ def _length(column: Column, table: Table) -> str | None:
 
 def _form(column_type: ColumnType) -> str:
     if column_type.array:
-        return _array(_ELEMENTS.get(column_type.base))
+        return _array(ELEMENTS.get(column_type.base))
     if column_type.is_bit_string:
         return _ONE_BIT if column_type.bits == 1 else _BITS
     return _FORMS.get(column_type.base, "{x}::text")
@@ -80,13 +80,17 @@ def _form(column_type: ColumnType) -> str:
 
 def _array(element: str | None) -> str:
     """Return JSON of a list; arrays of several dimensions are refused, never flattened."""
-    listed = "to_json({x})::text"
-    if element is not None:
-        listed = (
-            f"(SELECT '[' || coalesce(string_agg(coalesce({element.replace('{x}', 'v')}, 'null'),"
-            " ',' ORDER BY n), '') || ']' FROM unnest({x}) WITH ORDINALITY AS u(v, n))"
-        )
-    return f"CASE WHEN array_ndims({{x}}) > 1 THEN 'several dimensions' ELSE {_if_any(listed)} END"
+    listed = _if_any("to_json({x})::text") if element is None else listed_array(element)
+    return f"CASE WHEN array_ndims({{x}}) > 1 THEN 'several dimensions' ELSE {listed} END"
+
+
+def listed_array(element: str) -> str:
+    """Return JSON of an array without regard to dimensions; `element` is that of an element."""
+    each = element.replace("{x}", "v")
+    return _if_any(
+        f"(SELECT '[' || coalesce(string_agg(coalesce({each}, 'null'), ',' ORDER BY n), '') || ']'"
+        " FROM unnest({x}) WITH ORDINALITY AS u(v, n))"
+    )
 
 
 def _if_any(value: str) -> str:
@@ -97,9 +101,14 @@ def _quoted(text: str) -> str:
     return f"to_json({text})::text"
 
 
-def _stored(send: str) -> str:
+def stored_number(send: str) -> str:
     """Return the eight stored bytes as a whole number: exact, where a cast may round."""
     return f"('x' || encode({send}({{x}}), 'hex'))::bit(64)::bigint"
+
+
+def stored_micros(send: str) -> str:
+    """Return microseconds since 1970 of a finite timestamp; PostgreSQL counts from 2000."""
+    return f"{stored_number(send)} + 946684800000000"
 
 
 def _json_float(value: str) -> str:
@@ -115,20 +124,21 @@ def _little_endian(double: str) -> str:
     return " || ".join(f"substr({sent}, {byte}, 1)" for byte in range(8, 0, -1))
 
 
-_NUMBER = (
+NUMBER = (
     "CASE {x}::text WHEN 'NaN' THEN 'NAN' WHEN 'Infinity' THEN 'POSITIVE_INFINITY'"
     " WHEN '-Infinity' THEN 'NEGATIVE_INFINITY' ELSE {x}::text END"
 )
-_MONEY = "{x}::numeric::numeric(19,2)::text"
+MONEY = "{x}::numeric::numeric(19,2)::text"
 # Infinities as the words and wrapped numbers that Debezium writes for them.
 _DATE = (
     "CASE {x}::text WHEN 'infinity' THEN -2147472692 WHEN '-infinity' THEN -2147472691"
     " ELSE ({x}::date - DATE '1970-01-01') END"
 )
+# The latest timestamps exceed 64 bits as microseconds since 1970: refused as an infinity is.
 _TIMESTAMP = (
-    "CASE {x}::text WHEN 'infinity' THEN 9223372036825200000"
-    " WHEN '-infinity' THEN -9223372036832400000"
-    f" ELSE {_stored('timestamp_send')} + 946684800000000 END"
+    "CASE WHEN {x} > '294247-01-10 04:00:54.775807' THEN 9223372036825200000"
+    " WHEN {x} = '-infinity' THEN -9223372036832400000"
+    f" ELSE {stored_micros('timestamp_send')} END"
 )
 # PostgreSQL counts 1 BC as year -1, ISO 8601 as year 0; it requires a sign from five digits on.
 _ISO_YEAR = (
@@ -144,12 +154,12 @@ _TIMESTAMPTZ = (
     f" ELSE {_ISO_YEAR} || to_char({{x}} AT TIME ZONE 'UTC', '-MM-DD\"T\"HH24:MI:SS' || {{ending}})"
     " END"
 )
-_TIME = _stored("time_send")
-_TIMETZ = (
+_TIME = stored_number("time_send")
+TIMETZ = (
     "CASE WHEN {x}::text = '24:00:00+00' THEN '24:00:00Z'"
     " ELSE replace(({x} AT TIME ZONE 'UTC')::text, '+00', 'Z') END"
 )
-_INTERVAL = (
+INTERVAL = (
     "CASE WHEN NOT isfinite({x}) THEN {x}::text ELSE"
     " 'P' || extract(year FROM {x})::text || 'Y' || extract(month FROM {x})::text || 'M'"
     " || extract(day FROM {x})::text || 'DT' || extract(hour FROM {x})::text || 'H'"
@@ -158,7 +168,7 @@ _INTERVAL = (
 )
 _BYTEA = "translate(encode({x}::bytea, 'base64'), E'\\n', '')"
 # A cast to text would strip the blanks of a char, and add a netmask to a host's address.
-_AS_SENT = _if_any("concat({x})")
+AS_SENT = _if_any("concat({x})")
 _ONE_BIT = "CASE {x}::text WHEN '1' THEN 'true' WHEN '0' THEN 'false' END"
 # Bytes with the lowest first, without the zeros above the highest one bit.
 _BITS = _if_any(
@@ -183,30 +193,30 @@ _FORMS: Mapping[str, str] = {
     "oid": "{x}::int8",
     "real": "{x}::float4",
     "double precision": "{x}::float8",
-    "numeric": _NUMBER,
-    "money": _MONEY,
+    "numeric": NUMBER,
+    "money": MONEY,
     "date": _DATE,
     "timestamp": _TIMESTAMP,
     "timestamptz": _TIMESTAMPTZ,
     "time": _TIME,
-    "timetz": _TIMETZ,
-    "interval": _INTERVAL,
+    "timetz": TIMETZ,
+    "interval": INTERVAL,
     "bytea": _BYTEA,
-    **dict.fromkeys(("char", "inet", "cidr"), _AS_SENT),
+    **dict.fromkeys(("char", "inet", "cidr"), AS_SENT),
     "point": _POINT,
 }
 
 # JSON of elements that `to_json` does not write as Debezium does.
-_ELEMENTS: Mapping[str, str] = {
+ELEMENTS: Mapping[str, str] = {
     "oid": "{x}::text",
     "real": _json_float("{x}"),
     "double precision": _json_float("{x}"),
-    "numeric": _quoted(_NUMBER),
+    "numeric": _quoted(NUMBER),
     "date": f"({_DATE})::text",
     "timestamp": f"({_TIMESTAMP})::text",
     "timestamptz": _quoted(_TIMESTAMPTZ),
     "time": f"({_TIME})::text",
-    "timetz": _quoted(_TIMETZ),
+    "timetz": _quoted(TIMETZ),
     "bytea": _quoted(_BYTEA),
     "json": _quoted("{x}::text"),
     "jsonb": _quoted("{x}::text"),

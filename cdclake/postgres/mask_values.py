@@ -13,7 +13,11 @@ from cdclake.postgres.quoting import literal
 SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that no statement contains the salt
 
 # Not date_trunc: a timestamp holds fewer years than a date.
-_FIRST_OF_MONTH = "CASE WHEN isfinite({x}) THEN {x} - (extract(day FROM {x})::int - 1) ELSE {x} END"
+# PostgreSQL's dates begin on 24 November 4714 BC; the first day of that month is none.
+_FIRST_OF_MONTH = (
+    "CASE WHEN {x} < '4714-12-01 BC' THEN '-infinity'"
+    " WHEN isfinite({x}) THEN {x} - (extract(day FROM {x})::int - 1) ELSE {x} END"
+)
 _BLOCK_BYTES = 64  # of SHA-256
 _INNER_BYTE, _OUTER_BYTE = 0x36, 0x5C
 

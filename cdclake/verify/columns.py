@@ -85,7 +85,8 @@ def _masked(column: Column, texts: TypeTexts, length: int | None) -> TypeTexts:
         shortened = f"left({texts.source}, {column.truncate_to})"
         return replace(texts, source=shortened, source_normal=normal.cut(column.truncate_to))
     if column.mask is not None and column.mask != "hash":
-        return replace(texts, source=masked(column.mask, texts.source))
+        unheld = None if texts.unheld is None else masked(column.mask, texts.unheld)
+        return replace(texts, source=masked(column.mask, texts.source), unheld=unheld)
     if column.mask == "hash":
         cut_to = None if length is None else str(length)
         return replace(texts, source=hashed("{x}", texts.source, cut_to))

@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cdclake.debezium.types import ColumnType
+from cdclake.debezium.types import INSTANT_YEARS, ColumnType
+from cdclake.postgres.event_values import (
+    AS_SENT,
+    ELEMENTS,
+    INTERVAL,
+    MONEY,
+    NUMBER,
+    TIMETZ,
+    listed_array,
+    stored_micros,
+)
 from cdclake.verify import normal
 from cdclake.verify.normal import Normal
 
@@ -61,18 +71,15 @@ def _or_raw(lake: str) -> str:
     return f"CASE WHEN {{x}} IS NOT NULL THEN coalesce(TRY({lake}), '!' || {{x}}) END"
 
 
-# PostgreSQL has later ones: the upper end of `TIMESTAMP_RANGE_US`, and of the whole years that the
-# decoders take as instants. Beyond 64 bits of microseconds, the sum in `_micros` would overflow.
+# PostgreSQL has later ones. Beyond 64 bits of microseconds, the sum in `_micros` would overflow.
 _HELD: Mapping[str, str] = {
-    "timestamp": "isfinite({x}) AND {x} <= '294247-01-09 17:46:40'",
-    "timestamptz": "isfinite({x}) AND {x} < '294247-01-01 00:00:00+00'",
+    "timestamp": "isfinite({x}) AND {x} <= '294247-01-09 17:46:40'",  # of TIMESTAMP_RANGE_US
+    "timestamptz": f"isfinite({{x}}) AND {{x}} < '{INSTANT_YEARS[1] + 1}-01-01 00:00:00+00'",
 }
 
 
 def _micros(base: str) -> str:
-    # Microseconds since 2000 are what PostgreSQL stores: exact, and cheaper than extract().
-    stored = f"('x' || encode({base}_send({{x}}), 'hex'))::bit(64)::bigint"
-    micros = f"({stored} + 946684800000000)::text"
+    micros = f"({stored_micros(f'{base}_send')})::text"  # cheaper than extract()
     return f"CASE WHEN {_HELD[base]} THEN {micros} ELSE {{x}}::text END"
 
 
@@ -87,20 +94,6 @@ def _timestamps(base: str, show: Normal) -> TypeTexts:
 
 
 _DAYS = "CASE WHEN isfinite({x}) THEN ({x} - DATE '1970-01-01')::text ELSE {x}::text END"
-_NUMBER = (
-    "CASE {x}::text WHEN 'NaN' THEN 'NAN' WHEN 'Infinity' THEN 'POSITIVE_INFINITY'"
-    " WHEN '-Infinity' THEN 'NEGATIVE_INFINITY' ELSE {x}::text END"
-)
-_TIMETZ = (
-    "CASE WHEN {x}::text = '24:00:00+00' THEN '24:00:00Z'"
-    " ELSE replace(({x} AT TIME ZONE 'UTC')::text, '+00', 'Z') END"
-)
-_INTERVAL = (
-    "'P' || extract(year from {x})::text || 'Y' || extract(month from {x})::text || 'M'"
-    " || extract(day from {x})::text || 'DT' || extract(hour from {x})::text || 'H'"
-    " || extract(minute from {x})::text || 'M'"
-    " || trim_scale(extract(second from {x})::numeric)::text || 'S'"
-)
 # The lowest byte comes first, and zeros above the highest one bit are missing.
 _LAKE_BITS = _or_raw(
     "ltrim(array_to_string(list_reverse(list_transform(regexp_extract_all("
@@ -119,17 +112,9 @@ def _point_part(name: str) -> str:
     return _lake_float_bits(f"CAST(json_extract_string({{x}}, '$.{name}') AS DOUBLE)")
 
 
-def _array_source(element: str) -> str:
-    return (
-        "CASE WHEN {x} IS NOT NULL THEN (SELECT '[' || coalesce(string_agg(coalesce("
-        f"{element}, 'null'), ',' ORDER BY n), '') || ']'"
-        " FROM unnest({x}) WITH ORDINALITY AS u(v, n)) END"
-    )
-
-
 _TEXT = TypeTexts(lake="{x}", seekable=True)
 _OPAQUE = TypeTexts(lake="{x}")
-_AS_SENT = TypeTexts("CASE WHEN {x} IS NOT NULL THEN concat({x}) END", "{x}", seekable=True)
+_AS_SENT = TypeTexts(AS_SENT, "{x}", seekable=True)
 _WHOLE = TypeTexts(seekable=True)
 _NOT_FINITE = "{x}::text IN ('NaN', 'Infinity', '-Infinity')"
 _DECIMAL = TypeTexts(seekable=True, unheld=_NOT_FINITE)
@@ -158,9 +143,9 @@ _TYPES: Mapping[str, TypeTexts] = {
         _float_bits("{x}", "float8send"), _lake_float_bits("{x}"), show=normal.shown_floats
     ),
     "numeric": TypeTexts(
-        _NUMBER, "{x}", source_normal=normal.number, lake_normal=normal.number, seekable=True
+        NUMBER, "{x}", source_normal=normal.number, lake_normal=normal.number, seekable=True
     ),
-    "money": TypeTexts("{x}::numeric::numeric(19,2)::text"),
+    "money": TypeTexts(MONEY),
     "date": TypeTexts(
         _DAYS,
         "CAST({x} - DATE '1970-01-01' AS VARCHAR)",
@@ -173,8 +158,8 @@ _TYPES: Mapping[str, TypeTexts] = {
     "time": TypeTexts(
         "replace(to_char({x}::interval, 'HH24:MI:SS.US'), '.000000', '')", "{x}", seekable=True
     ),
-    "timetz": TypeTexts(_TIMETZ, "{x}"),
-    "interval": TypeTexts(_INTERVAL, "{x}"),
+    "timetz": TypeTexts(TIMETZ, "{x}"),
+    "interval": TypeTexts(INTERVAL, "{x}"),
     "bytea": TypeTexts(
         "encode({x}, 'hex')", "lower(hex({x}))", show=lambda text: f"\\x{text}", seekable=True
     ),
@@ -191,7 +176,7 @@ _TYPES: Mapping[str, TypeTexts] = {
         show=normal.shown_floats,
     ),
     "vector": TypeTexts(
-        _array_source(_float_bits("v", "float8send")).replace(
+        listed_array(_float_bits("v", "float8send")).replace(
             "unnest({x})", "unnest(translate({x}::text, '[]', '{}')::float8[])"
         ),
         _lake_floats("DOUBLE"),
@@ -199,31 +184,22 @@ _TYPES: Mapping[str, TypeTexts] = {
     ),
 }
 
-# Elements whose form in the event differs from that of `to_json`; `v` is the element.
 _ELEMENTS: Mapping[str, str] = {
-    "oid": "v::text",
-    "real": _float_bits("v", "float4send"),
-    "double precision": _float_bits("v", "float8send"),
-    "numeric": f"to_json({_NUMBER.replace('{x}', 'v')})::text",
-    "money": "to_json(v::numeric::text)::text",
-    "date": _DAYS.replace("{x}", "v"),
-    "timestamp": _micros("timestamp").replace("{x}", "v"),
-    "timestamptz": f"to_json({_micros('timestamptz').replace('{x}', 'v')})::text",
-    "time": "('x' || encode(time_send(v), 'hex'))::bit(64)::bigint::text",
-    "timetz": f"to_json({_TIMETZ.replace('{x}', 'v')})::text",
-    "interval": f"to_json({_INTERVAL.replace('{x}', 'v')})::text",
-    "bytea": "'\"' || translate(encode(v, 'base64'), E'\\n', '') || '\"'",
-    "json": "to_json(v::text)::text",
-    "jsonb": "to_json(v::text)::text",
+    **ELEMENTS,
+    "real": _float_bits("{x}", "float4send"),
+    "double precision": _float_bits("{x}", "float8send"),
+    "date": _DAYS,
+    "timestamp": _micros("timestamp"),
+    "timestamptz": f"to_json({_micros('timestamptz')})::text",
 }
 
 
 def _array_texts(base: str) -> TypeTexts:
     element = _ELEMENTS.get(base)
-    source = "to_json({x})::text" if element is None else _array_source(element)
+    source = "to_json({x})::text" if element is None else listed_array(element)
     if base in ("real", "double precision"):
         lake = _lake_floats("FLOAT" if base == "real" else "DOUBLE")
         return TypeTexts(source, lake, show=normal.shown_floats)
-    by_element = normal.number if base in ("numeric", "money") else normal.as_it_is
+    by_element = normal.number if base == "numeric" else normal.as_it_is
     of_event = normal.instant if base == "timestamptz" else by_element
     return TypeTexts(source, "{x}", normal.array(by_element), normal.array(of_event))

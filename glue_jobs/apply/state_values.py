@@ -8,7 +8,6 @@ another way are converted one by one.
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Callable
 from decimal import Context, Decimal
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdclake.debezium.field_values import holds, instant_micros, time_text
+from cdclake.debezium.field_values import holds, instant_micros, is_base64, time_text
 from cdclake.debezium.types import ColumnType, Conversion
 from cdclake.jobs.apply.representable_values import representable
 
@@ -92,9 +91,4 @@ def _times(micros: pa.Array) -> pa.Array:
 
 
 def _bytes(text: str | None) -> bytes | None:
-    if text is None:
-        return None
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error:
-        return None
+    return base64.b64decode(text) if text is not None and is_base64(text) else None

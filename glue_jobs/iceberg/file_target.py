@@ -37,6 +37,7 @@ from cdclake.jobs.iceberg.partition_values import (
 from cdclake.jobs.iceberg.row_selection import RowNumbers
 
 Rows = npt.NDArray[np.int64]
+_MAX_FOLDER_NAME, _MAX_FOLDER_NAMES = 200, 600  # characters of one, and of a file's; S3: 1,024
 _DELETE_COLUMNS = (
     MeasuredColumn(PATH_ID, DELETE_FILE_PATH, "string", is_full=True),
     MeasuredColumn(POS_ID, DELETE_POS, "long", is_full=True),
@@ -109,13 +110,12 @@ class FileTarget:
         return completed(rows, arrow_schema(self.schema))
 
     def _write(self, stored: pa.Table, partition: Mapping[int, Any]) -> str:
-        names = (
-            f"{each.name}={_path_part(partition[each.field_id])}" for each in self.partition_by
-        )
+        fields = self.partition_by
+        names = (_folder_name(f.name, partition[f.field_id], len(fields)) for f in fields)
         path = "/".join((self.folder, *names, f"{_attempt()}-{uuid.uuid4().hex}.parquet"))
         content, footer = encode(stored)
-        fields = json.loads(self.schema)["fields"]
-        metrics = measure(stored, footer, measured_columns(fields, self.full_metrics))
+        columns = json.loads(self.schema)["fields"]
+        metrics = measure(stored, footer, measured_columns(columns, self.full_metrics))
         self.storage.write(path, content)
         return describe_data_file(
             path,
@@ -127,8 +127,16 @@ class FileTarget:
         )
 
 
-def _path_part(value: Any) -> str:
-    return quote_plus(str(value))
+def _folder_name(name: str, value: Any, fields: int) -> str:
+    """Return a name for readers of the bucket; a long value is cut, since S3 limits names.
+
+    The value that counts is in the file's description.
+    """
+    longest = min(_MAX_FOLDER_NAME, _MAX_FOLDER_NAMES // fields) - len(name) - 1
+    shown = str(value)[: max(longest, 0)]
+    while len(quoted := quote_plus(shown)) > max(longest, 0):
+        shown = shown[:-1]
+    return f"{name}={quoted}"
 
 
 def _attempt() -> str:

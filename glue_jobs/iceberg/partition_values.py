@@ -66,8 +66,9 @@ def _periods(values: pa.Array, transform: str) -> pa.Array:
     numbers = pc.fill_null(plain, 0).to_numpy(zero_copy_only=False).astype(np.int64)
     moments = numbers.view(f"datetime64[{unit}]")
     periods = moments.astype(f"datetime64[{_PERIODS[transform]}]").astype(np.int64)
-    counted = pa.array(periods, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
-    return counted.cast(pa.int32()).cast(pa.date32()) if transform == "day" else counted
+    wrapped = periods.astype(np.int32)  # hours after the year 246953, as Iceberg's
+    counted = pa.array(wrapped, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+    return counted.cast(pa.date32()) if transform == "day" else counted
 
 
 def _buckets(values: pa.Array, count: int) -> pa.Array:
@@ -111,21 +112,57 @@ def _truncated(values: pa.Array, width: int) -> pa.Array:
         integers = [None if n is None else unscaled(n, kind.scale) for n in numbers]
         cut = [None if n is None else scaled(n - n % width, kind.scale) for n in integers]
         return pa.array(cut, kind)
-    return pa.array([None if n is None else n - n % width for n in numbers], kind)
+    whole = [None if n is None else _wrapped(n - n % width, kind.bit_width) for n in numbers]
+    return pa.array(whole, kind)
+
+
+def _wrapped(number: int, bits: int) -> int:
+    """Return the number as Iceberg's arithmetic has it, which overflows.
+
+    >>> _wrapped(-2_147_483_650, 32)
+    2147483646
+    """
+    half = 1 << (bits - 1)
+    return (number + half) % (2 * half) - half
+
+
+def _of_field(values: pa.Array, field: PartitionField) -> pa.Array:
+    """Return the partition value of each value.
+
+    Raises ValueError for one that no file's description can have. `validate` refuses fields with
+    such values (`Transform.check_values`), but older tables may have them.
+    """
+    try:
+        found = transformed(values, field.transform)
+    except pa.ArrowInvalid as error:  # the least decimals, truncated to one more digit
+        raise _no_partition(pc.min(values), field) from error
+    if pa.types.is_floating(found.type) and not pc.all(pc.is_finite(found), min_count=0).as_py():
+        raise _no_partition(found.filter(pc.invert(pc.is_finite(found)))[0], field)
+    return found
+
+
+def _no_partition(value: pa.Scalar, field: PartitionField) -> ValueError:
+    return ValueError(
+        f"the value {value.as_py()} of {field.source!r} has no partition by {field.name!r}; remove"
+        " the table from the file, then add it again under another `name:` and without this entry"
+        " of `partition_by:`"
+    )
 
 
 def partition_of(rows: pa.Table, fields: Sequence[PartitionField]) -> dict[int, Any]:
     """Return the partition that all rows belong to, as JSON values by field id.
 
-    Raises ValueError if they belong to several.
+    Raises ValueError if they belong to several, or to one that no file can have.
     """
     partition = {}
     for field in fields:
-        ends = pc.min_max(rows.column(field.source))
+        column = rows.column(field.source)
+        ends = pc.min_max(column)
         few = pa.array([ends["min"], ends["max"]])
-        if not few[0].equals(few[1]):
-            few = pc.unique(rows.column(field.source))
-        found = pc.unique(transformed(few, field.transform))
+        is_float = pa.types.is_floating(column.type)  # a NaN is neither end
+        if (is_float and rows.num_rows) or not few[0].equals(few[1]):
+            few = pc.unique(column)
+        found = pc.unique(_of_field(few, field))
         if len(found) != 1:
             raise ValueError(f"rows of {len(found)} partitions in one file, by {field.name}")
         partition[field.field_id] = in_json(found[0])
@@ -135,8 +172,11 @@ def partition_of(rows: pa.Table, fields: Sequence[PartitionField]) -> dict[int, 
 def partitions(
     rows: pa.Table, fields: Sequence[PartitionField]
 ) -> list[tuple[dict[int, Any], npt.NDArray[np.int64]]]:
-    """Return each partition of the rows with the numbers of its rows."""
-    values = [transformed(rows.column(f.source).combine_chunks(), f.transform) for f in fields]
+    """Return each partition of the rows with the numbers of its rows.
+
+    Raises ValueError if no file can have one of them.
+    """
+    values = [_of_field(rows.column(f.source).combine_chunks(), f) for f in fields]
     codes = np.zeros(rows.num_rows, np.int64)
     for array in values:
         encoded = array.dictionary_encode(null_encoding="encode")

@@ -25,7 +25,8 @@ A_UUID = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
 FIRST_DAYS = {
     "2024-02-29": "2024-02-01", "1969-12-31": "1969-12-01", "0099-12-31": "0099-12-01",
     "4713-12-31 BC": "4713-12-01 BC", "5874897-12-31": "5874897-12-01", "infinity": "infinity",
-    "-infinity": "-infinity", "2024-03-01": "2024-03-01",
+    "-infinity": "-infinity", "2024-03-01": "2024-03-01", "4714-12-31 BC": "4714-12-01 BC",
+    "4714-11-24 BC": "-infinity",  # the first day of this month is no date of PostgreSQL
 }  # fmt: skip
 NO_EXTENSION = frozenset({"citext", "hstore", "ltree", "vector", "enum"})
 
@@ -38,14 +39,14 @@ def source(database: str) -> Iterator[Connection]:
         yield connection
 
 
-def expressions(kind: str, mask: MaskKind | None) -> list[str]:
+def expressions(kind: str, mask: MaskKind | None, **settings: Any) -> list[str]:
     """The expressions of a column `x`: that of loads and polls, and that of `verify`."""
     column = Column(source="x", name="x", type=kind, mask=mask)
     table = Table(
         schema="public", table="t", name="t", topic="x.public.t", key=("id",),
         columns=(Column(source="id", name="id", type="bigint"), column),
     )  # fmt: skip
-    plan = Plan(name="x", source_database="d", lake_database="l", tables=(table,))
+    plan = Plan(name="x", source_database="d", lake_database="l", tables=(table,), **settings)
     return [log_value(column, table), compared_columns(table, plan, {})[1].source]
 
 
@@ -85,6 +86,15 @@ def test_dates_become_the_first_of_their_month(source: Connection) -> None:
     for day, first in FIRST_DAYS.items():
         assert values(source, "date", "month", day) == values(source, "date", None, first)
     assert values(source, "date", "month", None) == [None, None]
+
+
+@pytest.mark.parametrize(("day", "held"), {"4714-11-24 BC": False, "4714-12-31 BC": True}.items())
+def test_a_month_that_no_lake_holds_is_null_in_both(
+    source: Connection, day: str, held: bool
+) -> None:
+    _, compared = expressions("date", "month", not_representable="null")
+    [row] = source.execute(f"SELECT {compared} FROM (SELECT %s::date AS x OFFSET 0) AS t", (day,))
+    assert (row[0] is not None) == held
 
 
 def test_every_type_can_be_null_and_keeps_its_type(source: Connection) -> None:

@@ -130,8 +130,16 @@ STATES = (
     ),
     Mutation(
         "negative numbers are truncated to zero", _PARTITION_TESTS,
-        ((_PARTITIONS, "None if n is None else n - n % width for n in numbers",
-          "None if n is None else int(n / width) * width for n in numbers"),),
+        ((_PARTITIONS, "_wrapped(n - n % width, kind.bit_width) for n in numbers",
+          "_wrapped(int(n / width) * width, kind.bit_width) for n in numbers"),),
+    ),
+    Mutation(
+        "truncated integers do not wrap", _PARTITION_TESTS,
+        ((_PARTITIONS, "return (number + half) % (2 * half) - half", "return number"),),
+    ),
+    Mutation(
+        "a NaN is a partition", _PARTITION_TESTS,
+        ((_PARTITIONS, "if pa.types.is_floating(found.type) and", "if False and"),),
     ),
     Mutation(
         "a delta does not mind that its files were replaced",

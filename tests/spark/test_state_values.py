@@ -12,18 +12,20 @@ from cdclake.debezium.types import parse_type
 from cdclake.iceberg.conversions import to_state as in_sql
 from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.apply.state_values import to_state
+from tests.unit.jobs.test_state_values import NO_BASE64
 
 pytestmark = pytest.mark.spark
 
 TEXTS = [
     "0", "-0", "007.50", "-1.005", "123456.78", "1234567.8", "1e2", "NaN", "", " 1", "1.", ".5",
-    "99999999999999999999999999999999999999", "0.000000000000000000000000000000000000001",
+    "1.5\n", "99999999999999999999999999999999999999", "0.000000000000000000000000000000000000001",
 ]  # fmt: skip
 MOMENTS = [
     "2026-11-25T01:02:03Z", "2026-11-25T01:02:03.1Z", "2026-11-25T01:02:03.123456789Z",
     "0001-01-01T00:00:00Z", "-0044-03-15T12:00:00Z", "-4712-01-01T00:00:00Z",
     "9999-12-31T23:59:59.999999Z",
     "+12345-01-01T00:00:00.5Z", "+294246-01-01T00:00:00Z", "+294277-01-01T00:00:00Z", "infinity",
+    "+294246-12-31T23:59:59.999999Z", "+294247-01-01T00:00:00Z", "+294247-01-09T00:00:00Z",
     "2023-02-29T00:00:00Z", "1582-10-10T00:00:00Z", "1969-12-31T23:59:59.999999Z",
 ]  # fmt: skip
 DAYS = [0, -1, 20_000, -2_440_588, -2_440_589, 2_145_042_905, 2_147_483_647, -719_162]
@@ -31,7 +33,7 @@ MICROS = [
     0, -1, 10**15, -210_866_803_200_000_000, -210_866_803_200_000_001, 9_223_371_999_999_999_999,
 ]  # fmt: skip
 TIMES = [0, 1, 59_999_999, 86_399_999_999, 86_400_000_000]
-BASE64 = ["", "AP8=", "AAECAwQF"]  # Spark fails with others, which no decoder lets through
+BASE64 = ["", "AP8=", "AAECAwQF", *NO_BASE64]
 VALUES: dict[str, list[Any]] = {
     "numeric(8,2)": TEXTS, "numeric(38,0)": TEXTS, "numeric(38,38)": TEXTS, "money": TEXTS,
     "timestamptz": MOMENTS, "date": DAYS, "timestamp": MICROS, "time": TIMES, "bytea": BASE64,

@@ -109,6 +109,7 @@ def _check_transform(
     if column.type is not None:
         try:
             transform.check_type(column.type)
+            transform.check_values(column.type)
         except Refused as refused:
             yield document.problem(location, refused.message, refused.remedy)
 

@@ -287,6 +287,15 @@ CASES = {
     "delivery": (in_table("    delivery: kafka"), 6, 15, "`delivery` cannot be", "`firehose`"),
     "transform": (in_table("    partition_by: [week(note)]"), 6, 20, "unknown partition", "month"),
     "transform's type": (in_table("    partition_by: [day(note)]"), 6, 20, "is string", "date"),
+    "partitions of floats": (
+        in_columns("      rate: real").replace("    key:", "    partition_by: [rate]\n    key:"),
+        6, 20, "'rate', a real, may be NaN or infinite", "another column",
+    ),
+    "partitions below the least decimal": (
+        in_columns("      price: numeric(5, 2)").replace(
+            "    key:", "    partition_by: ['truncate(100, price)']\n    key:"
+        ), 6, 20, "lowers -999.99, the least value of 'price', below decimal(5,2)", "`bucket(16, price)`",
+    ),
     "transform's column": (in_table("    partition_by: [day(at)]"), 6, 20, "'at'", "declare it"),
     "bucket's width": (in_table("    partition_by: [bucket(note)]"), 6, 20, "whole number", "(16,"),
     "bucket of a column first": (
@@ -309,6 +318,20 @@ CASES = {
 @pytest.mark.parametrize(("text", "line", "column", "message", "remedy"), CASES.values(), ids=CASES)
 def test_a_mistake_is_reported_where_it_is(text, line, column, message, remedy):
     assert_reported(text, line, column, message, remedy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "by"),
+    [
+        ("numeric(5, 2)", "truncate(9, price)"), ("numeric(5, 2)", "bucket(9, price)"), ("money", "truncate(100, price)"),
+        ("numeric", "truncate(100, price)"), ("numeric(5, 2)", "price"), ("numeric(39, 2)", "truncate(2, price)"),
+    ],
+)  # fmt: skip
+def test_decimals_with_a_partition_for_each_value_are_accepted(kind, by):
+    text = in_columns(f"      price: {kind}").replace(
+        "    key:", f"    partition_by: ['{by}']\n    key:"
+    )
+    assert find_problems(parse_document(text)) == []
 
 
 def test_every_value_with_a_pattern_has_an_example():

@@ -1,5 +1,6 @@
 """Partition values against those of pyiceberg, and their form in JSON."""
 
+import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -64,6 +65,49 @@ def test_values_are_icebergs(transform: str, source: str) -> None:
     theirs = parse_transform(transform).transform(iceberg)
     plain = [_internal(value) for value in values]
     assert [as_number(v) for v in found] == [*map(theirs, plain), None]
+
+
+# By Iceberg 1.10 itself, whose integers wrap; pyiceberg's have no limit.
+EXTREMES = [
+    ("truncate[10]", pa.int32(), -(2**31), 2_147_483_646),
+    ("truncate[10]", pa.int64(), -(2**63), 2**63 - 2),
+    ("truncate[8]", pa.int32(), -(2**31), -(2**31)),
+    ("hour", pa.timestamp("us", "UTC"), 9_223_372_000_000_000_000, -1_732_919_519),
+    ("hour", pa.timestamp("us"), -210_866_803_200_000_000, -58_574_112),
+]
+
+
+@pytest.mark.parametrize(("transform", "kind", "value", "expected"), EXTREMES)
+def test_integers_wrap_as_icebergs(
+    transform: str, kind: pa.DataType, value: int, expected: int
+) -> None:
+    assert transformed(pa.array([value, None], kind), transform).to_pylist() == [expected, None]
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_numbers_without_a_partition_are_named(kind: pa.DataType, number: float) -> None:
+    rows = pa.table({"price": pa.array([number], kind)})
+    field = PartitionField(1000, "price", "price", "identity")
+    for divide in (partition_of, partitions):
+        with pytest.raises(ValueError, match=f"value {number} of 'price' has no .*`name:`"):
+            divide(rows, [field])
+
+
+def test_a_file_without_rows_has_the_partition_of_null() -> None:
+    field = PartitionField(1000, "price", "price", "identity")
+    assert partition_of(pa.table({"price": pa.array([], pa.float64())}), [field]) == {1000: None}
+
+
+def test_truncated_decimals_beyond_their_type_are_named() -> None:
+    field = PartitionField(1000, "price_trunc", "price", "truncate[100]")
+    rows = pa.table({"price": pa.array([Decimal("-998.99"), None], pa.decimal128(5, 2))})
+    assert [p for p, _ in partitions(rows, [field])] == [{1000: "-999.00"}, {1000: None}]
+    beyond = pa.table({"price": pa.array([Decimal("-999.99"), None], pa.decimal128(5, 2))})
+    with pytest.raises(
+        ValueError, match=r"value -999\.99 of 'price' has no partition by 'price_trunc'"
+    ):
+        partitions(beyond, [field])
 
 
 def _internal(value: Any) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_plus
 
 import numpy as np
 import pyarrow as pa
@@ -220,3 +221,19 @@ def test_update_state_partitions_new_rows_by_a_column_that_was_dropped(
     assert json.loads(stored)["partition"] == {"1000": None}
     rows = pq.read_table(path_of(stored), columns=["id", "cdc_dropped_x"]).to_pylist()
     assert rows == [{"id": 0, "cdc_dropped_x": None}, {"id": 1, "cdc_dropped_x": None}]
+
+
+@pytest.mark.parametrize("fields", [1, 5])
+def test_update_state_keeps_object_names_within_the_limit_of_s3(
+    tmp_path: Path, fields: int
+) -> None:
+    value = "ж" * 2000 + "/"
+    by = tuple(PartitionField(1000 + n, f"{n}{'n' * 62}", "v", "identity") for n in range(fields))
+    delta = update_state(target_of(tmp_path, by=by), changes_of("c", 10, [value])).delta
+    [file] = delta.data_files
+    assert set(json.loads(file)["partition"].values()) == {value}
+    parts = path_of(file).removeprefix(f"{tmp_path}/").split("/")
+    assert len(parts) == fields + 1
+    assert sum(map(len, parts)) < 800  # of 1,024, with the folder of the table
+    assert max(map(len, parts)) <= 255  # of a file system's names
+    assert all(set(unquote_plus(part.partition("=")[2])) <= {"ж"} for part in parts[:-1])

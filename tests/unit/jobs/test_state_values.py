@@ -4,11 +4,18 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
+from cdclake.debezium.field_values import holds
 from cdclake.debezium.types import parse_type
+from cdclake.iceberg.conversions import is_representable
+from cdclake.iceberg.conversions import to_state as in_sql
+from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.apply.state_values import to_state
+
+NO_BASE64 = ("é", "café", "AP8", "AP8=\n", "ABCD=", "ABCD====", "====", "A B=", "AP8=AP8=")
 
 
 def converted(kind: str, *values: Any) -> list[Any]:
@@ -48,6 +55,27 @@ def test_moments_are_those_of_the_text(text: str, moment: datetime | None) -> No
     assert converted("timestamptz", text) == [micros]
 
 
+LATEST = {
+    "+294246-12-31T23:59:59.999999Z": 9_223_371_244_799_999_999,
+    "+294247-01-01T00:00:00Z": None,  # the engines support nine days of this year
+    "+294247-01-09T00:00:00Z": None,
+}
+
+
+@pytest.mark.parametrize(("text", "micros"), LATEST.items())
+def test_moments_end_with_a_whole_year_on_every_road(text: str, micros: int | None) -> None:
+    assert converted("timestamptz", text) == [micros]
+    kind = parse_type("timestamptz")
+    assert kind is not None
+    is_held = holds(kind)
+    assert is_held is not None and is_held(text) == (micros is not None)
+    sql, is_accepted = in_sql("x", kind, DUCKDB), is_representable("x", kind, DUCKDB)
+    with duckdb.connect() as session:
+        session.execute("SET TimeZone = 'UTC'")
+        query = f"SELECT epoch_us({sql}), {is_accepted} FROM (SELECT ? AS x)"
+        assert session.execute(query, [text]).fetchone() == (micros, micros is not None)
+
+
 def test_moments_beyond_pythons_years() -> None:
     """Days by NumPy's calendar, which has no such bounds."""
     import numpy as np
@@ -72,3 +100,13 @@ def test_times_are_spelled() -> None:
 
 def test_bytes_are_decoded() -> None:
     assert converted("bytea", "", "AP8=", "no base64") == [b"", b"\x00\xff", None]
+
+
+@pytest.mark.parametrize("text", NO_BASE64)
+def test_a_text_in_a_column_of_bytes_is_null(text: str) -> None:
+    """The column has become `text` in the source, which no event shows."""
+    assert converted("bytea", text) == [None]
+    kind = parse_type("bytea")
+    assert kind is not None
+    is_held = holds(kind)
+    assert is_held is not None and not is_held(text)
