@@ -11,12 +11,8 @@ from cdclake.postgres import queries
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import qualified
-from cdclake.postgres.relations import (
-    RelationChange,
-    RelationRecord,
-    SourceState,
-    began_empty,
-)
+from cdclake.postgres.relation_record import RelationRecord
+from cdclake.postgres.relations import RelationChange, SourceState, began_empty
 from cdclake.postgres.session import Session
 from cdclake.postgres.source import read_catalog, read_publication, read_server
 

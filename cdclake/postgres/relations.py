@@ -9,16 +9,16 @@ table, taken when the lake read it, makes these visible (decision 33).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from cdclake.control_objects import known_fields
 from cdclake.plan import Table
 from cdclake.postgres.admission import check_columns, check_snapshot
 from cdclake.postgres.catalog import Relation, SourceTable, TableId
 from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import identifier, qualified
+from cdclake.postgres.relation_record import RelationRecord, key_columns
 from cdclake.postgres.source_names import can_be_read_again, rereading_remedy
 from cdclake.postgres.type_casts import changes_values
 from cdclake.postgres.type_lookup import check_type_lookup
@@ -37,91 +37,6 @@ Kind = Literal[
     "converted",
     "rewritten",
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Partition:
-    """Leaf partition as it was when the lake read its table."""
-
-    oid: int
-    file: int
-    joined: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelationRecord:
-    """Relation as it was when the lake read it; `settled` once its first snapshot was complete."""
-
-    oid: int
-    file: int
-    key: tuple[str, ...] = ()
-    columns: Mapping[str, str] = field(default_factory=dict)  # types by name
-    # Numbers by name. Records of earlier versions have none.
-    numbers: Mapping[str, int] = field(default_factory=dict)
-    # Of its enums, by oid. Records of earlier versions have none.
-    labels: Mapping[str, str] = field(default_factory=dict)
-    partitions: Mapping[str, Partition] = field(default_factory=dict)  # by `schema.table`
-    settled: bool = True
-    lake_name: str = ""  # of its table in the lake. Records of earlier versions have none.
-    omitted: bool = False  # the publication has omitted changes since, also if it no longer does
-
-    @staticmethod
-    def of(table: Table, actual: SourceTable, *, settled: bool) -> RelationRecord:
-        """Return the record of a table as it is now."""
-        return RelationRecord(
-            oid=actual.oid,
-            file=actual.file,
-            key=_key(actual),
-            columns={column.name: column.shown for column in actual.columns},
-            numbers={column.name: column.number for column in actual.columns},
-            labels=_labels(actual),
-            partitions={
-                leaf.source: Partition(oid=leaf.oid, file=leaf.file, joined=leaf.joined)
-                for leaf in actual.leaves
-            },
-            settled=settled,
-            lake_name=table.name,
-        )
-
-    def with_additions(self, now: RelationRecord, empty: Collection[str]) -> RelationRecord:
-        """Return the record with the labels, columns and `empty` partitions that `now` adds."""
-        known = {part.oid for part in self.partitions.values()}
-        created = {
-            name: part
-            for name, part in now.partitions.items()
-            if name in empty and part.oid not in known
-        }
-        return replace(
-            self,
-            columns={**now.columns, **self.columns},
-            numbers={**now.numbers, **self.numbers},
-            labels={**now.labels, **self.labels},
-            partitions={**created, **self.partitions},
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record's part of the control object."""
-        return {**asdict(self), "key": list(self.key)}
-
-    @staticmethod
-    def from_json(content: Mapping[str, Any]) -> RelationRecord:
-        """Parse the record's part of the control object."""
-        partitions = content.get("partitions", {})
-        return RelationRecord(
-            oid=content["oid"],
-            file=content["file"],
-            key=tuple(content.get("key", ())),
-            columns=content.get("columns", {}),
-            numbers=content.get("numbers", {}),
-            labels=content.get("labels", {}),
-            partitions={
-                name: Partition(**known_fields(Partition, part))
-                for name, part in partitions.items()
-            },
-            settled=content.get("settled", True),
-            lake_name=content.get("lake_name", ""),
-            omitted=content.get("omitted", False),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,16 +299,8 @@ def _retyped(table: Table, record: RelationRecord, found: SourceTable) -> Iterat
 
 
 def _moved(record: RelationRecord | None, found: SourceTable) -> str:
-    key = _key(found)
+    key = key_columns(found)
     if record is None or record.key == key:
         return ""
     before, now = (", ".join(columns) or "none" for columns in (record.key, key))
     return f"; its primary key moved from ({before}) to ({now})"
-
-
-def _labels(actual: SourceTable) -> dict[str, str]:
-    return {oid: label for each in actual.columns for oid, label in each.labels.items()}
-
-
-def _key(actual: SourceTable) -> tuple[str, ...]:
-    return actual.primary_key.columns if actual.primary_key is not None else ()

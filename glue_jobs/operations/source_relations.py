@@ -19,7 +19,8 @@ from cdclake.postgres.relation_check import (
     read_source,
     records_content,
 )
-from cdclake.postgres.relations import RelationChange, RelationRecord, SourceState
+from cdclake.postgres.relation_record import RelationRecord
+from cdclake.postgres.relations import RelationChange, SourceState
 from cdclake.postgres.source import read_catalog, read_server
 from cdclake.postgres.source_names import check_rereading
 

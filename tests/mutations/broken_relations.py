@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _RELATIONS, _TESTS = "cdclake/postgres/relations.py", ("tests/unit/postgres/test_relations.py",)
+_RECORD = "cdclake/postgres/relation_record.py"
 _CHECK = "cdclake/postgres/relation_check.py"
 _PREPARATION = "lambda/prepare_source/prepare_source.py"
 _OMITTED = ("tests/unit/deployed/test_omitted_changes.py",)
@@ -106,7 +107,7 @@ RELATIONS = (
     ),
     Mutation(
         "a changed table's new partitions are not recorded", _ADDITIONS,
-        ((_RELATIONS, "partitions={**created, **self.partitions}", "partitions=self.partitions"),),
+        ((_RECORD, "partitions={**created, **self.partitions}", "partitions=self.partitions"),),
     ),
     Mutation(
         "a table under another name keeps its former record", _TESTS,

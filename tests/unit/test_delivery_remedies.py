@@ -20,7 +20,8 @@ from cdclake.polling import Polling
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.prepare import PublicationState
-from cdclake.postgres.relations import RelationChange, RelationRecord
+from cdclake.postgres.relation_record import RelationRecord
+from cdclake.postgres.relations import RelationChange
 from cdclake.trace.trace_report import trace_report
 from tests.unit.cli.test_table_texts import report
 from tests.unit.local.test_health import PART

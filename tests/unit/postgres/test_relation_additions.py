@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cdclake.postgres.relation_check import merged_records
-from cdclake.postgres.relations import Partition, RelationRecord
+from cdclake.postgres.relation_record import Partition, RelationRecord
 from tests.unit.postgres.tables import column, declared, leaf
 from tests.unit.postgres.test_relations import PARTS, ROOT, source
 

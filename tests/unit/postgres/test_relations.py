@@ -18,7 +18,8 @@ from cdclake.postgres.relation_check import (
     parse_records,
     records_content,
 )
-from cdclake.postgres.relations import RelationRecord, SourceState
+from cdclake.postgres.relation_record import RelationRecord
+from cdclake.postgres.relations import SourceState
 from cdclake.postgres.server import failover_problem
 from tests.spark.events import MemoryStore
 from tests.unit.postgres.tables import BY_NUMBER, actual, column, declared, leaf, plan
