@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from cdclake.control_objects import known_fields
 from cdclake.plan import Table
-from cdclake.postgres.catalog import SourceTable
+from cdclake.postgres.catalog import Relation, SourceTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +18,7 @@ class Partition:
     oid: int
     file: int
     joined: str
+    unlogged: bool = False  # at a comparison since then, also if it no longer is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,9 @@ class RelationRecord:
             numbers={column.name: column.number for column in actual.columns},
             labels=_labels(actual),
             partitions={
-                leaf.source: Partition(oid=leaf.oid, file=leaf.file, joined=leaf.joined)
+                leaf.source: Partition(
+                    oid=leaf.oid, file=leaf.file, joined=leaf.joined, unlogged=leaf.unlogged
+                )
                 for leaf in actual.leaves
             },
             settled=settled,
@@ -70,6 +73,15 @@ class RelationRecord:
             labels={**now.labels, **self.labels},
             partitions={**created, **self.partitions},
         )
+
+    def with_unlogged(self, leaves: Iterable[Relation]) -> RelationRecord:
+        """Return the record with a mark on each of its partitions that is unlogged now."""
+        unlogged = {leaf.oid for leaf in leaves if leaf.unlogged}
+        partitions = {
+            name: replace(part, unlogged=True) if part.oid in unlogged else part
+            for name, part in self.partitions.items()
+        }
+        return replace(self, partitions=partitions)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record's part of the control object."""

@@ -18,7 +18,7 @@ from cdclake.postgres.catalog import Relation, SourceTable, TableId
 from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import identifier, qualified
-from cdclake.postgres.relation_record import RelationRecord, key_columns
+from cdclake.postgres.relation_record import Partition, RelationRecord, key_columns
 from cdclake.postgres.source_names import can_be_read_again, rereading_remedy
 from cdclake.postgres.type_casts import changes_values
 from cdclake.postgres.type_lookup import check_type_lookup
@@ -30,6 +30,7 @@ Kind = Literal[
     "unpublished",
     "unreadable",
     "attached",
+    "unlogged",
     "detached",
     "key",
     "replaced",
@@ -72,7 +73,8 @@ class SourceState:
         """Yield the differences of one table; without a record only those that need none."""
         for change in self._differences(table, record):
             if change.resync and not can_be_read_again(table):
-                change = replace(change, remedy=rereading_remedy(table), resync=False)
+                first = f"{change.statements} then " if change.statements else ""
+                change = replace(change, remedy=first + rereading_remedy(table), resync=False)
             yield change
 
     def _differences(self, table: Table, record: RelationRecord | None) -> Iterator[RelationChange]:
@@ -93,7 +95,8 @@ class SourceState:
     def _changed(
         self, table: Table, record: RelationRecord | None, found: SourceTable
     ) -> Iterator[RelationChange]:
-        for refusal in check_snapshot(found, self.role, sees_all_rows=self.sees_all_rows):
+        logged = replace(found, leaves=tuple(leaf for leaf in found.leaves if not leaf.unlogged))
+        for refusal in check_snapshot(logged, self.role, sees_all_rows=self.sees_all_rows):
             yield RelationChange(kind="unreadable", message=refusal.message, remedy=refusal.remedy)
         omission = self.publication.omission(table)
         if omission is not None or (record is not None and record.omitted):
@@ -103,6 +106,7 @@ class SourceState:
                 remedy="run `cdclake up`, which publishes it and reads it again",
                 resync=True,
             )
+        yield from _unlogged(record, found)
         if record is not None:
             yield from _partitions(record, found, self.loaded)
             yield from _replaced(table, record, found)
@@ -164,9 +168,46 @@ def _name_again(now: TableId, table: Table) -> str:
     return " ".join(statements)
 
 
+def _unlogged(record: RelationRecord | None, found: SourceTable) -> Iterator[RelationChange]:
+    """Yield partitions that are unlogged, or were so at a comparison.
+
+    PostgreSQL refuses that only for a table that is in the publication itself.
+    """
+    recorded = {} if record is None else {part.oid: part for part in record.partitions.values()}
+    unlogged = [
+        leaf
+        for leaf in found.leaves
+        if leaf.unlogged or (leaf.oid in recorded and recorded[leaf.oid].unlogged)
+    ]
+    statements = " ".join(
+        f"ALTER TABLE {qualified(*leaf.id)} SET LOGGED;" for leaf in unlogged if leaf.unlogged
+    )
+    first = f"run in the source: {statements}" if statements else ""
+    remedy = "run `cdclake up`, which reads the table again"
+    if unlogged:
+        yield RelationChange(
+            kind="unlogged",
+            message=f"partition {', '.join(leaf.source for leaf in unlogged)} is or was UNLOGGED:"
+            " rows that were written to it meanwhile are in no event",
+            remedy=f"{first} then {remedy}" if first else remedy,
+            resync=True,
+            statements=first,
+        )
+
+
 def began_empty(leaf: Relation, loaded: Collection[int]) -> bool:
-    """Check whether the partition was created in its place, so that all its rows have events."""
-    return leaf.created_attached and leaf.oid not in loaded
+    """Check whether the partition was created in its place, so that all its rows have events.
+
+    PostgreSQL gives a new table its oid as file. A later rewrite may be that of SET LOGGED.
+    """
+    is_new = leaf.created_attached and leaf.file == leaf.oid and not leaf.unlogged
+    return is_new and leaf.oid not in loaded
+
+
+def _was_attached(leaf: Relation, part: Partition | None, loaded: Collection[int]) -> bool:
+    if part is None:
+        return not leaf.unlogged and not began_empty(leaf, loaded)
+    return sorted(part.joined.split()) != sorted(leaf.joined.split())
 
 
 def _partitions(
@@ -179,17 +220,14 @@ def _partitions(
     known = {part.oid: part for part in record.partitions.values()}
     now = {leaf.oid for leaf in found.leaves}
     attached = [
-        leaf.source
-        for leaf in found.leaves
-        if ((part := known.get(leaf.oid)) is None and not began_empty(leaf, loaded))
-        or (part is not None and sorted(part.joined.split()) != sorted(leaf.joined.split()))
+        leaf.source for leaf in found.leaves if _was_attached(leaf, known.get(leaf.oid), loaded)
     ]
     detached = [name for name, part in record.partitions.items() if part.oid not in now]
     if attached:
         yield RelationChange(
             kind="attached",
-            message=f"partition {', '.join(attached)} was attached: rows that it had before are in"
-            " no event",
+            message=f"partition {', '.join(attached)} was attached, or rewritten after its"
+            " creation: rows that it had before are in no event",
             remedy="run `cdclake up`, which reads the table again",
             resync=True,
         )
