@@ -20,7 +20,6 @@ from cdclake.postgres.relation_check import (
 )
 from cdclake.postgres.relation_record import RelationRecord
 from cdclake.postgres.relations import SourceState
-from cdclake.postgres.server import failover_problem
 from tests.spark.events import MemoryStore
 from tests.unit.postgres.tables import BY_NUMBER, actual, column, declared, leaf, plan
 
@@ -381,20 +380,3 @@ def test_a_changed_table_keeps_its_record_until_it_is_read_again() -> None:
     assert merged_records(source(TABLE), tables, waiting) == kept
     assert merged_records(source(TABLE), [], kept) == {}
     assert compare_relations(source(TABLE), tables, kept) == {"public.orders": []}
-
-
-@pytest.mark.parametrize(
-    ("failover", "standbys", "synchronized", "words"),
-    [
-        (None, 1, None, None),  # before PostgreSQL 17
-        (False, 0, "", None),
-        (True, 1, "standby", None),
-        (False, 1, "", "FAILOVER true"),
-        (True, 1, "", "synchronized_standby_slots"),
-    ],
-)
-def test_a_slot_that_a_failover_would_lose_is_reported(
-    failover: bool | None, standbys: int, synchronized: str | None, words: str | None
-) -> None:
-    problem = failover_problem(failover, standbys, synchronized)
-    assert (problem is None) if words is None else (problem is not None and words in problem)
