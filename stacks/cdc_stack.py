@@ -94,6 +94,7 @@ class CdcStack(PipelineStack):
             name=self._offsets,
             cluster_arn=self._streaming.cluster_arn,
             replicas=self._streaming.replicas,
+            durability=self._streaming.durability,
             kept=self._network.context.kept,
             settings=OFFSETS_SETTINGS,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cdclake.config.aws_model import IAM_PORT, ExistingKafka, ExistingSource
+from cdclake.debezium.topics import durable_settings
 from cdclake.stacks.constructs.kafka_cluster import FIREHOSE_ACTIONS
 
 
@@ -21,6 +22,19 @@ def kafka_request(existing: ExistingKafka, groups: str) -> str:
     return (
         f"{existing.security_group} must admit {groups} on port {IAM_PORT}; the cluster needs"
         " IAM access control, Kafka 3.6 or newer, and a message.max.bytes that fits large rows"
+        f"{_durability(existing)}"
+    )
+
+
+def _durability(existing: ExistingKafka) -> str:
+    if existing.express:
+        return ""
+    settings = ", ".join(
+        f"{key}={value}" for key, value in durable_settings(existing.replicas).items()
+    )
+    return (
+        f"; the pipeline's topics are created with {settings}, which must remain: otherwise a"
+        " failed broker may lose changes that Kafka has acknowledged, and nothing notices it"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import aws_glue
@@ -10,6 +10,7 @@ from constructs import Construct
 
 from cdclake.config.aws_model import IAM_PORT, CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
+from cdclake.debezium.topics import durable_settings
 from cdclake.plan import GLUE_REGISTRY
 from cdclake.stacks.constructs import connect_grants, job_grants
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
@@ -30,7 +31,13 @@ class StreamingOutputs:
     cluster_path: str  # `name/id` as in the ARNs of topics; the id may be `*`
     replicas: int
     pipeline: str
+    is_express: bool  # MSK Express fixes the replication of all topics
     registry: str = ""  # name of the Glue registry for events as Avro; empty without one
+
+    @property
+    def durability(self) -> Mapping[str, str]:
+        """Settings of each topic for the failure of a broker."""
+        return {} if self.is_express else durable_settings(self.replicas)
 
     def grant_describe_topics(self) -> list[Grant]:
         """Allow reading the first and last offsets of the pipeline's topics."""
@@ -140,6 +147,7 @@ class StreamingStack(PipelineStack):
                 name=name,
                 cluster_arn=self.outputs.cluster_arn,
                 replicas=self.outputs.replicas,
+                durability=self.outputs.durability,
                 kept=network.context.kept,
             )
 
@@ -169,19 +177,23 @@ class StreamingStack(PipelineStack):
             security_group=group.group_id,
             context=context,
         )
-        return self._outputs(cluster.arn, f"{context.prefix}/*", cluster.replicas)
+        path = f"{context.prefix}/*"
+        return self._outputs(cluster.arn, path, cluster.replicas, is_express=sizes.is_express)
 
     def _use(self, existing: ExistingKafka) -> StreamingOutputs:
         for client in self._clients:
             client.may_reach(self, server=existing.security_group, port=IAM_PORT)
         path = existing.cluster_arn.partition(":cluster/")[2]
-        return self._outputs(existing.cluster_arn, path, existing.replicas)
+        return self._outputs(
+            existing.cluster_arn, path, existing.replicas, is_express=existing.express
+        )
 
-    def _outputs(self, arn: str, path: str, replicas: int) -> StreamingOutputs:
+    def _outputs(self, arn: str, path: str, replicas: int, *, is_express: bool) -> StreamingOutputs:
         return StreamingOutputs(
             cluster_arn=arn,
             cluster_path=path,
             replicas=replicas,
             pipeline=self.deployment.plan.name,
+            is_express=is_express,
             registry=self._registry,
         )

@@ -42,5 +42,6 @@ class TablesStack(PipelineStack):
                 name=table.topic,
                 cluster_arn=streaming.cluster_arn,
                 replicas=streaming.replicas,
+                durability=streaming.durability,
                 kept=kept,
             )

@@ -275,6 +275,9 @@ class ExistingKafka(Section):
     replicas: int = Field(
         default=3, ge=2, le=3, description="Replication factor of the new topics."
     )
+    express: bool = Field(
+        default=False, description="MSK Express, which fixes the replication settings of topics."
+    )
 
 
 Created = TypeVar("Created", bound=BaseModel)

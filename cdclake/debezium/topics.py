@@ -17,3 +17,15 @@ TOPIC_SETTINGS = {
 }
 # Connect's own topics, which need only the newest record of each key.
 OFFSETS_SETTINGS = {"cleanup.policy": "compact"}
+
+
+def durable_settings(replicas: int) -> dict[str, str]:
+    """Return the settings that keep acknowledged records of a topic when a broker fails.
+
+    An existing cluster's defaults may permit leaders that lack such records. One broker may be
+    missing: each update of a cluster restarts the brokers one by one.
+    """
+    return {
+        "min.insync.replicas": str(replicas - 1),
+        "unclean.leader.election.enable": "false",
+    }

@@ -53,8 +53,8 @@ from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.source_owner import owner_of
 from cdclake.local.lake.source_relations import (
     CheckedRelations,
-    keep_what_is_omitted,
     keep_what_is_read,
+    mark_missed_changes,
     settle_relations,
 )
 from cdclake.local.lake.source_tls import driver_tls
@@ -95,7 +95,7 @@ def start_streaming(
         change = change.all_snapshotted()
     refuse_without_sweep(lake, change)
     _refuse_rereading(lake, change, checked)
-    keep_what_is_omitted(lake, checked)
+    mark_missed_changes(lake, checked)
     prepared = _prepare_source(lake, change)
     state = replace(state, left_source=False)
     lake = replace(lake, state=state)

@@ -89,6 +89,11 @@ class Relation:
         return f"{self.schema}.{self.table}"
 
     @property
+    def unlogged(self) -> bool:
+        """Check whether its changes are in no event."""
+        return self.persistence == "u"
+
+    @property
     def primary_key(self) -> UniqueIndex | None:
         """Return the primary key's index."""
         return next((index for index in self.indexes if index.primary), None)

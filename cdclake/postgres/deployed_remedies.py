@@ -14,10 +14,8 @@ def deployed_remedy(table: Table, change: RelationChange) -> str:
     """Return the operator's steps for a change that the deployed check reports."""
     read = rereading_remedy(table, options=" --target aws", is_deployed=True)
     match change.kind:
-        case "recreated" | "unpublished" if table.delivery == "firehose":
-            return read
         case "recreated" | "unpublished":
-            return f"{_PUBLISH}; then {read}"
+            return read if table.delivery == "firehose" else f"{_PUBLISH}; then {read}"
         case "missing":
             return (
                 f"create it, {_PUBLISH}, and {read}; or remove {table.source} from the file and"
@@ -37,5 +35,7 @@ def deployed_remedy(table: Table, change: RelationChange) -> str:
             return f"{change.statements}; then {restart}, and {read}"
         case "unreadable":
             return change.remedy
+        case "unlogged":
+            return f"{change.statements} then {read}" if change.statements else read
         case "attached" | "detached" | "replaced" | "relabelled" | "converted" | "rewritten":
             return read

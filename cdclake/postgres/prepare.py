@@ -49,7 +49,7 @@ ColumnList = tuple[str, ...] | None  # None: all
 KINDS_OF_TABLES = "rp"  # of relations in the catalog that have system columns
 # They need a grant if there is a column list. A bulk load reads a table by ranges of blocks; the
 # check for attached partitions looks at the first rows of new ones.
-SYSTEM_COLUMNS = ("ctid", "tableoid", "xmin")
+SYSTEM_COLUMNS = ("ctid", "tableoid", "xmin", "cmin")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,23 @@ ORDER BY n.nspname, c.relname
 """
 
 # Partitions with rows of the transaction that created and attached them: their first rows may be
-# older than the attachment. Only the first block is read.
+# older than the attachment. Only the first block is read. Rows of a savepoint have a later id and a
+# command after CREATE TABLE and before ATTACH PARTITION, which updates the rows of the columns:
+# savepoints share the transaction's counter of commands. A row of another transaction that began
+# soon afterwards may match, too.
 LOADED_BEFORE = """
-SELECT DISTINCT tableoid::bigint FROM {table}
-WHERE ctid < '(1,0)' AND tableoid = ANY(%s::bigint[]::oid[]) AND xmin::text = ANY(%s)
+SELECT DISTINCT t.tableoid::bigint FROM {table} t
+WHERE t.ctid < '(1,0)' AND t.tableoid = ANY(%s::bigint[]::oid[]) AND (
+  t.xmin::text = ANY(%s)
+  OR EXISTS (
+    SELECT FROM pg_partition_ancestors(t.tableoid) x
+    JOIN pg_inherits h ON h.inhrelid = x.relid
+    JOIN pg_attribute s ON s.attrelid = x.relid AND s.attname = 'tableoid'
+    JOIN pg_attribute c ON c.attrelid = x.relid AND c.attnum > 0 AND c.xmin = h.xmin
+    WHERE c.cmin::text <> s.cmin::text
+      AND age(h.xmin)::bigint - age(t.xmin) BETWEEN 1 AND 10000
+      AND t.cmin::text::bigint > s.cmin::text::bigint
+      AND t.cmin::text::bigint < h.cmin::text::bigint))
 """
 
 # Foreign tables that the named relations read: by views, as partitions or as inheriting tables.

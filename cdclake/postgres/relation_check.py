@@ -11,12 +11,8 @@ from cdclake.postgres import queries
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import qualified
-from cdclake.postgres.relations import (
-    RelationChange,
-    RelationRecord,
-    SourceState,
-    began_empty,
-)
+from cdclake.postgres.relation_record import RelationRecord
+from cdclake.postgres.relations import RelationChange, SourceState, began_empty
 from cdclake.postgres.session import Session
 from cdclake.postgres.source import read_catalog, read_publication, read_server
 
@@ -55,8 +51,8 @@ def merged_records(
 
     A table that is as recorded gets a new record once the connector streams. Any other table keeps
     its record until it is read again; only labels, columns and empty partitions that were added are
-    recorded, so that a later change of them is noticed, and that the publication omits changes of
-    it. A new table has no record before it is published.
+    recorded, so that a later change of them is noticed, and the marks of omitted changes and
+    unlogged partitions. A new table has no record before it is published.
     """
     merged, tables = {}, tuple(tables)
     for table in tables:
@@ -69,7 +65,7 @@ def merged_records(
                 record = now
             else:
                 empty = [leaf.source for leaf in found.leaves if began_empty(leaf, source.loaded)]
-                record = record.with_additions(now, empty)
+                record = record.with_additions(now, empty).with_unlogged(found.leaves)
         if record is not None:
             merged[table.source] = record
     return with_omissions(source.publication, tables, merged)

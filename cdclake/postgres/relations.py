@@ -9,16 +9,16 @@ table, taken when the lake read it, makes these visible (decision 33).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from cdclake.control_objects import known_fields
 from cdclake.plan import Table
 from cdclake.postgres.admission import check_columns, check_snapshot
 from cdclake.postgres.catalog import Relation, SourceTable, TableId
 from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import identifier, qualified
+from cdclake.postgres.relation_record import Partition, RelationRecord, key_columns
 from cdclake.postgres.source_names import can_be_read_again, rereading_remedy
 from cdclake.postgres.type_casts import changes_values
 from cdclake.postgres.type_lookup import check_type_lookup
@@ -30,6 +30,7 @@ Kind = Literal[
     "unpublished",
     "unreadable",
     "attached",
+    "unlogged",
     "detached",
     "key",
     "replaced",
@@ -37,91 +38,6 @@ Kind = Literal[
     "converted",
     "rewritten",
 ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Partition:
-    """Leaf partition as it was when the lake read its table."""
-
-    oid: int
-    file: int
-    joined: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RelationRecord:
-    """Relation as it was when the lake read it; `settled` once its first snapshot was complete."""
-
-    oid: int
-    file: int
-    key: tuple[str, ...] = ()
-    columns: Mapping[str, str] = field(default_factory=dict)  # types by name
-    # Numbers by name. Records of earlier versions have none.
-    numbers: Mapping[str, int] = field(default_factory=dict)
-    # Of its enums, by oid. Records of earlier versions have none.
-    labels: Mapping[str, str] = field(default_factory=dict)
-    partitions: Mapping[str, Partition] = field(default_factory=dict)  # by `schema.table`
-    settled: bool = True
-    lake_name: str = ""  # of its table in the lake. Records of earlier versions have none.
-    omitted: bool = False  # the publication has omitted changes since, also if it no longer does
-
-    @staticmethod
-    def of(table: Table, actual: SourceTable, *, settled: bool) -> RelationRecord:
-        """Return the record of a table as it is now."""
-        return RelationRecord(
-            oid=actual.oid,
-            file=actual.file,
-            key=_key(actual),
-            columns={column.name: column.shown for column in actual.columns},
-            numbers={column.name: column.number for column in actual.columns},
-            labels=_labels(actual),
-            partitions={
-                leaf.source: Partition(oid=leaf.oid, file=leaf.file, joined=leaf.joined)
-                for leaf in actual.leaves
-            },
-            settled=settled,
-            lake_name=table.name,
-        )
-
-    def with_additions(self, now: RelationRecord, empty: Collection[str]) -> RelationRecord:
-        """Return the record with the labels, columns and `empty` partitions that `now` adds."""
-        known = {part.oid for part in self.partitions.values()}
-        created = {
-            name: part
-            for name, part in now.partitions.items()
-            if name in empty and part.oid not in known
-        }
-        return replace(
-            self,
-            columns={**now.columns, **self.columns},
-            numbers={**now.numbers, **self.numbers},
-            labels={**now.labels, **self.labels},
-            partitions={**created, **self.partitions},
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the record's part of the control object."""
-        return {**asdict(self), "key": list(self.key)}
-
-    @staticmethod
-    def from_json(content: Mapping[str, Any]) -> RelationRecord:
-        """Parse the record's part of the control object."""
-        partitions = content.get("partitions", {})
-        return RelationRecord(
-            oid=content["oid"],
-            file=content["file"],
-            key=tuple(content.get("key", ())),
-            columns=content.get("columns", {}),
-            numbers=content.get("numbers", {}),
-            labels=content.get("labels", {}),
-            partitions={
-                name: Partition(**known_fields(Partition, part))
-                for name, part in partitions.items()
-            },
-            settled=content.get("settled", True),
-            lake_name=content.get("lake_name", ""),
-            omitted=content.get("omitted", False),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +73,8 @@ class SourceState:
         """Yield the differences of one table; without a record only those that need none."""
         for change in self._differences(table, record):
             if change.resync and not can_be_read_again(table):
-                change = replace(change, remedy=rereading_remedy(table), resync=False)
+                first = f"{change.statements} then " if change.statements else ""
+                change = replace(change, remedy=first + rereading_remedy(table), resync=False)
             yield change
 
     def _differences(self, table: Table, record: RelationRecord | None) -> Iterator[RelationChange]:
@@ -178,7 +95,8 @@ class SourceState:
     def _changed(
         self, table: Table, record: RelationRecord | None, found: SourceTable
     ) -> Iterator[RelationChange]:
-        for refusal in check_snapshot(found, self.role, sees_all_rows=self.sees_all_rows):
+        logged = replace(found, leaves=tuple(leaf for leaf in found.leaves if not leaf.unlogged))
+        for refusal in check_snapshot(logged, self.role, sees_all_rows=self.sees_all_rows):
             yield RelationChange(kind="unreadable", message=refusal.message, remedy=refusal.remedy)
         omission = self.publication.omission(table)
         if omission is not None or (record is not None and record.omitted):
@@ -188,6 +106,7 @@ class SourceState:
                 remedy="run `cdclake up`, which publishes it and reads it again",
                 resync=True,
             )
+        yield from _unlogged(record, found)
         if record is not None:
             yield from _partitions(record, found, self.loaded)
             yield from _replaced(table, record, found)
@@ -249,9 +168,46 @@ def _name_again(now: TableId, table: Table) -> str:
     return " ".join(statements)
 
 
+def _unlogged(record: RelationRecord | None, found: SourceTable) -> Iterator[RelationChange]:
+    """Yield partitions that are unlogged, or were so at a comparison.
+
+    PostgreSQL refuses that only for a table that is in the publication itself.
+    """
+    recorded = {} if record is None else {part.oid: part for part in record.partitions.values()}
+    unlogged = [
+        leaf
+        for leaf in found.leaves
+        if leaf.unlogged or (leaf.oid in recorded and recorded[leaf.oid].unlogged)
+    ]
+    statements = " ".join(
+        f"ALTER TABLE {qualified(*leaf.id)} SET LOGGED;" for leaf in unlogged if leaf.unlogged
+    )
+    first = f"run in the source: {statements}" if statements else ""
+    remedy = "run `cdclake up`, which reads the table again"
+    if unlogged:
+        yield RelationChange(
+            kind="unlogged",
+            message=f"partition {', '.join(leaf.source for leaf in unlogged)} is or was UNLOGGED:"
+            " rows that were written to it meanwhile are in no event",
+            remedy=f"{first} then {remedy}" if first else remedy,
+            resync=True,
+            statements=first,
+        )
+
+
 def began_empty(leaf: Relation, loaded: Collection[int]) -> bool:
-    """Check whether the partition was created in its place, so that all its rows have events."""
-    return leaf.created_attached and leaf.oid not in loaded
+    """Check whether the partition was created in its place, so that all its rows have events.
+
+    PostgreSQL gives a new table its oid as file. A later rewrite may be that of SET LOGGED.
+    """
+    is_new = leaf.created_attached and leaf.file == leaf.oid and not leaf.unlogged
+    return is_new and leaf.oid not in loaded
+
+
+def _was_attached(leaf: Relation, part: Partition | None, loaded: Collection[int]) -> bool:
+    if part is None:
+        return not leaf.unlogged and not began_empty(leaf, loaded)
+    return sorted(part.joined.split()) != sorted(leaf.joined.split())
 
 
 def _partitions(
@@ -264,17 +220,14 @@ def _partitions(
     known = {part.oid: part for part in record.partitions.values()}
     now = {leaf.oid for leaf in found.leaves}
     attached = [
-        leaf.source
-        for leaf in found.leaves
-        if ((part := known.get(leaf.oid)) is None and not began_empty(leaf, loaded))
-        or (part is not None and sorted(part.joined.split()) != sorted(leaf.joined.split()))
+        leaf.source for leaf in found.leaves if _was_attached(leaf, known.get(leaf.oid), loaded)
     ]
     detached = [name for name, part in record.partitions.items() if part.oid not in now]
     if attached:
         yield RelationChange(
             kind="attached",
-            message=f"partition {', '.join(attached)} was attached: rows that it had before are in"
-            " no event",
+            message=f"partition {', '.join(attached)} was attached, or rewritten after its"
+            " creation: rows that it had before are in no event",
             remedy="run `cdclake up`, which reads the table again",
             resync=True,
         )
@@ -384,16 +337,8 @@ def _retyped(table: Table, record: RelationRecord, found: SourceTable) -> Iterat
 
 
 def _moved(record: RelationRecord | None, found: SourceTable) -> str:
-    key = _key(found)
+    key = key_columns(found)
     if record is None or record.key == key:
         return ""
     before, now = (", ".join(columns) or "none" for columns in (record.key, key))
     return f"; its primary key moved from ({before}) to ({now})"
-
-
-def _labels(actual: SourceTable) -> dict[str, str]:
-    return {oid: label for each in actual.columns for oid, label in each.labels.items()}
-
-
-def _key(actual: SourceTable) -> tuple[str, ...]:
-    return actual.primary_key.columns if actual.primary_key is not None else ()

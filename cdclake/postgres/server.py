@@ -81,8 +81,13 @@ def failover_problem(failover: bool | None, standbys: int, synchronized: str | N
 
     `failover`: whether the slot may be copied; None before PostgreSQL 17, or without a slot.
     `standbys`: physical slots that are streamed from.
-    `synchronized`: the setting `synchronized_standby_slots`.
+    `synchronized`: the setting `synchronized_standby_slots`; None before PostgreSQL 17.
     """
+    if standbys and synchronized is None:
+        return (
+            "before PostgreSQL 17 a failover loses the slot or, if a tool such as Patroni copies it"
+            " to the standbys, may set it back: after one, follow `cdclake runbook restore`"
+        )
     if failover is None or not standbys:
         return None
     if not failover:

@@ -19,7 +19,8 @@ from cdclake.postgres.relation_check import (
     read_source,
     records_content,
 )
-from cdclake.postgres.relations import RelationChange, RelationRecord, SourceState
+from cdclake.postgres.relation_record import RelationRecord
+from cdclake.postgres.relations import RelationChange, SourceState
 from cdclake.postgres.source import read_catalog, read_server
 from cdclake.postgres.source_names import check_rereading
 
@@ -100,20 +101,25 @@ def keep_records(
     control.write(naming.RELATIONS, records_content(records))
 
 
-def keep_omitted(
+def mark_missed(
     control: ObjectStore, source: SourceState, plan: Plan, omitted: Collection[str]
 ) -> None:
-    """Record that the publication omits changes of these tables (`schema.table`).
+    """Mark the records of the tables `omitted` (`schema.table`), and of unlogged partitions.
 
-    Call it before the publication is repaired: the records then say so until the tables are read.
+    The publication omits changes of these tables. Call it before that is repaired: the records keep
+    the marks until the tables are read.
     """
     records = load_records(control, plan)
     for table in plan.tables:
         found = source.tables.get((table.schema, table.table))
-        if found is not None and table.source in omitted:
-            record = records.get(table.source)
+        if found is None:
+            continue
+        record = records.get(table.source)
+        if table.source in omitted:
             record = record or RelationRecord.of(table, found, settled=source.streams)
-            records[table.source] = replace(record, omitted=True)
+            record = replace(record, omitted=True)
+        if record is not None:
+            records[table.source] = record.with_unlogged(found.leaves)
     control.write(naming.RELATIONS, records_content(records))
 
 

@@ -10,7 +10,7 @@ from constructs import Construct
 from cdclake.config import versions
 from cdclake.config.aws_model import CreatedKafka
 from cdclake.debezium.record_limit import MAX_RECORD_BYTES
-from cdclake.debezium.topics import RETENTION_DAYS
+from cdclake.debezium.topics import RETENTION_DAYS, durable_settings
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.log_group import LogGroup
 
@@ -145,9 +145,7 @@ class KafkaCluster(Construct):
     def _replication_settings(self) -> dict[str, str]:
         return {
             "default.replication.factor": str(self.replicas),
-            # Every update of the cluster restarts the brokers one by one.
-            "min.insync.replicas": str(self.replicas - 1),
-            "unclean.leader.election.enable": "false",
+            **durable_settings(self.replicas),
             "log.retention.hours": str(RETENTION_DAYS * 24),
             # Otherwise records of that size would never be replicated.
             "replica.fetch.max.bytes": str(MAX_RECORD_BYTES),

@@ -1,4 +1,4 @@
-"""One Kafka topic, with the same settings as in the local lake."""
+"""One Kafka topic, with the settings of the local lake and those for several brokers."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Topic(Construct):
         name: str,
         cluster_arn: str,
         replicas: int,
+        durability: Mapping[str, str],
         kept: RemovalPolicy,
         settings: Mapping[str, str] = TOPIC_SETTINGS,
     ) -> None:
@@ -34,6 +35,6 @@ class Topic(Construct):
             topic_name=name,
             partition_count=PARTITIONS,
             replication_factor=replicas,
-            configs=base64.b64encode(json.dumps(dict(settings)).encode()).decode(),
+            configs=base64.b64encode(json.dumps({**settings, **durability}).encode()).decode(),
         )
         topic.apply_removal_policy(kept)

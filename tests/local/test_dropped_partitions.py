@@ -11,7 +11,7 @@ import pytest
 from cdclake.jobs.operations.source_relations import read_relations
 from cdclake.local.lake.source import prepare_source
 from cdclake.postgres.relation_check import compare_relations, merged_records
-from cdclake.postgres.relations import RelationRecord
+from cdclake.postgres.relation_record import RelationRecord
 from tests.local.source_database import OWNER, PASSWORD, proposed, run
 
 pytestmark = pytest.mark.local

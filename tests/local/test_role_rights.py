@@ -138,7 +138,7 @@ def test_a_polled_table_of_another_role_needs_a_grant_option(
     if hidden == "nothing":
         run(database, refused.remedy.partition("run in the source: ")[2])
     else:
-        columns = "id, at, ctid, tableoid, xmin"
+        columns = "id, at, ctid, tableoid, xmin, cmin"
         run(database, f"GRANT SELECT ({columns}) ON sales.b TO {user} WITH GRANT OPTION")
     prepare(app, plan)
     role = role_dsn(database, plan)

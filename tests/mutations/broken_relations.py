@@ -5,10 +5,12 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _RELATIONS, _TESTS = "cdclake/postgres/relations.py", ("tests/unit/postgres/test_relations.py",)
+_RECORD = "cdclake/postgres/relation_record.py"
 _CHECK = "cdclake/postgres/relation_check.py"
 _PREPARATION = "lambda/prepare_source/prepare_source.py"
 _OMITTED = ("tests/unit/deployed/test_omitted_changes.py",)
 _ADDITIONS = ("tests/unit/postgres/test_relation_additions.py",)
+_UNLOGGED = ("tests/unit/postgres/test_unlogged_partitions.py",)
 _OPERATIONS = "glue_jobs/operations/table_operations.py"
 _KEYS = "cdclake/postgres/key_identity.py"
 _RESYNCS = ("tests/unit/jobs/test_operate.py", "-k", "changelog_lacks or relations")
@@ -33,8 +35,25 @@ RELATIONS = (
     ),
     Mutation(
         "a partition that was filled before it was attached was created empty", _TESTS,
-        ((_RELATIONS, "leaf.created_attached and leaf.oid not in loaded",
-          "leaf.created_attached"),),
+        ((_RELATIONS, "return is_new and leaf.oid not in loaded", "return is_new"),),
+    ),
+    Mutation(
+        "a rewritten partition has all its rows in events", _UNLOGGED,
+        ((_RELATIONS, "leaf.file == leaf.oid and ", ""),),
+    ),
+    Mutation(
+        "a partition that was unlogged is as good as any other", _UNLOGGED,
+        ((_RELATIONS, "if leaf.unlogged or (leaf.oid in recorded and recorded[leaf.oid].unlogged)",
+          "if leaf.unlogged"),),
+    ),
+    Mutation(
+        "a comparison does not record unlogged partitions", _UNLOGGED,
+        ((_CHECK, ".with_unlogged(found.leaves)", ""),),
+    ),
+    Mutation(
+        "a refused `up` forgets unlogged partitions", _UNLOGGED,
+        (("glue_jobs/operations/source_relations.py", "record.with_unlogged(found.leaves)",
+          "record"),),
     ),
     Mutation(
         "a column is any other of its name", _TESTS,
@@ -106,7 +125,7 @@ RELATIONS = (
     ),
     Mutation(
         "a changed table's new partitions are not recorded", _ADDITIONS,
-        ((_RELATIONS, "partitions={**created, **self.partitions}", "partitions=self.partitions"),),
+        ((_RECORD, "partitions={**created, **self.partitions}", "partitions=self.partitions"),),
     ),
     Mutation(
         "a table under another name keeps its former record", _TESTS,

@@ -13,9 +13,9 @@ import pytest
 
 from cdclake import naming
 from cdclake.config.deployment import load_deployment
-from cdclake.debezium.topics import OFFSETS_SETTINGS, TOPIC_SETTINGS
+from cdclake.debezium.topics import OFFSETS_SETTINGS, TOPIC_SETTINGS, durable_settings
 from tests.synth.api_calls import CALLS, mismatches
-from tests.synth.deployments import OPTIMIZED, PIPELINE, PROJECT, VARIANTS, Synthesized
+from tests.synth.deployments import EXISTING, OPTIMIZED, PIPELINE, PROJECT, VARIANTS, Synthesized
 from tests.synth.exports import imports
 
 OPTIMIZER, SCHEDULE = "AWS::Glue::TableOptimizer", "AWS::Scheduler::Schedule"
@@ -133,18 +133,36 @@ def test_glue_is_told_the_zone_of_the_subnet_in_which_jobs_run(variants):
     assert asked["SubnetId"] == place("existing")["SubnetId"] == "subnet-0a1b2c3d"
 
 
+def topic_settings(deployed: Synthesized) -> dict[str, dict[str, str]]:
+    properties = [each["Properties"] for each in deployed.resources("AWS::MSK::Topic")]
+    return {each["TopicName"]: json.loads(base64.b64decode(each["Configs"])) for each in properties}
+
+
 def test_a_topic_is_made_as_it_is_locally(created):
     plan = load_deployment(PROJECT / "pipelines" / "shop.yaml").plan
-    topics = created.resources("AWS::MSK::Topic")
-    settings = {
-        topic["Properties"]["TopicName"]: json.loads(
-            base64.b64decode(topic["Properties"]["Configs"])
-        )
-        for topic in topics
-    }
-    assert settings.pop(naming.offsets_topic("shop")) == OFFSETS_SETTINGS
+    settings, durable = topic_settings(created), durable_settings(3)
+    assert settings.pop(naming.offsets_topic("shop")) == OFFSETS_SETTINGS | durable
     assert {*plan.own_topics.values(), "shop.public.orders"} == set(settings)
-    assert all(each == TOPIC_SETTINGS for each in settings.values())
+    assert all(each == TOPIC_SETTINGS | durable for each in settings.values())
+
+
+@pytest.mark.parametrize(
+    ("kafka", "replicas"),
+    [("replicas: 3", 2), ("replicas: 2", 1), ("express: true", None)],
+)
+def test_topics_in_an_existing_kafka_are_durable(deploy, kafka, replicas):
+    """The cluster's defaults may elect unclean leaders; Express brokers fix both settings."""
+    line = "      security_group: sg-0d1c2b3a\n"
+    deployed = deploy(PIPELINE + EXISTING.replace(line, f"{line}      {kafka}\n"))
+    settings = topic_settings(deployed)
+    assert len(settings) > 3
+    for each in settings.values():
+        unclean = each.get("unclean.leader.election.enable")
+        in_sync = each.get("min.insync.replicas")
+        expected = (None, None) if replicas is None else ("false", str(replicas))
+        assert (unclean, in_sync) == expected
+    owner = deployed.templates["shop-network"]["Outputs"]["KafkaOwner"]["Value"]
+    assert ("unclean.leader.election.enable=false" in str(owner)) == (replicas is not None)
 
 
 def test_the_login_is_that_of_the_role_which_the_source_gets(created):

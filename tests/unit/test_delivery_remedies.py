@@ -20,7 +20,8 @@ from cdclake.polling import Polling
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.prepare import PublicationState
-from cdclake.postgres.relations import RelationChange, RelationRecord
+from cdclake.postgres.relation_record import RelationRecord
+from cdclake.postgres.relations import RelationChange
 from cdclake.trace.trace_report import trace_report
 from tests.unit.cli.test_table_texts import report
 from tests.unit.local.test_health import PART
@@ -154,6 +155,7 @@ def relation_changes(table: Table) -> Iterator[RelationChange]:
         (padded(5, file=10), source(padded(9, file=11)), True),
         (RELATION, source(replace(RELATION, row_security=True)), True),
         (ROOT, source(replace(ROOT, leaves=PARTS[:1])), True),
+        (ROOT, source(replace(ROOT, leaves=(replace(PARTS[0], persistence="u"), PARTS[1]))), True),
     ):
         yield from now.compare(table, RelationRecord.of(table, before, settled=settled))
 
@@ -163,7 +165,7 @@ def test_remedies_of_changed_relations_are_accepted(delivery: Delivery) -> None:
     table = of_delivery(declared(), delivery)
     changes = list(relation_changes(table))
     kinds = {"recreated", "unpublished", "renamed", "missing", "key", "rewritten", "detached"}
-    kinds |= {"replaced", "relabelled", "converted", "unreadable"}
+    kinds |= {"replaced", "relabelled", "converted", "unreadable", "unlogged"}
     assert {change.kind for change in changes} == kinds
     for change in changes:
         check(change.remedy, table)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cdclake.cli.main import commands as all_commands
-from cdclake.debezium.topics import OFFSETS_SETTINGS
+from cdclake.debezium.topics import OFFSETS_SETTINGS, durable_settings
 from cdclake.deployed_jobs import JOBS
 from cdclake.iceberg.collapse import YOUNG
 from tests.unit.runbooks import FOLDER, PAGES, blocks, commands
@@ -70,8 +70,14 @@ def test_a_page_begins_with_the_commands_of_a_new_project(page):
 
 
 def test_the_topic_of_offsets_is_made_again_as_it_was():
-    [told] = re.findall(r"--configs (\S+)", PAGES["lost-slot"])
-    assert json.loads(base64.b64decode(told)) == OFFSETS_SETTINGS
+    page = PAGES["lost-slot"]
+    for pattern, more in (
+        (r"--configs (\S+)", durable_settings(3)),
+        (r"two zones +(\S+)", durable_settings(2)),
+        (r"MSK Express +(\S+=)", {}),
+    ):
+        [told] = re.findall(pattern + "$", page, re.M)
+        assert json.loads(base64.b64decode(told)) == OFFSETS_SETTINGS | more
 
 
 def test_disks_that_msk_has_extended_are_extended_further():

@@ -9,9 +9,9 @@ from typing import Any
 from cdclake.jobs.operations.source_relations import (
     changed_relations,
     compare_and_record,
-    keep_omitted,
     keep_records,
     load_records,
+    mark_missed,
 )
 from cdclake.local.lake.lake import LocalLake
 from cdclake.plan import Table
@@ -66,12 +66,15 @@ def relation_changes(lake: LocalLake) -> dict[str, list[RelationChange]]:
     return {table.name: list(changes[table.source]) for table in lake.plan.tables}
 
 
-def keep_what_is_omitted(lake: LocalLake, checked: CheckedRelations) -> None:
-    """Record the tables that the publication omits, before `up` repairs it: `up` may die then."""
+def mark_missed_changes(lake: LocalLake, checked: CheckedRelations) -> None:
+    """Record what the publication omits before `up` repairs it, and partitions that it refuses.
+
+    Nothing else shows them if this `up` dies or fails and the next one finds them repaired.
+    """
     found = checked.changes.items()
     omitted = {table for table, each in found if any(c.kind == "unpublished" for c in each)}
-    if omitted:
-        keep_omitted(lake.control, checked.source, lake.plan, omitted)
+    if omitted or any(c.kind == "unlogged" for _, each in found for c in each):
+        mark_missed(lake.control, checked.source, lake.plan, omitted)
 
 
 def keep_what_is_read(lake: LocalLake, checked: CheckedRelations, *, first: bool) -> None:

@@ -19,7 +19,8 @@ from cdclake.plan import Plan, Table
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relation_check import records_content
-from cdclake.postgres.relations import RelationRecord, SourceState
+from cdclake.postgres.relation_record import RelationRecord
+from cdclake.postgres.relations import SourceState
 from tests.load_function import load
 from tests.unit.postgres.tables import actual, declared, plan
 

@@ -18,7 +18,7 @@ from cdclake.naming import SOURCE_SQL_PREFIX
 from cdclake.postgres.ownership import Owner
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relation_check import records_content
-from cdclake.postgres.relations import RelationRecord
+from cdclake.postgres.relation_record import RelationRecord
 from cdclake.postgres.run_script import ScriptResult
 from cdclake.postgres.server import settings_warnings
 from tests.load_function import load

@@ -17,7 +17,8 @@ from cdclake.plan import Plan, Table
 from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.relation_check import compare_relations, records_content
-from cdclake.postgres.relations import RelationRecord, SourceState
+from cdclake.postgres.relation_record import RelationRecord
+from cdclake.postgres.relations import SourceState
 from cdclake.source_notes import widening_warnings
 from tests.load_function import load
 from tests.unit.postgres.tables import actual, column, declared

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from cdclake.postgres.catalog import SourceTable
-from cdclake.postgres.relations import RelationRecord
+from cdclake.postgres.relation_record import RelationRecord
 from tests.unit.postgres.tables import actual, declared, leaf
 from tests.unit.postgres.test_relations import TABLE, source
 

@@ -86,7 +86,7 @@ def test_a_publication_is_changed_where_it_differs(state: PublicationState, word
 def test_what_is_left_out_is_neither_published_nor_granted() -> None:
     source = actual(columns=(*actual().columns, column("secret")))
     made = "\n".join(statements(source, declared(excluded=("secret",))))
-    assert 'GRANT SELECT ("id", "number", "ctid", "tableoid", "xmin") ON' in made
+    assert 'GRANT SELECT ("id", "number", "ctid", "tableoid", "xmin", "cmin") ON' in made
     assert '"public"."orders" ("id", "number") WITH' in made
     assert "secret" not in made
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cdclake.postgres.relation_check import merged_records
-from cdclake.postgres.relations import Partition, RelationRecord
+from cdclake.postgres.relation_record import Partition, RelationRecord
 from tests.unit.postgres.tables import column, declared, leaf
 from tests.unit.postgres.test_relations import PARTS, ROOT, source
 
@@ -15,7 +15,7 @@ BEFORE = {"public.orders": RelationRecord.of(declared(), ROOT, settled=True)}
 WIDER = tuple(replace(part, file=part.file + 100, created_attached=True) for part in PARTS)
 COLUMNS = (ROOT.columns[0], column("number", "bigint", nullable=False, number=2))
 DIFFERENT = replace(ROOT, columns=COLUMNS, leaves=WIDER)
-CREATED = leaf("orders_3", oid=13, file=23, joined="6", created_attached=True)
+CREATED = leaf("orders_3", oid=13, file=13, joined="6", created_attached=True)
 
 
 def test_a_partition_created_in_a_changed_table_may_be_detached() -> None:
@@ -24,7 +24,7 @@ def test_a_partition_created_in_a_changed_table_may_be_detached() -> None:
         "rewritten"
     ]
     merged = merged_records(more, [declared()], BEFORE)
-    new = {"public.orders_3": Partition(oid=13, file=23, joined="6")}
+    new = {"public.orders_3": Partition(oid=13, file=13, joined="6")}
     [before] = BEFORE.values()
     assert merged == {"public.orders": replace(before, partitions={**before.partitions, **new})}
     changes = source(DIFFERENT).compare(declared(), merged["public.orders"])

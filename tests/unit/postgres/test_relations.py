@@ -18,8 +18,8 @@ from cdclake.postgres.relation_check import (
     parse_records,
     records_content,
 )
-from cdclake.postgres.relations import RelationRecord, SourceState
-from cdclake.postgres.server import failover_problem
+from cdclake.postgres.relation_record import RelationRecord
+from cdclake.postgres.relations import SourceState
 from tests.spark.events import MemoryStore
 from tests.unit.postgres.tables import BY_NUMBER, actual, column, declared, leaf, plan
 
@@ -196,7 +196,7 @@ def test_the_order_of_the_levels_of_a_partition_does_not_matter() -> None:
 
 
 def test_attached_and_detached_partitions_are_told_from_created_ones() -> None:
-    new = leaf("orders_3", oid=13, file=23, joined="6")
+    new = leaf("orders_3", oid=13, file=13, joined="6")
 
     def with_new(part: Any, **changes: Any) -> dict[str, Any]:
         return found(ROOT, source(replace(ROOT, leaves=(*PARTS, part)), **changes))
@@ -283,7 +283,7 @@ def test_status_records_what_is_new_for_its_next_comparison(
     assert (status(moods(oid7="sad")), control.stored) == ([], {})  # `up` writes the first records
     first = source(moods(oid7="sad"))
     source_relations.keep_records(control, first, plan(), read=(), settled=True)
-    more = leaf("orders_3", oid=13, file=23, joined="6", created_attached=True)
+    more = leaf("orders_3", oid=13, file=13, joined="6", created_attached=True)
     assert status(replace(moods(oid7="sad", oid8="meh"), leaves=(more,))) == []
     assert status(moods(oid7="sad", oid8="fine")) == ["detached", "relabelled"]
     assert status(moods(oid7="sad", oid8="fine")) == ["detached", "relabelled"]
@@ -362,7 +362,7 @@ def test_a_repaired_publication_is_remembered_until_the_table_is_read(
     else:  # only `up` knows that the table is not new to the lake
         source_relations.keep_records(control, narrowed, streamed, read=(), settled=True)
         assert source_relations.load_records(control, streamed) == {}
-        source_relations.keep_omitted(control, narrowed, streamed, {table.source})
+        source_relations.mark_missed(control, narrowed, streamed, {table.source})
     source_relations.keep_records(control, before, streamed, read=(), settled=True)
     assert kinds(before) == kinds(narrowed) == [("unpublished", delivery == "stream")]
     source_relations.keep_resynced(control, before, streamed, table)
@@ -380,20 +380,3 @@ def test_a_changed_table_keeps_its_record_until_it_is_read_again() -> None:
     assert merged_records(source(TABLE), tables, waiting) == kept
     assert merged_records(source(TABLE), [], kept) == {}
     assert compare_relations(source(TABLE), tables, kept) == {"public.orders": []}
-
-
-@pytest.mark.parametrize(
-    ("failover", "standbys", "synchronized", "words"),
-    [
-        (None, 1, None, None),  # before PostgreSQL 17
-        (False, 0, "", None),
-        (True, 1, "standby", None),
-        (False, 1, "", "FAILOVER true"),
-        (True, 1, "", "synchronized_standby_slots"),
-    ],
-)
-def test_a_slot_that_a_failover_would_lose_is_reported(
-    failover: bool | None, standbys: int, synchronized: str | None, words: str | None
-) -> None:
-    problem = failover_problem(failover, standbys, synchronized)
-    assert (problem is None) if words is None else (problem is not None and words in problem)

@@ -10,7 +10,7 @@ from cdclake.jobs.stream.topic_check import needs_resync
 from cdclake.plan import Delivery
 from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.relation_check import merged_records
-from cdclake.postgres.relations import RelationRecord
+from cdclake.postgres.relation_record import RelationRecord
 from cdclake.postgres.source_names import repair_lacking
 from tests.unit.postgres.tables import declared
 from tests.unit.postgres.test_relations import PUBLISHED, ROOT, TABLE, source

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdclake.postgres.ownership import Owner
-from cdclake.postgres.server import check_server, settings_warnings
+from cdclake.postgres.server import check_server, failover_problem, settings_warnings
 from tests.unit.postgres.tables import server
 
 OWN = {"slot_exists": True, "slot_plugin": "pgoutput", "slot_database": "shop"}
@@ -132,3 +132,22 @@ def test_a_bulk_load_needs_a_wal_sender_of_its_own() -> None:
 )
 def test_a_slot_that_cannot_be_read_further_is_lost(changes: Any, reason: str) -> None:
     assert server(**changes).slot_loss == reason
+
+
+@pytest.mark.parametrize(
+    ("failover", "standbys", "synchronized", "words"),
+    [
+        (None, 1, None, "before PostgreSQL 17"),
+        (None, 0, None, None),
+        (None, 1, "", None),  # without a slot
+        (False, 0, "", None),
+        (True, 1, "standby", None),
+        (False, 1, "", "FAILOVER true"),
+        (True, 1, "", "synchronized_standby_slots"),
+    ],
+)
+def test_a_slot_that_a_failover_would_lose_is_reported(
+    failover: bool | None, standbys: int, synchronized: str | None, words: str | None
+) -> None:
+    problem = failover_problem(failover, standbys, synchronized)
+    assert (problem is None) if words is None else (problem is not None and words in problem)

@@ -8,7 +8,7 @@ from cdclake.plan import Column
 from cdclake.postgres.admission import check_polled, check_table
 from cdclake.postgres.deployed_remedies import deployed_remedy
 from cdclake.postgres.propose import propose
-from cdclake.postgres.relations import RelationRecord
+from cdclake.postgres.relation_record import RelationRecord
 from tests.unit.postgres.tables import actual, column, declared
 from tests.unit.postgres.test_relations import source
 
