@@ -221,7 +221,7 @@ def _unexpected(error: Exception, *, is_local: bool) -> CdcError:
     """
     if isinstance(error, ModuleNotFoundError) and (known := missing_extra(error)) is not None:
         return known
-    from cdclake.local.process.home import Home
+    from cdclake.local.process.home import ERROR_PREFIX, Home
 
     home = Home.from_environment()
     if is_local and home.observed_file.is_file():
@@ -230,7 +230,7 @@ def _unexpected(error: Exception, *, is_local: bool) -> CdcError:
         if (dead := dead_component(home, error)) is not None:
             return dead
     text = home.without_secrets("".join(traceback.format_exception(error)))
-    path = home.logs / f"cdclake-error-{time.strftime('%Y%m%dT%H%M%S')}.log"
+    path = home.logs / f"{ERROR_PREFIX}{time.strftime('%Y%m%dT%H%M%S')}.log"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)

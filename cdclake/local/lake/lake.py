@@ -57,7 +57,7 @@ class LakeState:
     @staticmethod
     def load(home: Home) -> LakeState:
         """Return the home's state, or the initial state."""
-        return LakeState(**read_json(home.path / "lake.json"))
+        return LakeState(**read_json(home.state_file))
 
     @property
     def in_source(self) -> bool:
@@ -77,7 +77,7 @@ class LakeState:
 
     def save(self, home: Home) -> None:
         """Write the state to the home."""
-        write_atomically(home.path / "lake.json", json.dumps(asdict(self), indent=1))
+        write_atomically(home.state_file, json.dumps(asdict(self), indent=1))
 
     @staticmethod
     def set_paused(home: Home, *, paused: bool) -> None:

@@ -28,6 +28,8 @@ SECRET_NAMES = (
     *SERVER_CREDENTIALS,
 )
 SHORTEST_SECRET = 6  # replacing a shorter text would destroy the message
+TEMPORARY_PREFIX = "demo-"  # of homes below a home, of demos and rehearsals
+ERROR_PREFIX = "cdclake-error-"  # of logs of unexpected errors
 LOCK_WAIT_S = 120.0
 HELD = threading.local()  # homes that this thread has locked
 
@@ -63,6 +65,11 @@ class Home:
     def secrets_file(self) -> Path:
         """File of the generated secrets."""
         return self.path / "secrets.properties"
+
+    @property
+    def state_file(self) -> Path:
+        """File with the lake's pipeline and its progress between commands."""
+        return self.path / "lake.json"
 
     @property
     def ports_file(self) -> Path:
@@ -110,25 +117,29 @@ class Home:
         """Return the component's log file."""
         return self.logs / f"{component}.log"
 
+    def is_lake(self) -> bool:
+        """Return True if the folder is a lake's, also one whose secrets were lost."""
+        return self.state_file.is_file() or "home_id" in self._read_secrets()
+
     def create(self) -> None:
         """Create the private folders, and the secrets if they are missing.
+
+        Raises InputError, without a change, if the folder has other files: it may be the user's
+        project, and `down --purge` would delete some of them.
 
         For root, the folders down to data/ can be traversed but not listed (0711): PostgreSQL
         refuses to run as root, and the user that runs it must reach its data folder.
         """
         way = 0o711 if os.geteuid() == 0 else 0o700
         try:
-            for folder, mode in (
-                (self.path, way),
-                (self.path / "data", way),
-                (self.logs, 0o700),
-                (self.run, 0o700),
-            ):
-                folder.mkdir(parents=True, exist_ok=True)
-                folder.chmod(mode)
+            self._refuse_other_files()
+            _make_folder(self.path, way)
+            self._create_secrets()  # first, since they mark the folder as a lake's
+            _make_folder(self.path / "data", way)
+            _make_folder(self.logs, 0o700)
+            _make_folder(self.run, 0o700)
         except OSError as err:
             raise _unusable(self.path, err) from err
-        self._create_secrets()
 
     def secret(self, name: str) -> str:
         """Return a value of secrets.properties; raise InputError if it is missing."""
@@ -181,6 +192,14 @@ class Home:
         lines = self.secrets_file.read_text().split("\n")
         parts = (line.partition("=") for line in lines)
         return {key: value for key, equals, value in parts if equals}
+
+    def _refuse_other_files(self) -> None:
+        if self.path.exists() and not self.is_lake():
+            if not all(_is_remnant(entry) for entry in self.path.iterdir()):
+                raise InputError(
+                    f"{self.path} is not empty, and is not the folder of a lake",
+                    f"set CDCLAKE_HOME to a new folder, such as {self.path / '.cdclake'}",
+                )
 
     def _create_secrets(self) -> None:
         """Add missing secrets; an existing database's password must never be replaced."""
@@ -279,6 +298,23 @@ def write_atomically(path: Path, text: str) -> None:
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def _make_folder(folder: Path, mode: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(mode)
+
+
+def _is_remnant(entry: Path) -> bool:
+    """Check whether an entry may be in a home that has no lake yet.
+
+    It is left by a demo, by a failed command, or by a command that was killed while it created the
+    home.
+    """
+    if entry.name.startswith((TEMPORARY_PREFIX, ".secrets.properties-")):
+        return True
+    is_folder = entry.name in ("data", "logs", "run") and entry.is_dir()
+    return is_folder and all(each.name.startswith(ERROR_PREFIX) for each in entry.iterdir())
 
 
 def _unusable(path: Path, error: OSError) -> InputError:
