@@ -77,7 +77,7 @@ class LakeState:
 
     def save(self, home: Home) -> None:
         """Write the state to the home."""
-        write_atomically(home.state_file, json.dumps(asdict(self), indent=1))
+        write_atomically(home.state_file, json.dumps(asdict(self), indent=1), is_lasting=True)
 
     @staticmethod
     def set_paused(home: Home, *, paused: bool) -> None:

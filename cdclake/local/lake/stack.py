@@ -80,6 +80,7 @@ def bring_up(
     """
     check_system()
     with home.changing():
+        home.check_secrets()
         if converter is not None:
             connect.choose_converter(home, converter)
         observed = supervisor_client.observe(home)

@@ -23,10 +23,7 @@ from cdclake.places import user_project
 SERVER_CREDENTIALS = (
     "aws_access_key_id", "aws_secret_access_key", "kafka_password", "connect_password",
 )  # fmt: skip
-SECRET_NAMES = (
-    *("superuser_password", "replication_password", "mask_salt", "home_id"),
-    *SERVER_CREDENTIALS,
-)
+LASTING_SECRETS = ("superuser_password", "replication_password", "mask_salt", "home_id")
 SHORTEST_SECRET = 6  # replacing a shorter text would destroy the message
 TEMPORARY_PREFIX = "demo-"  # of homes below a home, of demos and rehearsals
 ERROR_PREFIX = "cdclake-error-"  # of logs of unexpected errors
@@ -147,18 +144,21 @@ class Home:
         if name not in values:
             raise InputError(
                 f"{self.secrets_file} has no {name!r}",
-                "restore the file, or start a new lake with `cdclake down --purge`",
+                "restore the file, or set CDCLAKE_HOME to a new folder for a new lake",
             )
         return values[name]
+
+    def check_secrets(self) -> None:
+        """Raise InputError if a secret is missing that the lake's databases and rows depend on."""
+        for name in LASTING_SECRETS:
+            self.secret(name)
 
     def remember(self, name: str, value: str) -> None:
         """Store another secret; raise InputError if it has more than one line."""
         if "\n" in value or "\r" in value:
             raise InputError(f"{name} has a line break", "write it in one line")
         values = {**self._read_secrets(), name: value}
-        write_atomically(
-            self.secrets_file, "".join(f"{key}={kept}\n" for key, kept in values.items())
-        )
+        self._write_secrets(values)
 
     def without_secrets(self, text: str) -> str:
         """Return the text with this lake's secrets and all passwords of DSNs as `***`."""
@@ -177,7 +177,7 @@ class Home:
     def forget(self, *names: str) -> None:
         """Delete stored secrets."""
         kept = {key: value for key, value in self._read_secrets().items() if key not in names}
-        write_atomically(self.secrets_file, "".join(f"{key}={v}\n" for key, v in kept.items()))
+        self._write_secrets(kept)
 
     def private_data(self, component: str) -> Path:
         """Create the component's data folder, which only its owner may enter, and return it."""
@@ -193,23 +193,31 @@ class Home:
         parts = (line.partition("=") for line in lines)
         return {key: value for key, equals, value in parts if equals}
 
+    def _write_secrets(self, values: dict[str, str]) -> None:
+        text = "".join(f"{key}={value}\n" for key, value in values.items())
+        write_atomically(self.secrets_file, text, is_lasting=True)
+
     def _refuse_other_files(self) -> None:
-        if self.path.exists() and not self.is_lake():
-            if not all(_is_remnant(entry) for entry in self.path.iterdir()):
-                raise InputError(
-                    f"{self.path} is not empty, and is not the folder of a lake",
-                    f"set CDCLAKE_HOME to a new folder, such as {self.path / '.cdclake'}",
-                )
+        if not self.path.exists() or self.is_lake():
+            return
+        if not all(_is_remnant(entry) for entry in self.path.iterdir()):
+            raise InputError(
+                f"{self.path} is not empty, and is not the folder of a lake",
+                f"set CDCLAKE_HOME to a new folder, such as {self.path / '.cdclake'}",
+            )
 
     def _create_secrets(self) -> None:
-        """Add missing secrets; an existing database's password must never be replaced."""
+        """Add missing secrets, but no lasting ones to a lake: its data was made with lost ones."""
         values = self._read_secrets()
-        missing = [name for name in SECRET_NAMES if name not in values]
+        names = SERVER_CREDENTIALS if self._has_data() else (*LASTING_SECRETS, *SERVER_CREDENTIALS)
+        missing = [name for name in names if name not in values]
         if missing:
             values.update({name: secrets.token_urlsafe(24) for name in missing})
-            write_atomically(
-                self.secrets_file, "".join(f"{key}={value}\n" for key, value in values.items())
-            )
+            self._write_secrets(values)
+
+    def _has_data(self) -> bool:
+        data = self.path / "data"
+        return self.state_file.is_file() or (data.is_dir() and any(data.iterdir()))
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -286,13 +294,19 @@ def is_locked(fd: int) -> bool:
     return False
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file's text; a reader sees the old or the new text, never a part."""
+def write_atomically(path: Path, text: str, *, is_lasting: bool = False) -> None:
+    """Replace a file's text; a reader sees the old or the new text, never a part.
+
+    With `is_lasting`, this also holds after a power failure.
+    """
     fd, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     fresh = Path(name)
     try:
         with os.fdopen(fd, "w") as out:
             out.write(text)
+            if is_lasting:
+                out.flush()
+                os.fsync(out.fileno())
         fresh.chmod(0o600)
         fresh.replace(path)
     except BaseException:

@@ -11,7 +11,8 @@ import pytest
 from cdclake.cli.main import main
 from cdclake.errors import InputError
 from cdclake.local import shutdown
-from cdclake.local.process.home import Home, read_json, write_atomically
+from cdclake.local.lake import stack
+from cdclake.local.process.home import SERVER_CREDENTIALS, Home, read_json, write_atomically
 
 
 def mode(path: Path) -> int:
@@ -88,6 +89,22 @@ def test_a_home_whose_secrets_were_lost_is_still_a_lake(tmp_path: Path) -> None:
     home.private_data("kafka")
     home.create()
     assert home.run.is_dir()
+
+
+@pytest.mark.parametrize("left", [None, "", "kafka_password=one\n"])
+def test_lost_secrets_of_a_lake_are_not_replaced(tmp_path: Path, left: str | None) -> None:
+    home = Home(tmp_path / "home")
+    home.create()
+    write_atomically(home.state_file, "{}")
+    home.secrets_file.unlink()
+    if left is not None:
+        home.secrets_file.write_text(left)
+    with home.changing():
+        assert home.secret_names() == {*SERVER_CREDENTIALS}
+    with pytest.raises(InputError, match="has no 'superuser_password'") as refused:
+        stack.bring_up(home)
+    assert "restore the file" in refused.value.remedy
+    shutdown.down(home, purge=True)  # works without them
 
 
 def test_an_unknown_secret_is_named(tmp_path: Path) -> None:
