@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -165,23 +166,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one verb and exit with its code; print failures as messages, never as tracebacks."""
     _open_missing_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in given
+    try:
+        code = _code_of(given, as_json="--json" in given)
+    except Exception as error:  # the failure of a command could not be shown
+        with suppress(OSError):
+            sys.stderr.write(f"error: {error}\n")
+        code = ComponentFailed.exit_code
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _code_of(given: Sequence[str], *, as_json: bool) -> Any:
+    """Run one verb, print its failure, and return its exit code."""
     try:
         with showing_progress(as_json):
-            code = make_app()(given, prog_name="cdclake", standalone_mode=False)
+            return make_app()(given, prog_name="cdclake", standalone_mode=False)
     except CdcError as error:
         emit_error(error, as_json)
-        code = error.exit_code
+        return error.exit_code
     except _ClickError as error:
-        code = _usage_error(error, given, as_json)
+        return _usage_error(error, given, as_json)
     except (KeyboardInterrupt, typer.Abort):
-        code = _INTERRUPTED_EXIT_CODE
+        return _INTERRUPTED_EXIT_CODE
     except Exception as error:
         words = " ".join(given).replace("--target=", "--target ")
         failure = _unexpected(error, is_local=f"--target {Target.AWS}" not in words)
         emit_error(failure, as_json)
-        code = failure.exit_code
-    sys.exit(code if isinstance(code, int) else 0)
+        return failure.exit_code
 
 
 def _open_missing_streams() -> None:

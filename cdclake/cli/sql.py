@@ -207,6 +207,7 @@ def _write_parquet(lake: _Engine, query: str) -> None:
         lake.run(query, None, file)
         with file.open("rb") as rows, ending_with_reader():
             shutil.copyfileobj(rows, sys.stdout.buffer)
+            sys.stdout.flush()
 
 
 def _shell(lake: _Engine, chosen: Format | None) -> None:

@@ -41,7 +41,13 @@ class Home:
     def from_environment(cls) -> Home:
         """Return CDCLAKE_HOME, or `.cdclake` in the clone or the user's project."""
         named = os.environ.get("CDCLAKE_HOME")
-        return cls(Path(named).expanduser().resolve() if named else user_project() / ".cdclake")
+        try:
+            return cls(Path(named).expanduser().resolve() if named else user_project() / ".cdclake")
+        except (OSError, RuntimeError) as error:  # an unknown user, or a deleted current folder
+            place = f"CDCLAKE_HOME={named}" if named else "the current folder"
+            raise InputError(
+                f"{place} cannot be used: {error}", "set CDCLAKE_HOME to an absolute path"
+            ) from error
 
     @property
     def logs(self) -> Path:
