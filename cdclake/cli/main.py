@@ -61,6 +61,7 @@ from cdclake.cli.views import views
 from cdclake.cli.which_repair import WHICH_REPAIR
 from cdclake.errors import CdcError, ComponentFailed, InputError
 from cdclake.extras import missing_extra
+from cdclake.interrupts import ending_in_order
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
@@ -167,7 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _open_missing_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = _code_of(given, as_json="--json" in given)
+        with ending_in_order():
+            code = _code_of(given, as_json="--json" in given)
     except Exception as error:  # the failure of a command could not be shown
         with suppress(OSError):
             sys.stderr.write(f"error: {error}\n")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cdclake.interrupts import uninterrupted
 from cdclake.local.components import postgres_place
-from cdclake.local.demo.interrupts import uninterrupted
 from cdclake.local.lake import stack
 from cdclake.local.process.home import TEMPORARY_PREFIX, Home, is_locked, try_lock
 
