@@ -10,9 +10,9 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -359,3 +359,13 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError(f"{path} is not a JSON object", "remove it while the lake is down")
     return found
+
+
+def refuse_newer(kind: type, found: Mapping[str, Any], file: Path | str) -> None:
+    """Raise InputError if an object in a state file has fields that its class does not have."""
+    unknown = sorted(found.keys() - {each.name for each in fields(kind)})
+    if unknown:
+        raise InputError(
+            f"{file} was written by a newer version of cdclake ({', '.join(unknown)})",
+            "use that version, or set CDCLAKE_HOME to another folder",
+        )

@@ -131,6 +131,22 @@ def test_a_damaged_state_file_is_named(tmp_path: Path) -> None:
         read_json(path)
 
 
+def test_state_of_a_newer_version_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(tmp_path / "home")
+    home.create()
+    home.state_file.write_text(json.dumps({"epoch": 1, "other": 2, "newer": 3}))
+    monkeypatch.setenv("CDCLAKE_HOME", str(home.path))
+    with pytest.raises(SystemExit) as ended:
+        main(["down", "--json"])
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert ended.value.code == 2
+    assert error["message"].endswith(
+        "lake.json was written by a newer version of cdclake (newer, other)"
+    )
+
+
 def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     write_atomically(path, "{}")

@@ -1,5 +1,6 @@
 """The supervisor with small processes: start, die, heal, change, stop, and its own death."""
 
+import json
 import os
 import shutil
 import signal
@@ -15,7 +16,7 @@ import pytest
 from cdclake.errors import ComponentFailed
 from cdclake.local.lake.process_watch import undo_on_error
 from cdclake.local.process import child_process, supervisor, supervisor_client
-from cdclake.local.process.home import Home
+from cdclake.local.process.home import Home, write_atomically
 from cdclake.local.process.orphan_processes import component_in
 from cdclake.local.process.process_spec import Desired, ProcessStatus, Spec
 from cdclake.local.process.supervisor_client import Component
@@ -249,3 +250,16 @@ def test_desired_generations() -> None:
     assert (changed.generation, changed.start) == (2, ("a",))
     assert changed.without("b").specs == (Spec("a", ("3",)),)
     assert Desired.from_json(changed.to_json()) == changed
+
+
+def test_processes_stay_if_a_newer_version_requests_some(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keeping = supervisor.Supervisor(home, lock=-1)
+    keeping.reconcile(Desired().with_specs((spec(home, "a"),)))
+    newer = Desired(1).with_specs((spec(home, "b"),)).to_json()
+    newer["specs"][0]["priority"] = 1
+    write_atomically(home.desired_file, json.dumps(newer))
+    keeping.reconcile_when_new()
+    assert keeping.children["a"].alive and "newer version of cdclake" in capsys.readouterr().out
+    keeping.stop(["a"])
