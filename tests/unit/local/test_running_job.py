@@ -16,6 +16,9 @@ from cdclake.activity import Advance, Step, listening
 from cdclake.job_advance import JobAdvance
 from cdclake.local.lake import spark_jobs
 from cdclake.local.lake.spark_jobs import RunningJob
+from cdclake.local.process import child_process
+from cdclake.local.process.child_process import rotated_log
+from cdclake.local.process.home import Home
 from tests.source_tree import PROJECT
 from tests.spark.events import MemoryStore
 
@@ -65,3 +68,16 @@ def test_job_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
         [process] = psutil.Process(starter.pid).children()
         starter.kill()
     assert psutil.wait_procs([process], timeout=10)[1] == []
+
+
+def test_large_log_of_a_job_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path)
+    home.create()
+    monkeypatch.setattr(child_process, "LOG_LIMIT_BYTES", 10)
+    monkeypatch.setattr(spark_jobs, "_command", lambda *_: ["echo", "new"])
+    monkeypatch.setattr(spark_jobs, "_environment", lambda *_, **__: {})
+    home.log("poll_tables").write_text("more than the limit")
+    lake: Any = SimpleNamespace(home=home)
+    spark_jobs.start_job(lake, "poll_tables", {}).process.wait()
+    assert home.log("poll_tables").read_text() == "new\n"
+    assert rotated_log(home.log("poll_tables")).read_text() == "more than the limit"
