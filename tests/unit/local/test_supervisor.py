@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,31 @@ def test_desired_generations() -> None:
     assert (changed.generation, changed.start) == (2, ("a",))
     assert changed.without("b").specs == (Spec("a", ("3",)),)
     assert Desired.from_json(changed.to_json()) == changed
+
+
+def test_interrupted_start_does_not_wait_for_a_component_that_hangs(home: Home) -> None:
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run(home, spec(home, "hangs"), ready=_interrupting())
+    assert time.monotonic() - began < 4  # of 5
+
+
+def _interrupting() -> Callable[[], bool]:
+    def ready() -> bool:
+        if next(asked) == 3:  # the caller waits then
+            os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+    asked = count()
+    return ready
+
+
+def test_failed_component_is_reported_before_another_is_late(home: Home) -> None:
+    late, failing = spec(home, "late"), spec(home, "failing", "false")
+    began = time.monotonic()
+    with pytest.raises(ComponentFailed, match="failing ended"):
+        run(home, late, failing, ready=lambda: False)
+    assert time.monotonic() - began < 4  # of 5
 
 
 def test_processes_stay_if_a_newer_version_requests_some(
