@@ -10,7 +10,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from cdclake.local.demo.interrupts import ending_in_order
+from cdclake.interrupts import ending_in_order
 
 
 def main() -> int:

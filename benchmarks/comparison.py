@@ -18,7 +18,7 @@ from benchmarks.expected import differences
 from benchmarks.results import Run
 from benchmarks.session import PROJECT
 from benchmarks.storage import Storage
-from cdclake.local.demo.interrupts import uninterrupted
+from cdclake.interrupts import uninterrupted
 
 
 class ContestError(Exception):

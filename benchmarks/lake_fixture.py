@@ -17,6 +17,7 @@ from benchmarks import latency_proxy
 from benchmarks.metering import cpu_by_program
 from benchmarks.session import PROJECT
 from cdclake import naming
+from cdclake.interrupts import uninterrupted
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import TableSnapshot
@@ -24,7 +25,6 @@ from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.local import lifecycle
 from cdclake.local.components import aws
 from cdclake.local.demo.freshness import Appended, ages, first_visible
-from cdclake.local.demo.interrupts import uninterrupted
 from cdclake.local.lake import spark_jobs, stack
 from cdclake.local.lake.lake import LocalLake, open_lake
 from cdclake.local.lake.spark_jobs import STREAM

@@ -32,9 +32,9 @@ from benchmarks.session import PROJECT, open_session
 from benchmarks.sizes import SIZES
 from benchmarks.storage import in_folder
 from cdclake import naming
+from cdclake.interrupts import ending_in_order
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
-from cdclake.local.demo.interrupts import ending_in_order
 
 PROFILE = PROJECT / "benchmarks" / "results" / "profile.json"
 Acts = Mapping[str, Callable[[DataFrame], object]]  # what is done with a batch, one after the other

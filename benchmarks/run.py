@@ -43,7 +43,7 @@ from benchmarks.streaming import measure_streaming
 from benchmarks.targets import targets_of
 from benchmarks.upkeep import measure_maintenance, measure_reading
 from benchmarks.view_costs import measure_views
-from cdclake.local.demo.interrupts import ending_in_order
+from cdclake.interrupts import ending_in_order
 
 WORK = PROJECT / "build" / "benchmarks"
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"

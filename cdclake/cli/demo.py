@@ -84,7 +84,6 @@ def _refuse_others(context: typer.Context, database: str) -> None:
 
 
 def _demo_of_shop(json_output: bool, **given: Any) -> None:
-    from cdclake.local.demo.interrupts import ending_in_order
     from cdclake.local.demo.run import PIPELINES, Options, run_demo
     from cdclake.local.demo.tasks import Stopwatch
     from cdclake.local.demo.workspace import temporary_home
@@ -103,7 +102,6 @@ def _demo_of_shop(json_output: bool, **given: Any) -> None:
     base = Home.from_environment().path
     with (
         listening(None),
-        ending_in_order(),
         temporary_home(base, keep=options.keep) as home,
         show.open(),
     ):
@@ -114,7 +112,6 @@ def _demo_of_shop(json_output: bool, **given: Any) -> None:
 
 
 def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> None:
-    from cdclake.local.demo.interrupts import ending_in_order
     from cdclake.local.demo.sample_database import SAMPLES
     from cdclake.local.demo.sample_run import run_sample
     from cdclake.local.demo.show import PlainLines
@@ -130,7 +127,7 @@ def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> Non
     watch = Stopwatch()
     show = PlainLines(watch, say_progress if json_output else say)
     base = Home.from_environment().path
-    with listening(None), ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
+    with listening(None), temporary_home(base, keep=keep) as home, show.open():
         answer = run_sample(home, given, folder, watch, show, keep=keep)
     answer["seconds_total"] = round(watch.elapsed, 1)
     _end(answer | ({"home": str(home.path)} if keep else {}), json_output, _render_sample)

@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -60,6 +61,7 @@ from cdclake.cli.views import views
 from cdclake.cli.which_repair import WHICH_REPAIR
 from cdclake.errors import CdcError, ComponentFailed, InputError
 from cdclake.extras import missing_extra
+from cdclake.interrupts import ending_in_order
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
@@ -166,23 +168,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _open_missing_streams()
     _select_region()
     given = list(sys.argv[1:] if arguments is None else arguments)
-    as_json = "--json" in given
+    try:
+        with ending_in_order():
+            code = _code_of(given, as_json="--json" in given)
+    except Exception as error:  # the failure of a command could not be shown
+        with suppress(OSError):
+            sys.stderr.write(f"error: {error}\n")
+        code = ComponentFailed.exit_code
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _code_of(given: Sequence[str], *, as_json: bool) -> Any:
+    """Run one verb, print its failure, and return its exit code."""
     try:
         with showing_progress(as_json):
-            code = make_app()(given, prog_name="cdclake", standalone_mode=False)
+            return make_app()(given, prog_name="cdclake", standalone_mode=False)
     except CdcError as error:
         emit_error(error, as_json)
-        code = error.exit_code
+        return error.exit_code
     except _ClickError as error:
-        code = _usage_error(error, given, as_json)
+        return _usage_error(error, given, as_json)
     except (KeyboardInterrupt, typer.Abort):
-        code = _INTERRUPTED_EXIT_CODE
+        return _INTERRUPTED_EXIT_CODE
     except Exception as error:
         words = " ".join(given).replace("--target=", "--target ")
         failure = _unexpected(error, is_local=f"--target {Target.AWS}" not in words)
         emit_error(failure, as_json)
-        code = failure.exit_code
-    sys.exit(code if isinstance(code, int) else 0)
+        return failure.exit_code
 
 
 def _open_missing_streams() -> None:
@@ -228,7 +240,7 @@ def _unexpected(error: Exception, *, is_local: bool) -> CdcError:
     """
     if isinstance(error, ModuleNotFoundError) and (known := missing_extra(error)) is not None:
         return known
-    from cdclake.local.process.home import Home
+    from cdclake.local.process.home import ERROR_PREFIX, Home
 
     home = Home.from_environment()
     if is_local and home.observed_file.is_file():
@@ -237,7 +249,7 @@ def _unexpected(error: Exception, *, is_local: bool) -> CdcError:
         if (dead := dead_component(home, error)) is not None:
             return dead
     text = home.without_secrets("".join(traceback.format_exception(error)))
-    path = home.logs / f"cdclake-error-{time.strftime('%Y%m%dT%H%M%S')}.log"
+    path = home.logs / f"{ERROR_PREFIX}{time.strftime('%Y%m%dT%H%M%S')}.log"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)

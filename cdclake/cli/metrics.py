@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,7 +61,9 @@ def _status_of(
     from cdclake.deployed.deployed_lake import DeployedLake
     from cdclake.deployed.deployed_status import deployed_status
 
-    return partial(deployed_status, DeployedLake(deployed_file(file), environment))
+    given = deployed_file(file)
+    # Opened for each reading: the deployment and its file may have changed since.
+    return lambda: deployed_status(DeployedLake(given, environment))
 
 
 def _serve(read: Callable[[], dict[str, Any]], port: int, json_output: bool) -> None:

@@ -14,7 +14,7 @@ import typer
 from cdclake.activity import listening
 from cdclake.cli.aligned import ESCAPED_CONTROLS
 from cdclake.cli.progress_display import ProgressDisplay
-from cdclake.errors import CdcError, InputError
+from cdclake.errors import CdcError, ComponentFailed, InputError
 
 SOURCE_DSN_KEY = "CDCLAKE_SOURCE_DSN"  # environment variable of `init` and `up`
 LOCAL_SOURCE = "local"  # instead of a DSN: the running lake's own
@@ -25,13 +25,29 @@ _displays: list[ProgressDisplay] = []
 
 @contextmanager
 def ending_with_reader() -> Iterator[None]:
-    """End the command without an error if the reader, like `head`, has closed the output."""
+    """End the command without an error if the reader, like `head`, has closed the output.
+
+    Raises ComponentFailed if the output cannot be written; the error goes to standard error then.
+    """
     try:
         yield
     except BrokenPipeError:
-        # What is still buffered would raise again when the interpreter exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         raise SystemExit(0) from None
+    except OSError as error:
+        _discard_output()
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        raise ComponentFailed(
+            f"standard output cannot be written: {error.strerror}",
+            "free space on the disk that it is redirected to",
+            component="cli",
+        ) from None
+
+
+def _discard_output() -> None:
+    """Discard what is still buffered: it would raise again when the interpreter exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.stdout.flush()
 
 
 @contextmanager
@@ -127,9 +143,16 @@ def emit_outcome(
 
 
 def emit_error(error: CdcError, as_json: bool) -> None:
-    """Print an error and its remedy: JSON on standard output, or text on standard error."""
+    """Print an error and its remedy: JSON on standard output, or text on standard error.
+
+    JSON that standard output does not take goes to standard error.
+    """
     if as_json:
-        _write(json.dumps(error_object(error)))
+        line = json.dumps(error_object(error))
+        try:
+            _write(line)
+        except ComponentFailed:
+            _write(line)
         return
     close_progress()
     lines = [f"error: {error.message}"]
@@ -165,7 +188,7 @@ def is_terminal() -> bool:
 def _write(text: str) -> None:
     """Print a line at once; escape what a terminal would obey and what its encoding lacks.
 
-    The command ends if the reader has closed the output.
+    The command ends as in `ending_with_reader`.
     """
     close_progress()
     if sys.stdout.isatty():

@@ -64,7 +64,10 @@ def local_answers() -> dict[str, Answer]:
 
 
 def deployed_answers(file: Path, environment: str | None) -> dict[str, Answer]:
-    """Return the answers about a deployment; its source and its Kafka are not asked."""
+    """Return the answers about a deployment; its source and its Kafka are not asked.
+
+    Each answer reads the file and the deployment again, which may have changed since.
+    """
     from cdclake.config.column_lines import Lines
     from cdclake.deployed.deployed_lake import DeployedLake
     from cdclake.deployed.deployed_status import deployed_status
@@ -73,16 +76,17 @@ def deployed_answers(file: Path, environment: str | None) -> dict[str, Answer]:
     from cdclake.trace.trace_report import trace_report
     from cdclake.ui.overview import Overview
 
-    lake, lines = DeployedLake(file, environment), Lines(str(file), environment)
+    open_deployed = partial(DeployedLake, file, environment)
     about = {"target": "aws", "refresh_s": _AWS_REFRESH_S, "file": str(file)}
-    overview = Overview(partial(deployed_status, lake), about)
+    overview = Overview(lambda: deployed_status(open_deployed()), about)
 
     def table(query: Query) -> dict[str, Any]:
-        declared = lake.plan.table(_one(query, "table"))
-        return _table_answer(declared, str(file), partial(lines.of, declared))
+        declared = open_deployed().plan.table(_one(query, "table"))
+        line = partial(Lines(str(file), environment).of, declared)
+        return _table_answer(declared, str(file), line)
 
     def trace(query: Query) -> dict[str, Any]:
-        facts = trace_deployed_row(lake, _one(query, "table"), _many(query, "key"))
+        facts = trace_deployed_row(open_deployed(), _one(query, "table"), _many(query, "key"))
         return trace_report(facts, deployment_options(file, environment))
 
     return {
@@ -91,7 +95,7 @@ def deployed_answers(file: Path, environment: str | None) -> dict[str, Answer]:
         "trace": trace,
         "snapshots": partial(_snapshots, Target.AWS, file, environment),
         "quarantine": partial(_quarantine, Target.AWS, file, environment),
-        "jobs": lambda _: {"ok": True, "jobs": newest_runs(lake)},
+        "jobs": lambda _: {"ok": True, "jobs": newest_runs(open_deployed())},
         "cost": lambda _: cost_answer(file, environment),
     }
 

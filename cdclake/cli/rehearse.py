@@ -26,7 +26,6 @@ def rehearse(
     your database. Without rows in the dump only columns and keys are compared. The lake is removed
     at the end. Exit code 1: a table stops, or differs from the source.
     """
-    from cdclake.local.demo.interrupts import ending_in_order
     from cdclake.local.demo.workspace import temporary_home
     from cdclake.local.process.home import Home
     from cdclake.local.rehearsal import rehearse as run
@@ -35,7 +34,7 @@ def rehearse(
     for script in (schema, migration):
         read_script(script)  # before anything is started
     base = Home.from_environment().path
-    with ending_in_order(), temporary_home(base, keep=False) as home:
+    with temporary_home(base, keep=False) as home:
         answer = run(home, file.resolve(), schema, migration)
     emit(answer, json_output, lambda: _render(answer))
     if not answer["ok"]:

@@ -208,6 +208,7 @@ def _write_parquet(lake: _Engine, query: str) -> None:
         warn_all(lake.run(query, None, file).warnings)
         with file.open("rb") as rows, ending_with_reader():
             shutil.copyfileobj(rows, sys.stdout.buffer)
+            sys.stdout.flush()
 
 
 def _shell(lake: _Engine, chosen: Format | None) -> None:

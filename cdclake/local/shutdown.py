@@ -41,6 +41,8 @@ _PURGED = {
 
 def purged_parts(home: Home, *, keep_slot: bool = False) -> list[dict[str, Any]]:
     """Return what `down --purge` deletes: each folder with its size, and what is in the source."""
+    if not home.is_lake():
+        return []
     state = LakeState.load(home)
     parts: list[dict[str, Any]] = [
         {"what": what, "where": str(home.data(name)), "bytes": _size_of(home.data(name))}
@@ -84,7 +86,7 @@ def down(home: Home, *, purge: bool, keep_slot: bool = False) -> dict[str, Any]:
 
     With `keep_slot`, an external source keeps our objects, and the next `up` continues from them.
     """
-    if not home.path.is_dir():  # the lock would create it
+    if not home.is_lake():  # its files are not a lake's, and the lock would create the folder
         return _answer(stopped=False, purged=purge)
     with home.changing():
         return _down(home, purge=purge, keep_slot=keep_slot)

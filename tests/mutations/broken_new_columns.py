@@ -20,7 +20,7 @@ NEW_COLUMNS = (
     Mutation(
         "down creates the folder of a lake that never was",
         ("tests/unit/local/test_commands_in_turn.py", "-k", "creates_no_folder"),
-        (("cdclake/local/shutdown.py", "if not home.path.is_dir():", "if False:"),),
+        (("cdclake/local/shutdown.py", "if not home.is_lake():  # its", "if False:  # its"),),
     ),
     Mutation(
         "a command without --json",

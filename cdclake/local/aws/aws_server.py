@@ -5,7 +5,8 @@ AWS_SECRET_ACCESS_KEY are the keys with which requests must be signed.
 
 moto answers on 127.0.0.1; the stores make it durable. Requests that may change something run one at
 a time, and their changes are written before the response is sent. After a kill at any point, the
-next start has everything that was acknowledged. Other services are answered with 501.
+next start has everything that was acknowledged. If a change cannot be written to SQLite, the server
+ends without a response. Other services are answered with 501.
 """
 
 from __future__ import annotations

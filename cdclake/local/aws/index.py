@@ -6,7 +6,10 @@ a power failure (synchronous=OFF, as elsewhere in the local lake).
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,14 +50,22 @@ class Index:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Run the block in a transaction; a nested block joins the outer transaction."""
+        """Run the block in a transaction; a nested block joins the outer transaction.
+
+        If SQLite fails, for example on a full disk, the process ends: moto has the change already,
+        and would serve what the next start does not have.
+        """
         if self.connection.in_transaction:
             yield self.connection
             return
-        self.connection.execute("begin immediate")
         try:
-            yield self.connection
-        except BaseException:
-            self.connection.execute("rollback")
-            raise
-        self.connection.execute("commit")
+            self.connection.execute("begin immediate")
+            try:
+                yield self.connection
+            except BaseException:
+                self.connection.execute("rollback")
+                raise
+            self.connection.execute("commit")
+        except sqlite3.Error:
+            traceback.print_exc(file=sys.stderr)
+            os._exit(1)

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cdclake.interrupts import uninterrupted
 from cdclake.local.components import postgres_place
-from cdclake.local.demo.interrupts import uninterrupted
 from cdclake.local.lake import stack
-from cdclake.local.process.home import Home, is_locked, try_lock
+from cdclake.local.process.home import TEMPORARY_PREFIX, Home, is_locked, try_lock
 
 _LOCK = "demo.lock"  # held while the demo runs; deleted if the home is kept
-_PREFIX = "demo-"
 
 
 @contextmanager
@@ -25,7 +24,7 @@ def temporary_home(base: Path, *, keep: bool) -> Iterator[Home]:
     """
     remove_forgotten(base)
     is_new = not base.exists()
-    home = Home(base / f"{_PREFIX}{secrets.token_hex(3)}")
+    home = Home(base / f"{TEMPORARY_PREFIX}{secrets.token_hex(3)}")
     home.create()
     lock = home.path / _LOCK
     with lock.open("w") as held:
@@ -49,7 +48,7 @@ def temporary_home(base: Path, *, keep: bool) -> Iterator[Home]:
 
 def remove_forgotten(base: Path) -> None:
     """Stop and remove the lakes of demos that were killed before they could clean up."""
-    for lock in base.glob(f"{_PREFIX}*/{_LOCK}"):
+    for lock in base.glob(f"{TEMPORARY_PREFIX}*/{_LOCK}"):
         with lock.open() as held:
             abandoned = not is_locked(held.fileno())
         if abandoned:

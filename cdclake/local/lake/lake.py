@@ -25,7 +25,7 @@ from cdclake.local.components.kafka import Broker
 from cdclake.local.lake import stack
 from cdclake.local.lake.source_tls import KEY_PASSWORD, secured
 from cdclake.local.lake.stack import Endpoints
-from cdclake.local.process.home import Home, read_json, write_atomically
+from cdclake.local.process.home import Home, read_json, refuse_newer, write_atomically
 from cdclake.plan import Plan
 
 BUCKET = "cdclake"
@@ -57,7 +57,9 @@ class LakeState:
     @staticmethod
     def load(home: Home) -> LakeState:
         """Return the home's state, or the initial state."""
-        return LakeState(**read_json(home.path / "lake.json"))
+        found = read_json(home.state_file)
+        refuse_newer(LakeState, found, home.state_file)
+        return LakeState(**found)
 
     @property
     def in_source(self) -> bool:
@@ -77,7 +79,7 @@ class LakeState:
 
     def save(self, home: Home) -> None:
         """Write the state to the home."""
-        write_atomically(home.path / "lake.json", json.dumps(asdict(self), indent=1))
+        write_atomically(home.state_file, json.dumps(asdict(self), indent=1), is_lasting=True)
 
     @staticmethod
     def set_paused(home: Home, *, paused: bool) -> None:

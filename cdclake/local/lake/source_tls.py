@@ -17,21 +17,29 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 _SYSTEM = "system"  # libpq's name of the operating system's authorities
 # Variables that libpq reads and the driver does not.
 _VARIABLES = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
+# Parameters whose values are paths, which libpq takes relative to the current folder.
+_FILES = {
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslcert": "PGSSLCERT",
+    "sslkey": "PGSSLKEY",
+    "sslcrl": "PGSSLCRL",
+    "sslcrldir": "PGSSLCRLDIR",
+    "passfile": "PGPASSFILE",
+}
 
 
 def secured(dsn: str) -> str:
     """Return the DSN with the address and the encryption of all connections to the source.
 
     They are those of the DSN or of the environment; without a mode of encryption it is `require`
-    except on this machine. The certificate's path becomes absolute, since other processes use it
-    too. An invalid DSN is returned unchanged: connecting reports it.
+    except on this machine. Paths become absolute, since processes in other folders use them too. An
+    invalid DSN is returned unchanged: connecting reports it.
     """
     try:
         parts = dsn_parts(dsn)
     except InputError:
         return dsn
     mode = parts.get("sslmode") or os.environ.get("PGSSLMODE")
-    authorities = parts.get("sslrootcert", os.environ.get("PGSSLROOTCERT"))
     found = {
         name: os.environ[variable]
         for name, variable in _VARIABLES.items()
@@ -42,10 +50,19 @@ def secured(dsn: str) -> str:
         found["hostaddr"] = "" if parts.get("host") else address
     if mode or not _is_local(parts | found):
         found["sslmode"] = str(mode or "require")
-    if authorities:
-        path = str(authorities)
-        found["sslrootcert"] = path if path == _SYSTEM else str(Path(path).expanduser().resolve())
+    for name, variable in _FILES.items():
+        if path := str(parts.get(name, os.environ.get(variable)) or ""):
+            found[name] = path if _is_no_path(name, path) else str(_absolute(path))
     return make_conninfo(dsn, **found) if found else dsn
+
+
+def _is_no_path(name: str, value: str) -> bool:
+    """Check for the system's authorities, and for a key of an engine of OpenSSL."""
+    return (name, value) == ("sslrootcert", _SYSTEM) or (name == "sslkey" and ":" in value)
+
+
+def _absolute(path: str) -> Path:
+    return Path(path).expanduser().absolute()  # a link may later lead to a renewed certificate
 
 
 def refuse_options(dsn: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import uuid
@@ -37,6 +38,7 @@ from cdclake.local.lake.temporary_files import (
     remove_temporary_files,
     temporary_files,
 )
+from cdclake.local.process.child_process import dying_with, rotate
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import log_tail
@@ -150,13 +152,14 @@ class RunningJob:
 
 
 def start_job(lake: LocalLake, job: str, arguments: dict[str, str]) -> RunningJob:
-    """Start a job with these arguments; its output is appended to its log."""
+    """Start a job with these arguments, which ends with this process; append to its log."""
     run = f"{job}-{uuid.uuid4().hex[:8]}"
     # A job that a component starts inherits the component's keeper, and so ends with it.
     keeper = {KEEPER_KEY: os.environ[KEEPER_KEY]} if KEEPER_KEY in os.environ else {}
     marks = {HOME_KEY: str(lake.home.path), COMPONENT_KEY: job, **keeper}
     s3a = job == naming.PUBLISH_JOB or arguments.get("checkpoint", "").startswith("s3://")
     remove_temporary_files(lake.home)
+    rotate(lake.home.log(job))
     with lake.home.log(job).open("ab") as output:
         process = subprocess.Popen(
             _command(lake, job, {"run": run, **arguments}),
@@ -166,6 +169,7 @@ def start_job(lake: LocalLake, job: str, arguments: dict[str, str]) -> RunningJo
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             umask=0o077,
+            preexec_fn=dying_with(os.getpid(), signal.SIGKILL),
         )
     return RunningJob(lake, job, run, process)
 

@@ -80,6 +80,7 @@ def bring_up(
     """
     check_system()
     with home.changing():
+        home.check_secrets()
         if converter is not None:
             connect.choose_converter(home, converter)
         observed = supervisor_client.observe(home)
@@ -164,7 +165,7 @@ def stop_component(home: Home, name: str) -> None:
 
 def shut_down(home: Home) -> bool:
     """Stop everything, in reverse order of starting; return True if anything was running."""
-    if not home.path.is_dir():
+    if not home.is_lake():
         return False
     with home.changing():
         was_up = is_up(home)

@@ -10,9 +10,9 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,10 @@ from cdclake.places import user_project
 SERVER_CREDENTIALS = (
     "aws_access_key_id", "aws_secret_access_key", "kafka_password", "connect_password",
 )  # fmt: skip
-SECRET_NAMES = (
-    *("superuser_password", "replication_password", "mask_salt", "home_id"),
-    *SERVER_CREDENTIALS,
-)
+LASTING_SECRETS = ("superuser_password", "replication_password", "mask_salt", "home_id")
 SHORTEST_SECRET = 6  # replacing a shorter text would destroy the message
+TEMPORARY_PREFIX = "demo-"  # of homes below a home, of demos and rehearsals
+ERROR_PREFIX = "cdclake-error-"  # of logs of unexpected errors
 LOCK_WAIT_S = 120.0
 HELD = threading.local()  # homes that this thread has locked
 
@@ -42,7 +41,13 @@ class Home:
     def from_environment(cls) -> Home:
         """Return CDCLAKE_HOME, or `.cdclake` in the clone or the user's project."""
         named = os.environ.get("CDCLAKE_HOME")
-        return cls(Path(named).expanduser().resolve() if named else user_project() / ".cdclake")
+        try:
+            return cls(Path(named).expanduser().resolve() if named else user_project() / ".cdclake")
+        except (OSError, RuntimeError) as error:  # an unknown user, or a deleted current folder
+            place = f"CDCLAKE_HOME={named}" if named else "the current folder"
+            raise InputError(
+                f"{place} cannot be used: {error}", "set CDCLAKE_HOME to an absolute path"
+            ) from error
 
     @property
     def logs(self) -> Path:
@@ -63,6 +68,11 @@ class Home:
     def secrets_file(self) -> Path:
         """File of the generated secrets."""
         return self.path / "secrets.properties"
+
+    @property
+    def state_file(self) -> Path:
+        """File with the lake's pipeline and its progress between commands."""
+        return self.path / "lake.json"
 
     @property
     def ports_file(self) -> Path:
@@ -110,25 +120,29 @@ class Home:
         """Return the component's log file."""
         return self.logs / f"{component}.log"
 
+    def is_lake(self) -> bool:
+        """Return True if the folder is a lake's, also one whose secrets were lost."""
+        return self.state_file.is_file() or "home_id" in self._read_secrets()
+
     def create(self) -> None:
         """Create the private folders, and the secrets if they are missing.
+
+        Raises InputError, without a change, if the folder has other files: it may be the user's
+        project, and `down --purge` would delete some of them.
 
         For root, the folders down to data/ can be traversed but not listed (0711): PostgreSQL
         refuses to run as root, and the user that runs it must reach its data folder.
         """
         way = 0o711 if os.geteuid() == 0 else 0o700
         try:
-            for folder, mode in (
-                (self.path, way),
-                (self.path / "data", way),
-                (self.logs, 0o700),
-                (self.run, 0o700),
-            ):
-                folder.mkdir(parents=True, exist_ok=True)
-                folder.chmod(mode)
+            self._refuse_other_files()
+            _make_folder(self.path, way)
+            self._create_secrets()  # first, since they mark the folder as a lake's
+            _make_folder(self.path / "data", way)
+            _make_folder(self.logs, 0o700)
+            _make_folder(self.run, 0o700)
         except OSError as err:
             raise _unusable(self.path, err) from err
-        self._create_secrets()
 
     def secret(self, name: str) -> str:
         """Return a value of secrets.properties; raise InputError if it is missing."""
@@ -136,18 +150,21 @@ class Home:
         if name not in values:
             raise InputError(
                 f"{self.secrets_file} has no {name!r}",
-                "restore the file, or start a new lake with `cdclake down --purge`",
+                "restore the file, or set CDCLAKE_HOME to a new folder for a new lake",
             )
         return values[name]
+
+    def check_secrets(self) -> None:
+        """Raise InputError if a secret is missing that the lake's databases and rows depend on."""
+        for name in LASTING_SECRETS:
+            self.secret(name)
 
     def remember(self, name: str, value: str) -> None:
         """Store another secret; raise InputError if it has more than one line."""
         if "\n" in value or "\r" in value:
             raise InputError(f"{name} has a line break", "write it in one line")
         values = {**self._read_secrets(), name: value}
-        write_atomically(
-            self.secrets_file, "".join(f"{key}={kept}\n" for key, kept in values.items())
-        )
+        self._write_secrets(values)
 
     def without_secrets(self, text: str) -> str:
         """Return the text with this lake's secrets and all passwords of DSNs as `***`."""
@@ -166,7 +183,7 @@ class Home:
     def forget(self, *names: str) -> None:
         """Delete stored secrets."""
         kept = {key: value for key, value in self._read_secrets().items() if key not in names}
-        write_atomically(self.secrets_file, "".join(f"{key}={v}\n" for key, v in kept.items()))
+        self._write_secrets(kept)
 
     def private_data(self, component: str) -> Path:
         """Create the component's data folder, which only its owner may enter, and return it."""
@@ -182,15 +199,31 @@ class Home:
         parts = (line.partition("=") for line in lines)
         return {key: value for key, equals, value in parts if equals}
 
+    def _write_secrets(self, values: dict[str, str]) -> None:
+        text = "".join(f"{key}={value}\n" for key, value in values.items())
+        write_atomically(self.secrets_file, text, is_lasting=True)
+
+    def _refuse_other_files(self) -> None:
+        if not self.path.exists() or self.is_lake():
+            return
+        if not all(_is_remnant(entry) for entry in self.path.iterdir()):
+            raise InputError(
+                f"{self.path} is not empty, and is not the folder of a lake",
+                f"set CDCLAKE_HOME to a new folder, such as {self.path / '.cdclake'}",
+            )
+
     def _create_secrets(self) -> None:
-        """Add missing secrets; an existing database's password must never be replaced."""
+        """Add missing secrets, but no lasting ones to a lake: its data was made with lost ones."""
         values = self._read_secrets()
-        missing = [name for name in SECRET_NAMES if name not in values]
+        names = SERVER_CREDENTIALS if self._has_data() else (*LASTING_SECRETS, *SERVER_CREDENTIALS)
+        missing = [name for name in names if name not in values]
         if missing:
             values.update({name: secrets.token_urlsafe(24) for name in missing})
-            write_atomically(
-                self.secrets_file, "".join(f"{key}={value}\n" for key, value in values.items())
-            )
+            self._write_secrets(values)
+
+    def _has_data(self) -> bool:
+        data = self.path / "data"
+        return self.state_file.is_file() or (data.is_dir() and any(data.iterdir()))
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -267,18 +300,41 @@ def is_locked(fd: int) -> bool:
     return False
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file's text; a reader sees the old or the new text, never a part."""
+def write_atomically(path: Path, text: str, *, is_lasting: bool = False) -> None:
+    """Replace a file's text; a reader sees the old or the new text, never a part.
+
+    With `is_lasting`, this also holds after a power failure.
+    """
     fd, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     fresh = Path(name)
     try:
         with os.fdopen(fd, "w") as out:
             out.write(text)
+            if is_lasting:
+                out.flush()
+                os.fsync(out.fileno())
         fresh.chmod(0o600)
         fresh.replace(path)
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def _make_folder(folder: Path, mode: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(mode)
+
+
+def _is_remnant(entry: Path) -> bool:
+    """Check whether an entry may be in a home that has no lake yet.
+
+    It is left by a demo, by a failed command, or by a command that was killed while it created the
+    home.
+    """
+    if entry.name.startswith((TEMPORARY_PREFIX, ".secrets.properties-")):
+        return True
+    is_folder = entry.name in ("data", "logs", "run") and entry.is_dir()
+    return is_folder and all(each.name.startswith(ERROR_PREFIX) for each in entry.iterdir())
 
 
 def _unusable(path: Path, error: OSError) -> InputError:
@@ -303,3 +359,13 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError(f"{path} is not a JSON object", "remove it while the lake is down")
     return found
+
+
+def refuse_newer(kind: type, found: Mapping[str, Any], file: Path | str) -> None:
+    """Raise InputError if an object in a state file has fields that its class does not have."""
+    unknown = sorted(found.keys() - {each.name for each in fields(kind)})
+    if unknown:
+        raise InputError(
+            f"{file} was written by a newer version of cdclake ({', '.join(unknown)})",
+            "use that version, or set CDCLAKE_HOME to another folder",
+        )

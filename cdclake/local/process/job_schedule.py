@@ -34,7 +34,10 @@ class JobSchedule:
     def __init__(self, home: Home) -> None:
         self._file = StateFile(home.run / "schedules.json")
         stored = read_json(self._file.path)
-        self._runs = {name: LastRun(**entry) for name, entry in stored.items()}
+        self._runs = {
+            name: LastRun(**{field: entry.get(field) for field in LastRun.__slots__})
+            for name, entry in stored.items()
+        }
         now = datetime.now(UTC)
         for name, run in self._runs.items():
             if run.started_at is not None and run.ended_at is None:  # a supervisor died over it

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
+
+from cdclake.local.process.home import refuse_newer
 
 State = Literal["running", "dead", "stopped", "starting", "failed"]
 
@@ -34,6 +36,7 @@ class Spec:
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Spec:
         """Create a spec from its JSON object."""
+        refuse_newer(cls, found, "desired.json")
         words = {name: tuple(found.get(name, ())) for name in ("argv", "identity")}
         return cls(**{**found, **words})
 
@@ -137,6 +140,12 @@ class ProcessStatus:
     started_at: float | None = None
     exit_code: int | None = None
 
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> ProcessStatus:
+        """Create the status from its JSON object, without what a newer supervisor reports."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{name: value for name, value in found.items() if name in known})
+
 
 @dataclass(frozen=True)
 class Observed:
@@ -153,7 +162,7 @@ class Observed:
         """Create the report from its JSON object, which may be empty."""
         if not found:
             return cls(alive=alive)
-        seen = tuple(ProcessStatus(**each) for each in found["components"])
+        seen = tuple(ProcessStatus.from_json(each) for each in found["components"])
         schedules = tuple(found.get("schedules", ()))
         return cls(found["generation"], found["supervisor_pid"], seen, alive, schedules)
 

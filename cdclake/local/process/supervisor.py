@@ -20,6 +20,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+from cdclake.errors import InputError
 from cdclake.local.process import child_process, watchdog
 from cdclake.local.process.child_process import Child
 from cdclake.local.process.home import Home, read_json, try_lock
@@ -83,7 +84,7 @@ class Supervisor:
         return found.st_ino == os.fstat(self.lock).st_ino
 
     def reconcile_when_new(self) -> None:
-        """Reconcile if desired.json has changed."""
+        """Reconcile if desired.json has changed; keep the processes if it cannot be read."""
         try:
             stat = self.home.desired_file.stat()
         except FileNotFoundError:
@@ -91,7 +92,12 @@ class Supervisor:
         stamp = (stat.st_ino, stat.st_mtime_ns)
         if stamp != self.desired_stamp:
             self.desired_stamp = stamp
-            self.reconcile(Desired.from_json(read_json(self.home.desired_file)))
+            try:
+                desired = Desired.from_json(read_json(self.home.desired_file))
+            except InputError as error:
+                say(f"the processes stay as they are: {error}")
+                return
+            self.reconcile(desired)
 
     def reconcile(self, desired: Desired) -> None:
         """Stop unwanted or changed processes, and start requested ones that are not alive."""

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 
 from cdclake.errors import ComponentFailed
 from cdclake.local.process.child_process import rotate
@@ -70,10 +71,18 @@ def ensure(home: Home, components: Sequence[Component]) -> Observed:
         ComponentFailed: if a process dies or is not ready in time; with the end of its log.
     """
     desired = want(home, [component.spec for component in components])
+    given_up = Event()
     with ThreadPoolExecutor(max_workers=max(1, len(components))) as pool:
-        waits = [pool.submit(await_ready, home, each, desired.generation) for each in components]
-        for wait in waits:
-            wait.result()
+        try:
+            waits = [
+                pool.submit(_await_ready, home, each, desired.generation, given_up)
+                for each in components
+            ]
+            for wait in as_completed(waits):
+                wait.result()
+        except BaseException:  # the pool waits for its threads
+            given_up.set()
+            raise
     return observe(home)
 
 
@@ -122,7 +131,7 @@ def stop(home: Home) -> None:
         file.unlink(missing_ok=True)
 
 
-def await_ready(home: Home, component: Component, generation: int) -> None:
+def _await_ready(home: Home, component: Component, generation: int, given_up: Event) -> None:
     """Poll the health check until it succeeds; fail at once if the process dies."""
     name = component.spec.name
     deadline = time.monotonic() + component.timeout_s
@@ -134,7 +143,8 @@ def await_ready(home: Home, component: Component, generation: int) -> None:
         except Exception as err:  # clients raise various errors while their server starts
             reason = f"{type(err).__name__}: {err}".strip().splitlines()[0]
         _check_alive(home, name, generation)
-        time.sleep(POLL_S)
+        if given_up.wait(POLL_S):
+            return
     raise failed(
         component.spec, f"{name} was not ready after {component.timeout_s:.0f} s ({reason})"
     )

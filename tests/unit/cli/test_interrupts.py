@@ -1,8 +1,10 @@
-"""Ctrl-C ends the commands that run until they are interrupted with 0, and others with 130."""
+"""Signals: Ctrl-C ends commands that run until they are interrupted with 0, others with 130."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.server import ThreadingHTTPServer
@@ -54,3 +56,41 @@ def test_interrupt_of_served_metrics(
 def interrupts() -> Iterator[None]:
     raise KeyboardInterrupt
     yield
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_commands_end_in_order(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+    undone: list[str] = []
+
+    def killed() -> Iterator[LogLine]:
+        try:
+            os.kill(os.getpid(), number)
+            yield LINE
+        finally:
+            os.kill(os.getpid(), number)  # of the closed terminal, again
+            undone.append("undone")
+
+    monkeypatch.setattr(log_files, "log_lines", lambda *_, **__: killed())
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit) as ended:
+        command.main(["logs"])
+    assert (ended.value.code, undone) == (128 + number, ["undone"])
+    assert signal.getsignal(number) is before
+
+
+def test_signal_that_the_caller_ignores_ends_no_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def hung_up() -> Iterator[LogLine]:
+        os.kill(os.getpid(), signal.SIGHUP)
+        yield LINE
+
+    monkeypatch.setattr(log_files, "log_lines", lambda *_, **__: hung_up())
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with pytest.raises(SystemExit) as ended:
+            command.main(["logs"])
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert ended.value.code == 0 and "batch 1" in capsys.readouterr().out

@@ -14,7 +14,9 @@ import pytest
 import requests
 
 from cdclake.cli import main as command
+from cdclake.cli import metrics
 from cdclake.cli.page_answers import deployed_answers
+from cdclake.cli.target import Target
 from cdclake.control_objects import PAUSE, PROGRESS, VERIFIED
 from cdclake.errors import InputError
 from cdclake.jobs.control.progress import Progress
@@ -328,3 +330,16 @@ def test_the_page_shows_the_deployment(run, deployed, tmp_path):
         answers["table"]({"table": ["nothing"]})
     with pytest.raises(InputError, match="table is missing"):
         answers["table"]({})
+
+
+ADDED = "  public.added:\n    key: [id]\n    columns: {id: bigint}\n"
+
+
+def test_servers_follow_a_deployment_that_adds_a_table(run, deployed, tmp_path):
+    boto3.client("glue").start_job_run(JobName=f"{PREFIX}-stream_changes")
+    file = tmp_path / "p.yaml"
+    answers, read = deployed_answers(file, "dev"), metrics._status_of(Target.AWS, file, "dev")
+    assert [table["table"] for table in read()["tables"]] == ["orders"]
+    file.write_text(file.read_text().replace("tables:\n", f"tables:\n{ADDED}"))
+    assert {table["table"] for table in read()["tables"]} == {"orders", "added"}
+    assert answers["table"]({"table": ["added"]})["columns"][0]["line"] == 7

@@ -9,6 +9,8 @@ import urllib.request
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,7 +19,7 @@ import pytest
 from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, ConnectionClosedError
 
 from tests.unit.local.aws_process import KEY_ID, SECRET, AwsProcess
 
@@ -254,6 +256,38 @@ def test_glue_survives_a_kill_and_refuses_a_stale_version(server: AwsProcess) ->
     with pytest.raises(ClientError) as caught:
         glue.get_table(DatabaseName="shop", Name="customers")
     assert error_code(caught) == "EntityNotFoundException"
+
+
+def refuse_writes(server: AwsProcess, table: str) -> None:
+    """Have SQLite fail to write the table, as on a full disk."""
+    fails = "begin select raise(fail, 'database or disk is full'); end"
+    with closing(sqlite3.connect(server.folder / "index.db")) as index:
+        for what in ("insert", "delete"):
+            index.execute(f"create trigger no_{what} before {what} on {table} {fails}")
+
+
+def test_a_change_that_cannot_be_stored_is_never_served(server: AwsProcess, s3: Any) -> None:
+    glue = server.client("glue")
+    glue.create_database(DatabaseInput={"Name": "shop"})
+    glue.create_table(DatabaseName="shop", TableInput=table_input("v1"))
+    s3.put_object(Bucket=BUCKET, Key="k", Body=b"stored")
+    for table, change in (
+        (
+            "glue_table",
+            partial(glue.update_table, DatabaseName="shop", TableInput=table_input("v2")),
+        ),
+        ("object", partial(s3.put_object, Bucket=BUCKET, Key="k", Body=b"not stored")),
+    ):
+        refuse_writes(server, table)
+        with pytest.raises(ConnectionClosedError):
+            change()
+        assert server.process is not None and server.process.wait(10) == 1
+        with closing(sqlite3.connect(server.folder / "index.db")) as index:
+            index.executescript("drop trigger no_insert; drop trigger no_delete")
+        server.start()
+        kept = glue.get_table(DatabaseName="shop", Name="customers")["Table"]
+        assert kept["Parameters"]["metadata_location"] == "v1"
+        assert s3.get_object(Bucket=BUCKET, Key="k")["Body"].read() == b"stored"
 
 
 def test_secrets_survive_a_kill_with_their_newest_value(server: AwsProcess) -> None:

@@ -50,10 +50,10 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The disk; while it has an entry, no file can be written."""
     full: list[str] = []
 
-    def write(path: Path, text: str) -> None:
+    def write(path: Path, text: str, **how: Any) -> None:
         if full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        write_atomically(path, text)
+        write_atomically(path, text, **how)
 
     for module in MODULES:
         monkeypatch.setattr(module, "write_atomically", write)

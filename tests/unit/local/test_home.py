@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from cdclake.cli.main import main
 from cdclake.errors import InputError
-from cdclake.local.process.home import Home, read_json, write_atomically
+from cdclake.local import shutdown
+from cdclake.local.lake import stack
+from cdclake.local.process.home import SERVER_CREDENTIALS, Home, read_json, write_atomically
 
 
 def mode(path: Path) -> int:
@@ -35,6 +38,75 @@ def test_secrets_are_private_and_stay(tmp_path: Path) -> None:
     assert mode(home.path) & 0o044 == 0, "nobody else may list the folder"
 
 
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's project with folders named as those of a lake, which CDCLAKE_HOME names."""
+    for name in ("run/mine.txt", "clients/client.py", "data/kafka/notes", "logs/mine.log"):
+        (tmp_path / "project" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "project" / name).write_text("mine")
+    (tmp_path / "project").chmod(0o1777)
+    monkeypatch.setenv("CDCLAKE_HOME", str(tmp_path / "project"))
+    return tmp_path / "project"
+
+
+def entries(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mode for path in (folder, *folder.rglob("*"))}
+
+
+def test_purge_of_a_folder_without_a_lake_changes_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = entries(project)
+    assert shutdown.purged_parts(Home(project)) == []
+    with pytest.raises(SystemExit) as ended:
+        main(["down", "--purge", "--yes", "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert (ended.value.code, answer["deleted"], entries(project)) == (0, [], before)
+
+
+def test_a_folder_with_other_files_becomes_no_home(project: Path) -> None:
+    before = entries(project)
+    with pytest.raises(InputError, match="not the folder of a lake") as refused:
+        Home(project).create()
+    assert str(project / ".cdclake") in refused.value.remedy and entries(project) == before
+    Home(project / ".cdclake").create()
+
+
+def test_a_home_is_created_around_what_commands_leave(tmp_path: Path) -> None:
+    Home(tmp_path / "demo-1a2b3c").create()
+    for folder in ("data", "run", "logs"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "logs" / "cdclake-error-20261130T120000.log").touch()
+    (tmp_path / ".secrets.properties-x1").touch()
+    home = Home(tmp_path)
+    home.create()
+    assert home.is_lake() and mode(home.run) == 0o700
+
+
+def test_a_home_whose_secrets_were_lost_is_still_a_lake(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.state_file.write_text("{}")
+    home.private_data("kafka")
+    home.create()
+    assert home.run.is_dir()
+
+
+@pytest.mark.parametrize("left", [None, "", "kafka_password=one\n"])
+def test_lost_secrets_of_a_lake_are_not_replaced(tmp_path: Path, left: str | None) -> None:
+    home = Home(tmp_path / "home")
+    home.create()
+    write_atomically(home.state_file, "{}")
+    home.secrets_file.unlink()
+    if left is not None:
+        home.secrets_file.write_text(left)
+    with home.changing():
+        assert home.secret_names() == {*SERVER_CREDENTIALS}
+    with pytest.raises(InputError, match="has no 'superuser_password'") as refused:
+        stack.bring_up(home)
+    assert "restore the file" in refused.value.remedy
+    shutdown.down(home, purge=True)  # works without them
+
+
 def test_an_unknown_secret_is_named(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     home.create()
@@ -57,6 +129,22 @@ def test_a_damaged_state_file_is_named(tmp_path: Path) -> None:
     path.write_text("{")
     with pytest.raises(InputError, match=r"ports\.json"):
         read_json(path)
+
+
+def test_state_of_a_newer_version_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(tmp_path / "home")
+    home.create()
+    home.state_file.write_text(json.dumps({"epoch": 1, "other": 2, "newer": 3}))
+    monkeypatch.setenv("CDCLAKE_HOME", str(home.path))
+    with pytest.raises(SystemExit) as ended:
+        main(["down", "--json"])
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert ended.value.code == 2
+    assert error["message"].endswith(
+        "lake.json was written by a newer version of cdclake (newer, other)"
+    )
 
 
 def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from cdclake import naming
@@ -14,6 +16,10 @@ from cdclake.activity import Advance, Step, listening
 from cdclake.job_advance import JobAdvance
 from cdclake.local.lake import spark_jobs
 from cdclake.local.lake.spark_jobs import RunningJob
+from cdclake.local.process import child_process
+from cdclake.local.process.child_process import rotated_log
+from cdclake.local.process.home import Home
+from tests.source_tree import PROJECT
 from tests.spark.events import MemoryStore
 
 
@@ -34,3 +40,44 @@ def test_job_is_awaited_and_its_progress_noted(monkeypatch: pytest.MonkeyPatch) 
         job.wait(shown)
     assert job.process.poll() == 0
     assert shown.advance == Advance(done=1, total=2, unit="tables", now="t is done")
+
+
+STARTER = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from cdclake.local.lake import spark_jobs
+from cdclake.local.process.home import Home
+
+home = Home(Path(sys.argv[1]))
+home.create()
+spark_jobs._command = lambda *_: ["sleep", "600"]
+spark_jobs._environment = lambda *_, **__: {}
+spark_jobs.start_job(SimpleNamespace(home=home), "maintain_tables", {})
+print("started", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_job_ends_with_a_command_that_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STARTER, str(tmp_path / "home")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=PROJECT
+    ) as starter:
+        assert starter.stdout is not None and starter.stdout.readline() == b"started\n"
+        [process] = psutil.Process(starter.pid).children()
+        starter.kill()
+    assert psutil.wait_procs([process], timeout=10)[1] == []
+
+
+def test_large_log_of_a_job_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path)
+    home.create()
+    monkeypatch.setattr(child_process, "LOG_LIMIT_BYTES", 10)
+    monkeypatch.setattr(spark_jobs, "_command", lambda *_: ["echo", "new"])
+    monkeypatch.setattr(spark_jobs, "_environment", lambda *_, **__: {})
+    home.log("poll_tables").write_text("more than the limit")
+    lake: Any = SimpleNamespace(home=home)
+    spark_jobs.start_job(lake, "poll_tables", {}).process.wait()
+    assert home.log("poll_tables").read_text() == "new\n"
+    assert rotated_log(home.log("poll_tables")).read_text() == "more than the limit"

@@ -41,6 +41,21 @@ def test_the_environment_and_relative_paths_hold_for_other_processes(monkeypatch
     assert (found["sslmode"], found["sslrootcert"]) == ("verify-ca", str(tmp_path / "ca.pem"))
 
 
+def test_every_file_of_the_dsn_is_absolute(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PGSSLCRL", "crl.pem")
+    given = "sslcert=client.pem sslkey=client.key sslcrldir=crls passfile=pass"
+    found = conninfo_to_dict(secured(f"host=h {given}"))
+    files = ("client.pem", "client.key", "crl.pem", "crls", "pass")
+    names = ("sslcert", "sslkey", "sslcrl", "sslcrldir", "passfile")
+    assert [found[name] for name in names] == [str(tmp_path / file) for file in files]
+    values = "sslkey=engine:key sslrootcert=system passfile=''"
+    found = conninfo_to_dict(secured(f"host=h sslmode=verify-full {values}"))
+    assert [found[name] for name in ("sslkey", "sslrootcert", "passfile")] == [
+        *("engine:key", "system", ""),
+    ]
+
+
 def test_the_address_of_the_environment_is_that_of_the_driver(monkeypatch):
     for name, value in (("PGHOST", "db.example.org"), ("PGPORT", "6432"), ("PGDATABASE", "shop")):
         monkeypatch.setenv(name, value)

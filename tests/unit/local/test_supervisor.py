@@ -1,11 +1,13 @@
 """The supervisor with small processes: start, die, heal, change, stop, and its own death."""
 
+import json
 import os
 import shutil
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from cdclake.errors import ComponentFailed
 from cdclake.local.lake.process_watch import undo_on_error
 from cdclake.local.process import child_process, supervisor, supervisor_client
-from cdclake.local.process.home import Home
+from cdclake.local.process.home import Home, write_atomically
 from cdclake.local.process.orphan_processes import component_in
 from cdclake.local.process.process_spec import Desired, ProcessStatus, Spec
 from cdclake.local.process.supervisor_client import Component
@@ -249,3 +251,41 @@ def test_desired_generations() -> None:
     assert (changed.generation, changed.start) == (2, ("a",))
     assert changed.without("b").specs == (Spec("a", ("3",)),)
     assert Desired.from_json(changed.to_json()) == changed
+
+
+def test_interrupted_start_does_not_wait_for_a_component_that_hangs(home: Home) -> None:
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run(home, spec(home, "hangs"), ready=_interrupting())
+    assert time.monotonic() - began < 4  # of 5
+
+
+def _interrupting() -> Callable[[], bool]:
+    def ready() -> bool:
+        if next(asked) == 3:  # the caller waits then
+            os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+    asked = count()
+    return ready
+
+
+def test_failed_component_is_reported_before_another_is_late(home: Home) -> None:
+    late, failing = spec(home, "late"), spec(home, "failing", "false")
+    began = time.monotonic()
+    with pytest.raises(ComponentFailed, match="failing ended"):
+        run(home, late, failing, ready=lambda: False)
+    assert time.monotonic() - began < 4  # of 5
+
+
+def test_processes_stay_if_a_newer_version_requests_some(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keeping = supervisor.Supervisor(home, lock=-1)
+    keeping.reconcile(Desired().with_specs((spec(home, "a"),)))
+    newer = Desired(1).with_specs((spec(home, "b"),)).to_json()
+    newer["specs"][0]["priority"] = 1
+    write_atomically(home.desired_file, json.dumps(newer))
+    keeping.reconcile_when_new()
+    assert keeping.children["a"].alive and "newer version of cdclake" in capsys.readouterr().out
+    keeping.stop(["a"])
