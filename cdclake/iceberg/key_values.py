@@ -1,9 +1,9 @@
 """SQL that compares the changelog's keys: all texts of one value of the state are one key.
 
-The changelog has a key's text as it was sent. A widened `timestamptz(n)` or `numeric(p,s)` lengthens
-the texts of all values that are written from then on, and a poll writes six digits of a second
-whatever the column has (`cdclake.debezium.key_spelling`). The state has values, so whatever groups
-or joins events by their keys compares these.
+The changelog has a key's text as it was sent. A widened `timestamptz(n)` or `numeric(p,s)`
+lengthens the texts of all values that are written from then on, and a poll writes six digits of a
+second for every column (`cdclake.debezium.key_spelling`). The state has values, so statements that
+group or join events by their keys compare values, too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def has_spellings(column_type: ColumnType) -> bool:
 def key_value(value: str, column_type: ColumnType, dialect: Dialect) -> str:
     """Return SQL for a key column's expression `value` that is equal for equal keys.
 
-    Keys of other types are compared as the changelog has them, so that engines use its statistics.
+    Keys of other types are compared as the changelog has them, so that plans stay simple.
     """
     return to_state(value, column_type, dialect) if has_spellings(column_type) else value
 

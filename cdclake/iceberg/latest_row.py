@@ -118,10 +118,9 @@ def _newest_fields(table: Table, carried: Carried, dialect: Dialect) -> list[tup
 
 
 def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect, newest: str) -> str:
-    keys = key_values(table, dialect)
-    names = map(dialect.name, table.key)
+    keys = dict(zip(map(dialect.name, table.key), key_values(table, dialect), strict=True))
     selected = [
-        *(key if key == name else f"{key} AS {name}" for key, name in zip(keys, names, strict=True)),
+        *(key if key == name else f"{key} AS {name}" for name, key in keys.items()),
         f"max({naming.POSITION}) AS {naming.POSITION}",
         f"max_by({newest}, {naming.POSITION}) AS cdc__newest",
     ]
@@ -132,7 +131,7 @@ def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect, new
         where = f"FILTER (WHERE {is_available(table, name, dialect)})"
         selected.append(f"max_by({held}, {naming.POSITION}) {where} AS cdc__value_{index}")
         selected.append(f"max({naming.POSITION}) {where} AS {value_position(carried, name)}")
-    return f"SELECT {', '.join(selected)}\nFROM {changes}\nGROUP BY {', '.join(keys)}"
+    return f"SELECT {', '.join(selected)}\nFROM {changes}\nGROUP BY {', '.join(keys.values())}"
 
 
 def is_available(table: Table, column: str, dialect: Dialect) -> str:

@@ -13,6 +13,7 @@ from cdclake.debezium.refusals import OVERSIZED_RECORD
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import history_part
 from cdclake.iceberg.limit_condition import is_withheld
+from cdclake.jobs.iceberg.events_of_keys import newest_of_keys
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL
 from cdclake.jobs.stream.event_decoder import EventDecoder
@@ -46,10 +47,7 @@ def with_quarantined(log: DataFrame, lake: LakeTables, table: Table, plan: Plan)
     refused = _refused(lake, table, plan)
     if refused is None:
         return known
-    newest = refused.groupBy(*map(SPARK.name, table.key)).agg(
-        F.expr(f"max({naming.POSITION}) AS {naming.POSITION}"),
-        F.expr(f"max_by({naming.OP}, {naming.POSITION}) AS {naming.OP}"),
-    )
+    newest = newest_of_keys(refused, table)
     in_source = newest.where(f"{naming.OP} <> 'd' AND {naming.POSITION} IS NOT NULL")
     in_source = in_source.where(f"NOT ({_lacks_key(table)})")
     return known.unionByName(in_source, allowMissingColumns=True)
