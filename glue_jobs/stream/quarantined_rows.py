@@ -10,6 +10,8 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.position import history_part as history_of
 from cdclake.debezium.refusals import OVERSIZED_RECORD
+from cdclake.debezium.types import Conversion
+from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import history_part
 from cdclake.iceberg.limit_condition import is_withheld
@@ -49,7 +51,7 @@ def with_quarantined(log: DataFrame, lake: LakeTables, table: Table, plan: Plan)
         return known
     newest = newest_of_keys(refused, table)
     in_source = newest.where(f"{naming.OP} <> 'd' AND {naming.POSITION} IS NOT NULL")
-    in_source = in_source.where(f"NOT ({_lacks_key(table)})")
+    in_source = in_source.where(_is_held_key(table))
     return known.unionByName(in_source, allowMissingColumns=True)
 
 
@@ -88,6 +90,16 @@ def _refused(lake: LakeTables, table: Table, plan: Plan) -> DataFrame | None:
 def _quarantined(lake: LakeTables, table: Table, condition: str) -> DataFrame:
     kept = lake.read(naming.QUARANTINE).where(condition)
     return kept.where((F.col("topic") == table.topic) & (F.col("table") == table.name))
+
+
+def _is_held_key(table: Table) -> str:
+    """Return the SQL condition that the state can hold the key, as those of the changelog."""
+    values = (
+        name if kind.conversion is Conversion.BINARY else to_state(name, kind, SPARK)
+        for column in table.key_columns
+        for name, kind in [(SPARK.name(column.name), column.column_type)]
+    )  # Spark fails to convert bytes in another form
+    return " AND ".join(f"{value} IS NOT NULL" for value in values)
 
 
 def _lacks_key(table: Table) -> str:

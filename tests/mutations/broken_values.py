@@ -107,8 +107,9 @@ VALUES = (
         ((_FOLD, "key_values(table, SPARK)", "map(SPARK.name, table.key)"),),
     ),
     Mutation(
-        "texts of one key are applied in different parts", (_SPELLED, "-k", "together"),
-        ((_APPLY, "F.hash(*compared_keys(self.table))", "F.hash(*self.table.key)"),),
+        "a resync deletes keys that no state can hold", (_SPELLED, "-k", "cannot_hold"),
+        (("glue_jobs/stream/quarantined_rows.py",
+          "in_source.where(_is_held_key(table))", "in_source"),),
     ),
     Mutation(
         "a numeric key that got zeros is not read again",

@@ -192,6 +192,16 @@ def test_resync_deletes_no_row_that_was_refused_under_another_text(spark: SparkS
 
 
 @pytest.mark.slow
+def test_resync_deletes_no_key_that_the_state_cannot_hold(spark: SparkSession) -> None:
+    engine = keyed(spark)
+    refused = [event(engine, "c", 5, f"+30000{n}-01-01T00:00:00Z", v="far") for n in range(2)]
+    engine.run(*refused, event(engine, "c", 10, OLD_TEXT, v="1"))
+    assert len(engine.quarantined()) == 2
+    assert delete_stale_rows(engine.stream(), known(engine)) == 1
+    assert [row["cdc_op"] for row in engine.log()] == ["c", "d"]
+
+
+@pytest.mark.slow
 def test_a_read_under_another_text_settles_a_marker(spark: SparkSession) -> None:
     engine = keyed(spark)
     engine.run(event(engine, "c", 10, OLD_TEXT, v="1"))
@@ -205,10 +215,10 @@ def test_a_read_under_another_text_settles_a_marker(spark: SparkSession) -> None
     assert unread_markers(engine.stream(), position) == []
 
 
-def test_all_texts_of_a_key_are_applied_together(
+@pytest.mark.slow
+def test_events_of_several_tasks_have_one_row_of_a_key(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A part that has an older text alone would be committed after the newer one."""
     for module in ("pending_changes", "state_update"):
         monkeypatch.setattr(f"cdclake.jobs.apply.{module}.MAX_EVENTS", 2)
     engine = keyed(spark)
