@@ -5,6 +5,7 @@ from __future__ import annotations
 from cdclake import naming
 from cdclake.debezium.position import POLL_PHASE, SNAPSHOT_PHASE
 from cdclake.iceberg.dialect import Dialect
+from cdclake.iceberg.key_values import key_values
 from cdclake.iceberg.latest_row import history_part
 from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.plan import Table
@@ -45,7 +46,7 @@ def first_complete(table: Table, *, changes: str, dialect: Dialect) -> str:
     That is when the last row of the first snapshot was read, or when the table was first polled;
     NULL if there was neither. Rows of a later snapshot, as of a resync, do not count.
     """
-    key = ", ".join(dialect.name(name) for name in table.key)
+    key = ", ".join(key_values(table, dialect))
     first_of = f"min_by({{0}}, {naming.POSITION}) AS {{0}}"
     facts = (naming.OP, naming.PHASE, naming.COMMITTED_AT)
     # A resync follows transactions. A table that joined has been read by resyncs alone: its first

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.key_values import key_values
 from cdclake.iceberg.latest_row import CREATED_AT, created_at
 from cdclake.plan import Table
 
@@ -99,7 +100,7 @@ def collapsed_rows(
     (a timestamp expression) is removed with its key; with soft deletes it stays, and so do the
     values. Each `dropped` column keeps its newest value; `changes` has its flag `held_flag`.
     """
-    keys = ", ".join(SPARK.name(key) for key in table.key)
+    keys = ", ".join(key_values(table, SPARK))
     is_row = f"FILTER (WHERE {naming.OP} <> 'd')"
     whole = SPARK.struct([(column, SPARK.name(column)) for column in columns])
     aggregates = [

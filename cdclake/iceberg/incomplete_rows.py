@@ -11,6 +11,7 @@ from cdclake.debezium.types import Conversion
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import TRINO, Dialect, in_utc
 from cdclake.iceberg.key_changes import lacks_values
+from cdclake.iceberg.key_values import key_values
 from cdclake.plan import Table
 
 _WAITS_FOR = "cdc__waits_for"  # the changelog has no such column
@@ -26,10 +27,15 @@ def incomplete_rows(table: Table, *, changes: str, state: str | None, dialect: D
     position = naming.POSITION
     keys = [dialect.name(key) for key in table.key]
     shown = ", ".join(f"{value} AS {key}" for key, value in shown_keys(table, dialect, "e").items())
-    of_event = ", ".join(f"e.{key}" for key in keys)
+    of_event = ", ".join(key_values(table, dialect, "e."))
     same = " AND ".join(
-        dialect.same_key(f"l.{key}", f"c.{key}", column.column_type.log)
-        for key, column in zip(keys, table.key_columns, strict=True)
+        dialect.same_key(of_log, of_creation, column.column_type.log)
+        for of_log, of_creation, column in zip(
+            key_values(table, dialect, "l."),
+            key_values(table, dialect, "c."),
+            table.key_columns,
+            strict=True,
+        )
     )
     since = f"PARTITION BY {', '.join(f'c.{key}' for key in keys)}, c.{position}"
     return (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from cdclake import naming
 from cdclake.iceberg.dialect import Dialect
+from cdclake.iceberg.key_values import key_values
 from cdclake.iceberg.schemas import SHARED_COLUMNS
 from cdclake.plan import Table
 
@@ -54,7 +55,7 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
     higher position than the creation, in another partition or after a connector's restart. A row's
     lock keeps its LSNs in order, so key changes that are followed by them never lead in a circle.
     """
-    keys = [f"e.{dialect.name(key)}" for key in table.key]
+    keys = key_values(table, dialect, "e.")
     selected = [
         *(f"e.{fact} AS {fact}" for fact in (*_PAIR, naming.OP, naming.POSITION)),
         *(f"{key} AS __key_{index}" for index, key in enumerate(keys)),
@@ -148,7 +149,8 @@ def _own_values(table: Table, columns: tuple[str, ...], changes: str, dialect: D
         where = f"FILTER (WHERE e.{naming.UNAVAILABLE} IS NULL OR NOT {listed})"
         held.append(f"max_by({value}, e.{naming.POSITION}) {where} AS cdc__value_{index}")
         held.append(f"max(e.{naming.POSITION}) {where} AS cdc__at_{index}")
-    keys = " AND ".join(f"e.{dialect.name(key)} = s.__old_{i}" for i, key in enumerate(table.key))
+    values = enumerate(key_values(table, dialect, "e."))
+    keys = " AND ".join(f"{value} = s.__old_{index}" for index, value in values)
     return (
         f"SELECT /*+ BROADCAST(s) */ s.__created_at, {', '.join(held)}\n"
         f"FROM {changes} AS e JOIN spans AS s ON {keys} AND e.{naming.POSITION} < s.__left_at "

@@ -12,6 +12,7 @@ from cdclake import naming
 from cdclake.debezium.position import HISTORY_LENGTH
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
+from cdclake.iceberg.key_values import has_spellings, key_values
 from cdclake.plan import Column, Table
 
 # Columns of the newest event that are copied to the state's row.
@@ -117,9 +118,9 @@ def _newest_fields(table: Table, carried: Carried, dialect: Dialect) -> list[tup
 
 
 def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect, newest: str) -> str:
-    keys = [dialect.name(name) for name in table.key]
+    keys = dict(zip(map(dialect.name, table.key), key_values(table, dialect), strict=True))
     selected = [
-        *keys,
+        *(key if key == name else f"{key} AS {name}" for name, key in keys.items()),
         f"max({naming.POSITION}) AS {naming.POSITION}",
         f"max_by({newest}, {naming.POSITION}) AS cdc__newest",
     ]
@@ -130,7 +131,7 @@ def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect, new
         where = f"FILTER (WHERE {is_available(table, name, dialect)})"
         selected.append(f"max_by({held}, {naming.POSITION}) {where} AS cdc__value_{index}")
         selected.append(f"max({naming.POSITION}) {where} AS {value_position(carried, name)}")
-    return f"SELECT {', '.join(selected)}\nFROM {changes}\nGROUP BY {', '.join(keys)}"
+    return f"SELECT {', '.join(selected)}\nFROM {changes}\nGROUP BY {', '.join(keys.values())}"
 
 
 def is_available(table: Table, column: str, dialect: Dialect) -> str:
@@ -169,7 +170,9 @@ def deleted_by_source(field: Newest = str) -> str:
 
 
 def _key(column: Column, dialect: Dialect) -> str:
-    return to_state(dialect.name(column.name), column.column_type, dialect)
+    name = dialect.name(column.name)
+    is_grouped = has_spellings(column.column_type)  # then it is the state's value already
+    return name if is_grouped else to_state(name, column.column_type, dialect)
 
 
 def _value(column: Column, carried: Carried, newest: Newest, dialect: Dialect) -> str:

@@ -311,12 +311,12 @@ def _retyped(table: Table, record: RelationRecord, found: SourceTable) -> Iterat
     """Yield the new types of a rewritten table, with the columns whose values they changed."""
     types = {column.name: column.shown for column in found.columns}
     changed = [n for n, kind in record.columns.items() if types.get(n, kind) != kind]
-    flowing = {column.source for column in table.columns}
+    flowing = {column.source: column.name in table.key for column in table.columns}
     cast = [
         column.name
         for column in found.columns
         if column.name in changed and column.name in flowing
-        if changes_values(record.columns[column.name], column.resolved)
+        if changes_values(record.columns[column.name], column.resolved, in_key=flowing[column.name])
     ]
     if cast:
         yield RelationChange(

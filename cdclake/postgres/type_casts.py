@@ -16,13 +16,17 @@ _NORMALIZED = frozenset(
 _VARIABLE_LENGTH = frozenset({"varchar", "text", "json"})
 
 
-def changes_values(before: str, now: str) -> bool:
+def changes_values(before: str, now: str, *, in_key: bool = False) -> bool:
     """Check whether the cast from one type to the other changes values (PostgreSQL's spellings).
+
+    Of a key that the lake has as text, another text is another row.
 
     >>> changes_values("timestamp without time zone", "timestamp(0) without time zone")
     True
     >>> changes_values("numeric(40,2)", "numeric(40,4)")
     False
+    >>> changes_values("numeric(40,2)", "numeric(40,4)", in_key=True)
+    True
     """
     old, new = parse_type(before), parse_type(now)
     if new is None:  # an interval with fields, such as `interval day to second`, or not in the lake
@@ -35,7 +39,15 @@ def changes_values(before: str, now: str) -> bool:
         return (old.base, new.base) in _NORMALIZED
     if old.base == "char":  # padded to its length
         return old != new
+    if in_key and _adds_zeros(old, new):
+        return True
     return _fraction_digits(new) < _fraction_digits(old)
+
+
+def _adds_zeros(old: ColumnType, new: ColumnType) -> bool:
+    """Check whether the cast adds zeros to texts of the lake: a larger scale of a long numeric."""
+    is_text = old.base == "numeric" and {old.state, new.state} == {"string"}
+    return is_text and _fraction_digits(old) < _fraction_digits(new) < math.inf
 
 
 def _fraction_digits(kind: ColumnType) -> float:

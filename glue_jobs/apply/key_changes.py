@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.iceberg.events_of_keys import compared_keys
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.plan import Table
 
@@ -110,7 +111,7 @@ def _step_back(born: DataFrame, events: DataFrame, paired: DataFrame, table: Tab
     left = born.join(leaving, list(_PAIR)).groupBy(_CREATED_AT).agg(F.max("left").alias("left"))
     left = left.select(_CREATED_AT, "left.*")
     births = events.where(is_carried_creation(events)).select(
-        *(F.col(SPARK.name(key)).alias(f"cdc__born_{i}") for i, key in enumerate(table.key)),
+        *(key.alias(f"cdc__born_{i}") for i, key in enumerate(compared_keys(table))),
         F.struct(F.col(naming.POSITION).alias(_BORN_AT), *_PAIR).alias("birth"),
     )
     own = [F.col(f"cdc__born_{i}") == F.col(name) for i, name in enumerate(_old_names(table))]
@@ -128,8 +129,8 @@ def _old_names(table: Table) -> list[str]:
 
 
 def _old_keys(table: Table) -> list[Expression]:
-    names = zip(table.key, _old_names(table), strict=True)
-    return [F.col(SPARK.name(key)).alias(old) for key, old in names]
+    names = zip(compared_keys(table), _old_names(table), strict=True)
+    return [key.alias(old) for key, old in names]
 
 
 def _origins(spans: DataFrame, log: DataFrame, table: Table) -> DataFrame:
@@ -146,7 +147,8 @@ def _origins(spans: DataFrame, log: DataFrame, table: Table) -> DataFrame:
 
 
 def _is_within(spans: DataFrame, log: DataFrame, table: Table) -> list[Expression]:
-    own = [log[key] == spans[old] for key, old in zip(table.key, _old_names(table), strict=True)]
+    names = zip(compared_keys(table), _old_names(table), strict=True)
+    own = [key == spans[old] for key, old in names]
     at = log[naming.POSITION]
     return [*own, at < spans[_LEFT_AT], at >= F.coalesce(spans[_BORN_AT], F.lit(""))]
 

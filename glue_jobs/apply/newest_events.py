@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import Carried, begins_row, is_available
+from cdclake.jobs.iceberg.events_of_keys import compared_keys
 from cdclake.plan import Table
 
 _POSITIONS = "cdc__positions"
@@ -27,6 +28,6 @@ def newest_events(changes: DataFrame, table: Table, carried: Carried) -> DataFra
     ]
     at = naming.POSITION
     newest = (F.expr(f"max({at}) FILTER (WHERE {condition})") for condition in conditions)
-    of_keys = changes.groupBy(*map(SPARK.name, table.key)).agg(F.array(*newest).alias(_POSITIONS))
+    of_keys = changes.groupBy(*compared_keys(table)).agg(F.array(*newest).alias(_POSITIONS))
     positions = of_keys.select(F.explode(_POSITIONS).alias(at))
     return changes.join(positions, at, "left_semi")

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake.errors import TaskFailed
-from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import Carried
 from cdclake.iceberg.merge import above_truncates, merge_changes
 from cdclake.iceberg.views import AppliedThrough
@@ -29,6 +28,7 @@ from cdclake.jobs.apply.state_task import StateTarget, carried_columns
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
 from cdclake.jobs.iceberg.data_file import Delta
 from cdclake.jobs.iceberg.delta_handle import DeltaHandle
+from cdclake.jobs.iceberg.events_of_keys import compared_keys
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
@@ -168,7 +168,7 @@ class StateUpdate:
             return
         with persisted(newest_events(rows, self.table, carried)) as newest:
             parts = _tasks_of(facts_of_rows(newest))
-            code = F.hash(*(F.col(SPARK.name(key)) for key in self.table.key))
+            code = F.hash(*compared_keys(self.table))
             yield [newest.where(F.pmod(code, F.lit(parts)) == part) for part in range(parts)]
 
     def _merge_by_statement(self, rows: DataFrame, done: AppliedThrough) -> None:

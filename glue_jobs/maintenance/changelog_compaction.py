@@ -22,6 +22,7 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.merge import above_truncates
 from cdclake.jobs.apply.key_changes import is_carried_creation, with_origins
 from cdclake.jobs.apply.rebuilt_state import applied_through
+from cdclake.jobs.iceberg.events_of_keys import compared_keys, matching_keys
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Table
@@ -121,24 +122,21 @@ class Collapse:
 
         It reads keys and operations only. In a table that gets nothing but new rows none does.
         """
-        keys = [*self.table.key]
         added = old.where(f"{naming.INGESTED_AT} >= {_day(self._done_before())}")
         if not added.where(F.col(naming.OP).isin("d", "t")).isEmpty():
             return True
-        events = old.select(*keys).join(added.select(*keys).distinct(), keys, "left_semi")
-        counted = events.groupBy(*keys).agg(F.count("*").alias("cdc__events"))
+        events = matching_keys(old, added, self.table, "left_semi")
+        counted = events.groupBy(*compared_keys(self.table)).agg(F.count("*").alias("cdc__events"))
         return not counted.where("cdc__events > 1").isEmpty()
 
     def _collapsed(
         self, alive: DataFrame, completed: DataFrame, straddling: DataFrame
     ) -> DataFrame:
         """Fold the old rows to one per key; keep all rows of keys whose deletes are needed."""
-        keys = list(self.table.key)
         needed = alive.where(F.col(naming.OP) == "d").join(straddling, [*_EVENT], "left_semi")
-        needed = needed.select(*keys).distinct()
         since = SPARK.instant(int(self.tombstones_since.timestamp() * 1_000_000))
         dropped = self._dropped(alive)
-        changes = completed.join(needed, keys, "left_anti")
+        changes = matching_keys(completed, needed, self.table, "left_anti")
         with viewed(self._flagged(changes, dropped)) as view:
             folded = self.lake.spark.sql(
                 collapsed_rows(
@@ -146,7 +144,7 @@ class Collapse:
                 )
             )
         # Completed: the events that their values come from are of other keys, and collapse.
-        whole = completed.join(needed, keys, "left_semi").select(*alive.columns)
+        whole = matching_keys(completed, needed, self.table, "left_semi").select(*alive.columns)
         return folded.unionByName(whole)
 
     def _dropped(self, log: DataFrame) -> list[str]:

@@ -16,6 +16,7 @@ from cdclake import naming
 from cdclake.debezium.oversized import Marker
 from cdclake.debezium.position import history_part
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.key_values import key_value, key_values
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.stream.quarantined_rows import IS_MARKER
 from cdclake.jobs.stream.table_stream import TableStream
@@ -81,10 +82,12 @@ def _settled(stream: TableStream, markers: Sequence[Marker]) -> set[tuple[str, .
 
 
 def _later_event_of_key(table: Table, names: Sequence[str]) -> str:
-    same = (
-        f"{SPARK.name(column.name)} = CAST({name} AS {column.column_type.log})"
+    marked = (
+        key_value(f"CAST({name} AS {column.column_type.log})", column.column_type, SPARK)
         for column, name in zip(table.key_columns, names, strict=True)
     )
+    own = key_values(table, SPARK)
+    same = (f"{value} = {sought}" for value, sought in zip(own, marked, strict=True))
     return f"{naming.POSITION} > {_AT} AND ({naming.OP} = 't' OR ({' AND '.join(same)}))"
 
 

@@ -25,6 +25,11 @@ from cdclake.debezium.position import SNAPSHOT_PHASE, Position
 from cdclake.debezium.position import history_part as history_of
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import history_part
+from cdclake.jobs.iceberg.events_of_keys import (
+    compared_keys,
+    matching_keys,
+    newest_of_keys,
+)
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.append import SYNTHETIC_PARTITION
 from cdclake.jobs.stream.changelog_columns import FINDINGS
@@ -67,7 +72,7 @@ def deletes_of_unread(stream: TableStream, log: DataFrame, rows: DataFrame) -> D
     known = with_quarantined(log, stream.lake, table, stream.plan)
     known = known.unionByName(rows.drop(*FINDINGS), allowMissingColumns=True)
     truncates = known.where(F.col(naming.OP) == "t")
-    of_keys = known.join(keys.distinct(), list(table.key), "left_semi")
+    of_keys = matching_keys(known, keys, table, "left_semi")
     return _deletes(log, of_keys.unionByName(truncates), table, position)
 
 
@@ -94,7 +99,7 @@ def count_read_rows(stream: TableStream, position: str) -> int:
         f"{history_part(naming.POSITION)} >= {SPARK.text(history_of(position))}"
         f" AND {naming.OP} <> 't'"
     )
-    return rows.select(*(F.col(SPARK.name(name)) for name in stream.table.key)).distinct().count()
+    return rows.select(*compared_keys(stream.table)).distinct().count()
 
 
 def count_older_values(stream: TableStream, position: str) -> int:
@@ -108,8 +113,8 @@ def count_older_values(stream: TableStream, position: str) -> int:
     is_recent = f"{history_part(naming.POSITION)} >= {SPARK.text(below)} AND {naming.OP} <> 'd'"
     if rows.where(f"{is_recent} AND {naming.UNAVAILABLE} IS NOT NULL").isEmpty():
         return 0
-    newest_values = {name: _newest_value(name) for name in table.toastable}
-    recent = _by_key(rows, table, **newest_values).where(is_recent)
+    newest_values = [_newest_value(name).alias(f"cdc__at_{name}") for name in table.toastable]
+    recent = newest_of_keys(rows, table, *newest_values).where(is_recent)
     is_older = " OR ".join(
         f"{history_part(value)} < {SPARK.text(below)}"
         for value in (f"coalesce({SPARK.name(f'cdc__at_{name}')}, '')" for name in table.toastable)
@@ -132,18 +137,9 @@ def _stale_keys(log: DataFrame, table: Table, below: str) -> DataFrame:
     truncates = log.where(F.col(naming.OP) == "t")
     floor = truncates.agg(F.expr(f"max({history}) AS floor")).collect()[0]["floor"] or ""
     return (
-        _by_key(log.where(F.col(naming.OP) != "t"), table)
+        newest_of_keys(log.where(F.col(naming.OP) != "t"), table)
         .where(f"{history} < {SPARK.text(below)} AND {history} >= {SPARK.text(floor)}")
         .where(F.col(naming.OP) != "d")
-    )
-
-
-def _by_key(rows: DataFrame, table: Table, **more: Expression) -> DataFrame:
-    """Return each key with position and operation of its newest event, and `more`."""
-    return rows.groupBy(*(F.col(SPARK.name(name)) for name in table.key)).agg(
-        F.expr(f"max({naming.POSITION}) AS {naming.POSITION}"),
-        F.expr(f"max_by({naming.OP}, {naming.POSITION}) AS {naming.OP}"),
-        *(value.alias(f"cdc__at_{name}") for name, value in more.items()),
     )
 
 

@@ -10,9 +10,12 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.position import history_part as history_of
 from cdclake.debezium.refusals import OVERSIZED_RECORD
+from cdclake.debezium.types import Conversion
+from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import history_part
 from cdclake.iceberg.limit_condition import is_withheld
+from cdclake.jobs.iceberg.events_of_keys import newest_of_keys
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL
 from cdclake.jobs.stream.event_decoder import EventDecoder
@@ -46,12 +49,9 @@ def with_quarantined(log: DataFrame, lake: LakeTables, table: Table, plan: Plan)
     refused = _refused(lake, table, plan)
     if refused is None:
         return known
-    newest = refused.groupBy(*map(SPARK.name, table.key)).agg(
-        F.expr(f"max({naming.POSITION}) AS {naming.POSITION}"),
-        F.expr(f"max_by({naming.OP}, {naming.POSITION}) AS {naming.OP}"),
-    )
+    newest = newest_of_keys(refused, table)
     in_source = newest.where(f"{naming.OP} <> 'd' AND {naming.POSITION} IS NOT NULL")
-    in_source = in_source.where(f"NOT ({_lacks_key(table)})")
+    in_source = in_source.where(_is_held_key(table))
     return known.unionByName(in_source, allowMissingColumns=True)
 
 
@@ -90,6 +90,16 @@ def _refused(lake: LakeTables, table: Table, plan: Plan) -> DataFrame | None:
 def _quarantined(lake: LakeTables, table: Table, condition: str) -> DataFrame:
     kept = lake.read(naming.QUARANTINE).where(condition)
     return kept.where((F.col("topic") == table.topic) & (F.col("table") == table.name))
+
+
+def _is_held_key(table: Table) -> str:
+    """Return the SQL condition that the state can hold the key, as those of the changelog."""
+    values = (
+        name if kind.conversion is Conversion.BINARY else to_state(name, kind, SPARK)
+        for column in table.key_columns
+        for name, kind in [(SPARK.name(column.name), column.column_type)]
+    )  # Spark fails to convert bytes in another form
+    return " AND ".join(f"{value} IS NOT NULL" for value in values)
 
 
 def _lacks_key(table: Table) -> str:

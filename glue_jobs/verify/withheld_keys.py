@@ -21,6 +21,7 @@ from cdclake.debezium.refusals import RefusedEvent
 from cdclake.debezium.stream_rows import StreamRows
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.key_changes import lacks_values
+from cdclake.iceberg.key_values import key_values
 from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.iceberg.schemas import CHANGES_COLUMNS, SHARED_COLUMNS
@@ -126,7 +127,7 @@ def _changelog(table: Table, plan: Plan, *, withheld: bool) -> str:
     events = f"{_IN_MEMORY}{_EVENTS}"
     wanted = "true"
     if not table.may_stay_unsent:
-        keys = ", ".join(DUCKDB.name(name) for name in table.key)
+        keys = ", ".join(key_values(table, DUCKDB))
         wanted = f"{naming.OP} = 't' OR ({keys}) IN (SELECT ({keys}) FROM {events})"
         # An event from before the replica identity was full may still lack a value.
         wanted += f" OR EXISTS (SELECT 1 FROM {changes} WHERE {lacks_values()})"

@@ -13,6 +13,8 @@ _VIEWS = "cdclake/iceberg/views.py"
 _APPLY = "glue_jobs/apply/state_update.py"
 _COLLAPSE = "glue_jobs/maintenance/changelog_compaction.py"
 _FOLD = "cdclake/iceberg/collapse.py"
+_KEY_VALUES = "cdclake/iceberg/key_values.py"
+_KEYS, _SPELLED = "glue_jobs/iceberg/events_of_keys.py", "tests/spark/test_key_spellings.py"
 _DECLARED = "glue_jobs/apply/declared_columns.py"
 _DECLARED_TESTS = "tests/spark/test_declared_columns.py"
 
@@ -53,7 +55,7 @@ VALUES = (
     ),
     Mutation(
         "a collapse drops what a chain before it carried", _CHAINS,
-        ((_COLLAPSE, "whole = completed.join", "whole = alive.join"),),
+        ((_COLLAPSE, "whole = matching_keys(completed,", "whole = matching_keys(alive,"),),
     ),
     Mutation(
         "a collapse gives a row the value of an earlier one",
@@ -85,6 +87,34 @@ VALUES = (
     Mutation(
         "the view gives a changed key the value of the tombstone there", VIEWS,
         ((_VIEWS, "OR f.{CREATED_AT} > {stored}", "OR false"),),
+    ),
+    Mutation(
+        "two texts of a key are two rows of a view", ("tests/unit/verify/test_key_spellings.py",),
+        ((_KEY_VALUES, "if has_spellings(column_type) else value", "if False else value"),),
+    ),
+    Mutation(
+        "a view finds the old key's values by its text",
+        ("tests/unit/verify/test_key_spellings.py",),
+        ((_IN_VIEWS, 'enumerate(key_values(table, dialect, "e."))',
+          'enumerate(f"e.{dialect.name(key)}" for key in table.key)'),),
+    ),
+    Mutation(
+        "a resync finds a row by the text of its key", (_SPELLED, "-k", "resync"),
+        ((_KEYS, "for value in key_values(table, SPARK)", "for value in table.key"),),
+    ),
+    Mutation(
+        "a collapse keeps an event for each text of a key", (_SPELLED, "-k", "collapse"),
+        ((_FOLD, "key_values(table, SPARK)", "map(SPARK.name, table.key)"),),
+    ),
+    Mutation(
+        "a resync deletes keys that no state can hold", (_SPELLED, "-k", "cannot_hold"),
+        (("glue_jobs/stream/quarantined_rows.py",
+          "in_source.where(_is_held_key(table))", "in_source"),),
+    ),
+    Mutation(
+        "a numeric key that got zeros is not read again",
+        ("tests/unit/postgres/test_key_types.py",),
+        (("cdclake/postgres/relations.py", "in_key=flowing[column.name]", "in_key=False"),),
     ),
     Mutation(
         "a table that rejoined keeps its old values", ("tests/unit/local/test_rewritten.py",),

@@ -50,6 +50,7 @@ from tests.unit.config.test_derived_athena import TABLE as DERIVED
 from tests.unit.iceberg.test_athena_views import LOG, MOMENTS, TABLE
 from tests.unit.runbooks import blocks
 from tests.unit.verify.cases import APPLIED_10, C10, stored
+from tests.unit.verify.key_spellings import histories, spelled_table
 from tests.unit.verify.lakes import create, event, make_plan, make_table
 from tests.unit.verify.test_views import APPENDED_AGAIN
 
@@ -129,6 +130,13 @@ def test_the_stamp_is_never_newer_than_the_state(
     table = make_table()
     rows = shown(engine, table, make_plan(table), [C10, *STALE], [APPLIED_10], commits)
     assert [row[:2] for row in rows] == [(1, v)]
+
+
+def test_a_key_of_two_texts_is_one_row(engine: Trino) -> None:
+    for name, (facts, log, state, stamp, live) in histories("timestamptz(3)").items():
+        table = spelled_table("timestamptz(3)", **facts)
+        rows = shown(engine, table, make_plan(table), log, state, [(stamp, A_DAY, True)])
+        assert [row[1] for row in rows] == [row[1] for row in live], name
 
 
 # Floating-point keys of the state and of the changelog, each pair one key in PostgreSQL.

@@ -138,6 +138,7 @@ def test_a_table_whose_snapshot_would_differ_is_reported() -> None:
         ("public.doc", "jsonb", True),  # or over `json`
         ("numeric", "numeric(50,2)", True),
         ("numeric(50,2)", "numeric", False),
+        ("numeric(50,2)", "numeric(50,4)", False),
         ("json", "jsonb", True),
         ("jsonb", "json", False),
         ("integer", "bigint", False),
