@@ -42,8 +42,14 @@ def copy_files(properties: Properties, _deadline: float) -> dict[str, str]:
 
 def find_brokers(properties: Properties, _deadline: float) -> dict[str, str]:
     """Return `Brokers`, the IAM bootstrap addresses of the cluster `ClusterArn`."""
-    found = boto3.client("kafka").get_bootstrap_brokers(ClusterArn=properties["ClusterArn"])
-    return {"Brokers": found["BootstrapBrokerStringSaslIam"]}
+    cluster = properties["ClusterArn"]
+    found = boto3.client("kafka").get_bootstrap_brokers(ClusterArn=cluster)
+    brokers = found.get("BootstrapBrokerStringSaslIam")
+    if not brokers:
+        raise LookupError(
+            f"{cluster} has no brokers for IAM access; enable it, as the output KafkaOwner asks"
+        )
+    return {"Brokers": brokers}
 
 
 def find_zone(properties: Properties, _deadline: float) -> dict[str, str]:

@@ -98,6 +98,9 @@ CASES = {
     "disks smaller than the database": (
         top("aws: {source: {create: {storage_gb: 3000, max_storage_gb: 3300}}}"), 2, 1, "3000 GB passes through", "max_volume_gb: 3000",
     ),
+    "timeout of seven days": (
+        top("aws: {jobs: {batch: {timeout_minutes: 10080}}}"), 2, 39, "timeout_minutes", "10079",
+    ),
     "capacity without a range": (
         top("aws: {source: {create: {engine: aurora, capacity: [0.5, 0.5]}}}"), 2, 41, "maximum capacity 0.5", "[0.5, 1]",
     ),
