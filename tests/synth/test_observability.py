@@ -102,6 +102,8 @@ def test_what_exists_is_left_to_its_owner_who_is_told_so(variants):
     assert alarms(existing).keys() == others | OF_STREAM | OF_KEEPER | OF_JOBS | applied
     outputs = existing.templates["shop-observability"]["Outputs"]
     assert "db.example.org" in outputs["SourceOwner"]["Value"] and "KafkaOwner" in outputs
+    network = existing.templates["shop-network"]["Outputs"]
+    assert "its certificate must be of an authority of RDS" in str(network["SourceOwner"])
     assert "AWS/RDS" not in body(existing) and "AWS/Kafka\\" not in body(existing)
 
 
