@@ -185,6 +185,21 @@ def test_a_put_streams_rights_are_on_its_tables(deploy: Deploy) -> None:
     assert {"clicks", "visits"} <= tables
 
 
+def test_a_put_optimizers_rights_are_on_its_tables_once_they_exist(deploy: Deploy) -> None:
+    deployed = deploy(FILES["puts"])
+    resources = [of_role(deployed, "Optimizers")]
+    assert all("TableWildcard" not in each for found in resources for each in found)
+    for template in deployed.templates.values():
+        tables = {
+            name
+            for name, each in template["Resources"].items()
+            if each["Type"] == "AWS::Glue::Table"
+        }
+        for logical, each in template["Resources"].items():
+            if each["Type"] == GRANT and logical.startswith("Optimizers"):
+                assert tables <= {*listed(each["DependsOn"])}
+
+
 @pytest.mark.parametrize("name", ["puts", "connectors"])
 def test_an_optimizer_gets_credentials_from_lake_formation(deploy: Deploy, name: str) -> None:
     governed, plain = deploy(FILES[name]), deploy(FILES[name].replace(GOVERNED, ""))

@@ -15,6 +15,7 @@ from tests.synth.rules.reading import listed
 
 HERE = "eu-west-1:111122223333"
 GROUP = f"arn:aws:kafka:{HERE}:group/shop/uuid"
+GLUE, WAREHOUSE = f"arn:aws:glue:{HERE}", "arn:aws:s3:::warehouse"
 LOGS = f"arn:aws:logs:{HERE}:log-group"
 # Glue may name them so under a security configuration: its API reference of `LogGroupName`, and
 # older versions.
@@ -61,6 +62,41 @@ def test_one_role_starts_the_jobs_that_a_file_can_schedule(variants, variant) ->
     assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
     group = rendered(trust["Condition"]["ArnLike"]["aws:SourceArn"])
     assert group == f"arn:aws:scheduler:{HERE}:schedule-group/shop"
+
+
+def test_a_stream_of_one_table_appends_to_it_alone(variants) -> None:
+    """A domain of many tables would exceed what IAM and a template hold."""
+    deployed = variants["delivered"]
+    table, files = f"{GLUE}:table/cdc_iceberg", f"{WAREHOUSE}/cdc_iceberg.db"
+    for stream, expected in (("events", {"events"}), ("trade", {"events", "sales", "returns"})):
+        role = role_of(deployed, stream)
+        for name in ("events", "sales", "returns"):
+            may = name in expected
+            assert allows(role, "glue:UpdateTable", f"{table}/{name}_changes") == may
+            assert allows(role, "s3:PutObject", f"{files}/{name}_changes/data/a.parquet") == may
+
+
+@pytest.mark.parametrize("stack", ["shop-puts-clicks", "shop-weblogs-request"])
+def test_optimizers_of_puts_maintain_their_tables_alone(variants, stack) -> None:
+    deployed = variants["puts" if "puts" in stack else "web logs"]
+    template = deployed.templates[stack]["Resources"]
+    [role] = [
+        each
+        for logical, each in template.items()
+        if each["Type"] == "AWS::IAM::Role" and logical.startswith("Optimizers")
+    ]
+    own = [
+        each["Properties"]["TableName"]
+        for each in template.values()
+        if each["Type"] == "AWS::Glue::TableOptimizer"
+    ]
+    assert own
+    for name in (*own, "orders", "orders_changes"):
+        for action, on in (
+            ("glue:UpdateTable", f"{GLUE}:table/cdc_iceberg/{name}"),
+            ("s3:DeleteObject", f"{WAREHOUSE}/cdc_iceberg.db/{name}/data/a.parquet"),
+        ):
+            assert allows(role, action, on) == (name in own), (name, action)
 
 
 def key_patterns(deployed: Synthesized) -> list[str]:
