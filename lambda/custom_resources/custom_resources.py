@@ -136,7 +136,7 @@ ACTIONS: dict[str, Action] = {
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
-    """Handle a request of CloudFormation and always answer: it would wait an hour otherwise.
+    """Handle a request of CloudFormation and always answer: it waits for its timeout otherwise.
 
     The physical id never changes, so nothing is ever replaced. Waiting ends 14 minutes after the
     call's start, also if a denial repeats the action: Lambda's 15, less the time for the answer.
