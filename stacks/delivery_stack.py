@@ -130,6 +130,7 @@ class DeliveryStack(PipelineStack):
 
     def _add_stream(self, stream: DeliveryStream, function_arn: str) -> FirehoseStream:
         plan = self.deployment.plan
+        tables = [plan.table(name).changes for name in stream.tables]
         return FirehoseStream(
             self,
             stream.name,
@@ -141,8 +142,9 @@ class DeliveryStack(PipelineStack):
             ),
             into=FirehoseDestination(
                 database=plan.lake_database,
-                tables=[plan.table(name).changes for name in stream.tables],
-                writable=[_CHANGELOGS],
+                tables=tables,
+                # Each table of a domain would add to a policy, and to a template, with limits.
+                writable=tables if len(tables) == 1 else [_CHANGELOGS],
                 warehouse=self._lake.warehouse,
                 state=self._lake.state,
             ),

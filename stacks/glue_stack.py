@@ -20,7 +20,7 @@ from cdclake.stacks.bundles import JOB_WHEELS_SUFFIX, build_job_wheels, jar_of
 from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
 from cdclake.stacks.constructs.glue_network import GlueNetwork
-from cdclake.stacks.constructs.grant import Grant, on_tables
+from cdclake.stacks.constructs.grant import Grant, arn, on_tables
 from cdclake.stacks.constructs.job_files import JobFiles
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.network_stack import NetworkOutputs
@@ -122,4 +122,26 @@ class GlueStack(PipelineStack):
                 because=made,
                 tables=(tables,),
             ),
+            self._finds_its_logs(),
         ]
+
+    def _finds_its_logs(self) -> Grant:
+        """Allow logging to groups that Glue may derive from role and security configuration.
+
+        Only a log in one of them shows that it does. Source: Glue's API reference, `LogGroupName`
+        of `JobRun`, and the names of older versions of Glue.
+        """
+        prefix, security = self._context.prefix, self._network.security_configuration
+        names = (
+            f"{log_group_name(prefix, naming.PROBE_JOB)}*",
+            f"/aws-glue/jobs-*{security}*",
+            f"/aws-glue/jobs/{security}-role/*",
+        )
+        return Grant(
+            actions=[
+                *("logs:AssociateKmsKey", "logs:CreateLogGroup"),
+                *("logs:CreateLogStream", "logs:PutLogEvents"),
+            ],
+            on=[arn("logs", f"log-group:{name}") for name in names],
+            because="the probe finds out which log groups Glue chooses for this deployment's jobs",
+        )

@@ -13,7 +13,8 @@ def source_request(existing: ExistingSource, groups: str) -> str:
         f"{existing.security_group} must admit {groups} on port {existing.port}; the server"
         " needs logical replication (rds.logical_replication = 1, effective after a restart),"
         " TLS, and a WAL limit for inactive slots (max_slot_wal_keep_size,"
-        " unlimited by default)"
+        " unlimited by default); its certificate must be of an authority of RDS: this deployment"
+        " trusts no other"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aws_cdk import CfnOutput, Environment, Stack, Tags, aws_iam
 from constructs import Construct
 
-from cdclake.config.deployment import Deployment
+from cdclake.config.deployment import ENVIRONMENT_TAG, PIPELINE_TAG, Deployment
 
 
 class PipelineStack(Stack):
@@ -25,9 +25,9 @@ class PipelineStack(Stack):
             suppress_template_indentation=True,
             env=None if region is None else Environment(region=region),
         )
-        Tags.of(self).add("cdclake:pipeline", deployment.plan.name)
+        Tags.of(self).add(PIPELINE_TAG, deployment.plan.name)
         if deployment.environment is not None:
-            Tags.of(self).add("cdclake:environment", deployment.environment)
+            Tags.of(self).add(ENVIRONMENT_TAG, deployment.environment)
 
         for key, value in deployment.aws.tags.items():
             Tags.of(self).add(key, value)

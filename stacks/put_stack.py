@@ -51,7 +51,7 @@ class PutParts:
 
     stream: DeliveryStream
     schemas: Sequence[TableSchema]
-    writable: Sequence[str]  # the tables' names for the stream's role, maybe with `*`
+    writable: Sequence[str]  # the tables' names for the roles, maybe with `*`
     module: str
     code: Path
 
@@ -84,6 +84,7 @@ class PutStack(PipelineStack):
             self,
             "Optimizers",
             database=database,
+            tables=self._parts.writable,
             warehouse=self._lake.warehouse,
             lake_formation=self.deployment.lake_formation,
             context=context,
@@ -110,6 +111,7 @@ class PutStack(PipelineStack):
             )
             optimizers.node.add_dependency(table)
             tables.append(table)
+        role.node.add_dependency(*tables)  # Lake Formation refuses rights on tables to come
         return tables
 
     def _add_shards(self) -> aws_kinesis.CfnStream:

@@ -188,7 +188,10 @@ class CreatedSource(Section):
 
 
 class ExistingSource(Section):
-    """Existing PostgreSQL server; the lake adds its role, publication and schema."""
+    """Existing PostgreSQL server of RDS or Aurora; the lake adds its role, publication and schema.
+
+    Connector and jobs trust the certificate authorities of RDS alone.
+    """
 
     endpoint: str = Field(
         pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$",

@@ -17,6 +17,7 @@ from cdclake.connectors.declared import DeclaredConnector
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan, Table
 
+PIPELINE_TAG, ENVIRONMENT_TAG = "cdclake:pipeline", "cdclake:environment"  # of every resource
 # How long the buckets keep versions of deleted and overwritten objects. A file deleted by mistake
 # can be restored; Iceberg itself keeps older snapshots.
 RESTORABLE_DAYS = 7

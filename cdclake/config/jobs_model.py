@@ -36,7 +36,12 @@ class BatchWorkers(Workers):
     worker: Literal["G.1X", "G.2X", "G.4X", "G.8X"] = Field(
         default="G.1X", description="Type of the workers: 4, 8, 16 or 32 cores each."
     )
-    timeout_minutes: int = Field(default=240, ge=5, le=10080, description="Timeout of a run.")
+    timeout_minutes: int = Field(
+        default=240,
+        ge=5,
+        le=7 * 24 * 60 - 1,  # Glue refuses seven days (its API reference, "Jobs")
+        description="Timeout of a run.",
+    )
 
 
 class Jobs(Section):

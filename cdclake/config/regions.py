@@ -5,8 +5,13 @@ The list is not complete: `cdclake doctor --target aws` asks the account itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from base64 import b64decode
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
+
+from cdclake.places import RESOURCES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +43,8 @@ _WITHOUT_FIREHOSE = (
 _FIREHOSE_GUIDE = (
     "Firehose developer guide, Considerations and limitations of Apache Iceberg tables"
 )
+_CERTIFICATE = re.compile("-----BEGIN CERTIFICATE-----([^-]+)-----END")
+_REGION_OF_RDS = re.compile(rb"Amazon RDS ([a-z0-9-]+) Root CA")
 
 
 def restrictions_of_partition(region: str) -> Iterator[Restriction]:
@@ -100,6 +107,28 @@ def restrictions_of_firehose(region: str) -> Iterator[Restriction]:
             source=_FIREHOSE_GUIDE,
             read_on="2026-11-29",
         )
+
+
+def restrictions_of_source(region: str) -> Iterator[Restriction]:
+    """Yield that nothing can verify a database server of RDS in the region."""
+    if region not in certified_regions():
+        yield Restriction(
+            message=f"the certificates of RDS in {region} are not packed: the connector and the"
+            " jobs could not verify the database server",
+            remedy="choose another region; or, in a clone, replace"
+            " java/resources/cdclake/connect/rds-ca.pem by AWS's bundle"
+            " (truststore.pki.rds.amazonaws.com), and run `make plugins`",
+            source="the names of the certificates in rds-ca.pem",
+            read_on="2026-11-30",
+        )
+
+
+@lru_cache(maxsize=1)
+def certified_regions() -> Set[str]:
+    """Return the regions whose certificate authorities of RDS are packed."""
+    text = (RESOURCES / "rds-ca.pem").read_text(encoding="ascii")
+    names = (b64decode(body) for body in _CERTIFICATE.findall(text))
+    return {region.decode() for name in names for region in _REGION_OF_RDS.findall(name)}
 
 
 def short_name(region: str) -> str:

@@ -6,14 +6,15 @@ the hashes and tokens of an earlier deployment cannot be made again without its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import boto3
 
 from cdclake import naming
 from cdclake.check import Check, failed, passed
 from cdclake.config.aws_model import CreatedKafka, ExistingKafka
-from cdclake.config.deployment import Deployment
+from cdclake.config.deployment import ENVIRONMENT_TAG, PIPELINE_TAG, Deployment
 from cdclake.deployed.aws_calls import unless_refused
 from cdclake.deployed.stack_lookup import found_stack
 from cdclake.plan import GLUE_REGISTRY
@@ -31,8 +32,9 @@ def check_names(deployment: Deployment) -> Iterator[Check]:
 
     A look-up that AWS refuses is skipped: the others' results are needed all the same.
     """
-    if found_stack(f"{deployment.prefix}-lake") is not None:
-        yield passed("names", f"{deployment.prefix} is deployed already")
+    stack = found_stack(f"{deployment.prefix}-lake")
+    if stack is not None:
+        yield _deployed(deployment, stack)
         return
     look_ups = (
         _taken_database,
@@ -48,6 +50,24 @@ def check_names(deployment: Deployment) -> Iterator[Check]:
     yield from found
     if not found:
         yield passed("names", f"{deployment.plan.lake_database} and {deployment.prefix} are free")
+
+
+def _deployed(deployment: Deployment, stack: Mapping[str, Any]) -> Check:
+    """Compare the stack's tags with the deployment: another file may have the same prefix."""
+    prefix = deployment.prefix
+    tags = {tag["Key"]: tag["Value"] for tag in stack.get("Tags", ())}
+    pipeline, environment = tags.get(PIPELINE_TAG), tags.get(ENVIRONMENT_TAG)
+    if pipeline is None or (pipeline, environment) == (
+        deployment.plan.name,
+        deployment.environment,
+    ):
+        return passed("names", f"{prefix} is deployed already")
+    where = f"in environment {environment}" if environment else "without an environment"
+    return failed(
+        "names",
+        f"the stacks {prefix}-* are those of the pipeline {pipeline} {where}",
+        "choose another `name:` or environment: a deployment would rewrite these stacks",
+    )
 
 
 def _looked_up(look_up: Callable[[Deployment], Taken], deployment: Deployment) -> list[Check]:

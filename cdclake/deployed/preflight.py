@@ -21,6 +21,7 @@ from cdclake.config.regions import (
     restrictions,
     restrictions_of_firehose,
     restrictions_of_partition,
+    restrictions_of_source,
 )
 from cdclake.cost.meters import DPUS
 from cdclake.deployed.aws_calls import unless_refused
@@ -100,6 +101,8 @@ def _region(deployment: Deployment) -> Iterator[Check]:
     zones = network.zones if isinstance(network, CreatedNetwork) else []
     cluster_subnets = _subnets(deployment) if _creates_cluster(deployment) else None
     found = list(restrictions_of_partition(here))
+    if _creates_source(deployment):
+        found += restrictions_of_source(here)
     found += restrictions(here, zones, cluster_subnets=cluster_subnets)
     if deployment.plan.streams:
         found += restrictions_of_firehose(here)
@@ -107,6 +110,10 @@ def _region(deployment: Deployment) -> Iterator[Check]:
         yield failed("region", restriction.message, restriction.remedy)
     if not found:
         yield passed("region", here)
+
+
+def _creates_source(deployment: Deployment) -> bool:
+    return bool(deployment.plan.tables) and deployment.aws.source.existing is None
 
 
 def _creates_cluster(deployment: Deployment) -> bool:

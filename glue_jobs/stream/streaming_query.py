@@ -45,10 +45,13 @@ RepairsOf = Callable[[ObjectStore, dict[str, str]], RequestedOperations]
 def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
     """Run the stream until it is stopped (always on) or has read all topics (scheduled).
 
-    While S3, Glue or Kafka fail, the query starts again after a pause, as a new process would.
+    While S3, Glue or Kafka fail, the query starts again after a pause, as a new process would. A
+    paused stream publishes its metrics before it ends: the freshness alarm notices a long pause.
     """
-    if ObjectStore(arguments["control"]).read(PAUSE) is not None:
+    control = ObjectStore(arguments["control"])
+    if control.read(PAUSE) is not None:
         log.warning("the stream is paused: `cdclake resume` lets it run again")
+        _gauges(control, arguments).publish(None)
         return
     spark = open_session(arguments["JOB_NAME"])
     restarts = Restarts()
@@ -71,12 +74,7 @@ def _run_query(
     batch = handover.guarded(restarts.observed(micro_batch))
     discard_unusable(spark, arguments["checkpoint"], topics)
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
-    gauges = StreamGauges(
-        control,
-        Metrics(arguments.get("metrics")),
-        _tables_of(arguments),
-        is_scheduled=plan.mode == "scheduled",
-    )
+    gauges = _gauges(control, arguments, is_scheduled=plan.mode == "scheduled")
     publish_until_end(query, handover, gauges)
 
 
@@ -97,8 +95,12 @@ def _erasures(control: ObjectStore, arguments: Mapping[str, str]) -> ErasureRegi
     return None if name is None else ErasureRegister(control, lambda: secret_value(name, SALT_KEY))
 
 
-def _tables_of(arguments: Mapping[str, str]) -> str | None:
-    return arguments.get("metrics") if arguments.get("table_metrics") == "true" else None
+def _gauges(
+    control: ObjectStore, arguments: Mapping[str, str], *, is_scheduled: bool = False
+) -> StreamGauges:
+    deployment = arguments.get("metrics")
+    tables_of = deployment if arguments.get("table_metrics") == "true" else None
+    return StreamGauges(control, Metrics(deployment), tables_of, is_scheduled=is_scheduled)
 
 
 def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> DataFrame:

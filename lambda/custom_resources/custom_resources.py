@@ -42,8 +42,14 @@ def copy_files(properties: Properties, _deadline: float) -> dict[str, str]:
 
 def find_brokers(properties: Properties, _deadline: float) -> dict[str, str]:
     """Return `Brokers`, the IAM bootstrap addresses of the cluster `ClusterArn`."""
-    found = boto3.client("kafka").get_bootstrap_brokers(ClusterArn=properties["ClusterArn"])
-    return {"Brokers": found["BootstrapBrokerStringSaslIam"]}
+    cluster = properties["ClusterArn"]
+    found = boto3.client("kafka").get_bootstrap_brokers(ClusterArn=cluster)
+    brokers = found.get("BootstrapBrokerStringSaslIam")
+    if not brokers:
+        raise LookupError(
+            f"{cluster} has no brokers for IAM access; enable it, as the output KafkaOwner asks"
+        )
+    return {"Brokers": brokers}
 
 
 def find_zone(properties: Properties, _deadline: float) -> dict[str, str]:
@@ -130,7 +136,7 @@ ACTIONS: dict[str, Action] = {
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
-    """Handle a request of CloudFormation and always answer: it would wait an hour otherwise.
+    """Handle a request of CloudFormation and always answer: it waits for its timeout otherwise.
 
     The physical id never changes, so nothing is ever replaced. Waiting ends 14 minutes after the
     call's start, also if a denial repeats the action: Lambda's 15, less the time for the answer.

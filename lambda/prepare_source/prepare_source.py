@@ -82,7 +82,7 @@ _CONNECT_TIMEOUT_S = 10
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
-    """Handle a request of CloudFormation and always answer: it would wait an hour otherwise.
+    """Handle a request of CloudFormation and always answer: it waits for its timeout otherwise.
 
     The physical id of a prepared source never changes.
     """

@@ -77,7 +77,7 @@ def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterato
     if deployment.plan.mode == "always_on":
         yield from _of_keeper(known)
     elif deployment.aws.stream == "on":
-        yield _of_scheduled_stream(known)
+        yield from _of_scheduled_stream(deployment, known)
 
 
 def _of_source(
@@ -261,13 +261,29 @@ def _of_keeper(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     )
 
 
-def _of_scheduled_stream(known: DeploymentMetrics) -> AlarmSpec:
-    return AlarmSpec(
+def _of_scheduled_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
+    """Yield the alarms of runs that fail, and of runs that do not end: no keeper reports them.
+
+    The second one is on while Kafka still has the events, also under a schedule of a week.
+    """
+    yield AlarmSpec(
         name="stream-failed",
         description="Within an hour a scheduled run of the stream failed: the lake is as old as"
         " its last run that succeeded.",
         metric=known.failed_runs(naming.STREAM_JOB, HOUR),
         threshold=0,
+    )
+    interval = longest_days(deployment.plan.schedules["apply"])
+    days = min(interval + 1, RETENTION_DAYS - 1)
+    yield AlarmSpec(
+        name="stream-overdue",
+        description=f"No scheduled run of the stream has reported the lake's freshness for {days}"
+        f" days. Kafka deletes unread events {RETENTION_DAYS} days after they were written.",
+        metric=known.own(metrics.FRESHNESS, "SampleCount", period=Duration.days(1)),
+        threshold=1,
+        beyond=LESS,
+        periods=days,
+        missing=TreatMissingData.BREACHING,
     )
 
 

@@ -31,13 +31,18 @@ class Encryption(Construct):
 def _logs_statement(prefix: str) -> aws_iam.PolicyStatement:
     """Allow CloudWatch Logs to use the key for the deployment's log groups.
 
-    Their names begin with the prefix, as generated names do, or have it after a service's part.
+    Their names begin with the prefix, as generated names do, or have it after a service's part,
+    or, if Glue derives them from role and security configuration, in these.
     CloudWatch Logs requires this in the key's policy.
 
     Source: CloudWatch Logs user guide, "Encrypt log data using AWS KMS".
     """
     groups = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:"
-    names = (f"{prefix}-*", *(f"/aws*/{prefix}{end}" for end in ("", "-*", "/*")))
+    names = (
+        f"{prefix}-*",
+        *(f"/aws*/{prefix}{end}" for end in ("", "-*", "/*")),
+        f"/aws-glue/jobs-*{prefix}-*",  # by role and security configuration
+    )
     own = [groups + name for name in names]
     return aws_iam.PolicyStatement(
         sid="LogGroupsOfThisDeployment",

@@ -49,13 +49,13 @@ class GlueNetwork(Construct):
                 physical_connection_requirements=place,
             ),
         )
-        security = _Security(
+        self.security_configuration = f"{context.prefix}-jobs"
+        _Security(
             self,
             "Security",
-            name=f"{context.prefix}-jobs",
+            name=self.security_configuration,
             encryption_configuration=_by(context.key_arn),
         )
-        self.security_configuration = security.name
 
     def _zone(self, context: DeploymentContext) -> str:
         """Return the availability zone of the jobs' subnet; look it up for an existing network."""

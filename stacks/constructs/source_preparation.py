@@ -9,6 +9,7 @@ from aws_cdk import CustomResource
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.stacks.constructs.custom_resource import awaited_for
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant
@@ -64,4 +65,5 @@ class Preparation(LambdaFunction):
                 "Epoch": str(epoch),
                 **environment,
             },
+            service_timeout=awaited_for(_TIMEOUT_S),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from aws_cdk import Aws, aws_glue
@@ -21,7 +22,7 @@ _LOGS = ("iceberg-compaction", "iceberg-retention", "iceberg-orphan-file-deletio
 
 
 class OptimizerRole(ServiceRole):
-    """Role that Glue assumes to maintain the tables of one database.
+    """Role that Glue assumes to maintain tables of one database; names may hold `*`.
 
     Source: Glue's user guide, "Table optimization prerequisites", narrowed to database and prefix.
     """
@@ -32,6 +33,7 @@ class OptimizerRole(ServiceRole):
         construct_id: str,
         *,
         database: str,
+        tables: Sequence[str] = ("*",),
         warehouse: BucketReference,
         lake_formation: bool,
         context: DeploymentContext,
@@ -44,14 +46,15 @@ class OptimizerRole(ServiceRole):
             statements=[
                 Grant(
                     actions=["s3:DeleteObject", "s3:GetObject", "s3:PutObject"],
-                    on=[f"{warehouse.arn}/{database}.db/*"],
-                    because="the files of the pipeline's own database",
+                    on=[f"{warehouse.arn}/{database}.db/{table}/*" for table in tables],
+                    because="the files of the pipeline's own tables, named by Iceberg",
                 ),
                 Grant(actions=["s3:GetBucketLocation", "s3:ListBucket"], on=[warehouse.arn]),
                 on_tables(
                     "glue:GetTable",
                     "glue:UpdateTable",
                     database=database,
+                    tables=tables,
                     because="the optimized tables of the pipeline's own database",
                 ),
                 Grant(

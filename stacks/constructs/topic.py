@@ -13,7 +13,11 @@ from cdclake.debezium.topics import PARTITIONS, TOPIC_SETTINGS
 
 
 class Topic(Construct):
-    """Topic with immutable name and replication factor: a change would delete its records."""
+    """Topic with immutable name and replication factor: a change would delete its records.
+
+    Its settings are base64 of JSON, as Terraform's AWS provider sends and reads them
+    (internal/service/kafka/topic.go, whose acceptance tests run on AWS).
+    """
 
     def __init__(
         self,

@@ -71,7 +71,16 @@ ACCESS = (
     ),
     Mutation(
         "the key admits every log group", ("tests/synth/test_narrow_grants.py",),
-        (("stacks/constructs/encryption.py", 'f"{prefix}-*", *(', '"*", *('),),
+        (("stacks/constructs/encryption.py", '        f"{prefix}-*",\n', '        "*",\n'),),
+    ),
+    Mutation(
+        "a stream of one table appends to every changelog", ("tests/synth/test_narrow_grants.py",),
+        (("stacks/delivery_stack.py", "tables if len(tables) == 1 else [_CHANGELOGS]",
+          "[_CHANGELOGS]"),),
+    ),
+    Mutation(
+        "optimizers of put tables may maintain every table", ("tests/synth/test_narrow_grants.py",),
+        (("stacks/put_stack.py", "            tables=self._parts.writable,\n", ""),),
     ),
     Mutation(
         "the connector alters every connector's group", ("tests/synth/test_narrow_grants.py",),

@@ -37,6 +37,11 @@ BATCHES = (
           "        gauges.publish(None, is_end=False)\n", ""),),
     ),
     Mutation(
+        "a paused run publishes nothing", _METRICS_TESTS,
+        (("glue_jobs/stream/streaming_query.py",
+          "        _gauges(control, arguments).publish(None)\n", ""),),
+    ),
+    Mutation(
         "a new process takes refused events for published", _METRICS_TESTS,
         (("glue_jobs/stream/gauges.py", "content = {} if stored is None else stored.content",
           "content = Progress.load(self._control).refused.to_json()"),),

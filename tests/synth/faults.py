@@ -342,6 +342,9 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     "queue of SQS's own key": (
         "schedules_fail_loudly", "AWS::SQS::Queue", drop("KmsMasterKeyId"),
     ),
+    "custom resource that is awaited for an hour": (
+        "answers_are_awaited_briefly", "Custom::CdclakeFiles", drop("ServiceTimeout"),
+    ),
     "function for anybody": (
         "called_by_ours_only", "AWS::Lambda::Permission", drop("SourceAccount"),
     ),

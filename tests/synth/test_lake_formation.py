@@ -30,6 +30,7 @@ from tests.synth.rules.reading import listed, walk
 GOVERNED = "lake: {lake_formation: true}\n"
 STREAM = "AWS::KinesisFirehose::DeliveryStream"
 GRANT, TABLE = "AWS::LakeFormation::PrincipalPermissions", "AWS::Glue::Table"
+AWAITED = "Custom::CdclakeTables"
 FILES = {
     "all jobs": VARIANTS["governed"],
     "connectors": PIPELINE + OPTIMIZED + EXISTING + CONNECTED + GOVERNED,
@@ -76,7 +77,8 @@ def test_a_granted_table_exists_before_the_grant(deploy: Deploy, name: str) -> N
             made = [
                 logical
                 for logical, each in deployed.templates[stack]["Resources"].items()
-                if each["Type"] == TABLE and each["Properties"]["Name"] == table
+                if (each["Type"] == TABLE and each["Properties"]["Name"] == table)
+                or (each["Type"] == AWAITED and table in each["Properties"]["Tables"])
             ]
             assert made, f"no resource is the table {table}"
             assert {*made} <= {*listed(resource.get("DependsOn", []))}, table
@@ -183,6 +185,18 @@ def test_a_put_streams_rights_are_on_its_tables(deploy: Deploy) -> None:
     found = of_role(deploy(FILES["puts"]), "Requests")
     tables = {json.loads(resource).get("Table", {}).get("Name") for resource in found}
     assert {"clicks", "visits"} <= tables
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [("puts", "Optimizers"), pytest.param("delivered", "events", marks=pytest.mark.synth)],
+)
+def test_roles_of_known_tables_have_no_rights_on_others(
+    deploy: Deploy, name: str, role: str
+) -> None:
+    found = of_role(deploy(FILES[name]), role)
+    assert any('"Name"' in resource for resource in found)
+    assert [resource for resource in found if "TableWildcard" in resource] == []
 
 
 @pytest.mark.parametrize("name", ["puts", "connectors"])

@@ -15,7 +15,16 @@ from tests.synth.rules.reading import listed
 
 HERE = "eu-west-1:111122223333"
 GROUP = f"arn:aws:kafka:{HERE}:group/shop/uuid"
+GLUE, WAREHOUSE = f"arn:aws:glue:{HERE}", "arn:aws:s3:::warehouse"
 LOGS = f"arn:aws:logs:{HERE}:log-group"
+# Glue may name them so under a security configuration: its API reference of `LogGroupName`, and
+# older versions.
+OTHER_GROUPS = (
+    "/aws-glue/jobs-shop-glue-ProbeRole-1A2B-shop-jobs/output",
+    "/aws-glue/jobs/shop-jobs-role/shop-glue-ProbeRole-1A2B/error",
+    "/aws-glue/jobs/shop/probe/shop-jobs-role/shop-glue-ProbeRole-1A2B/error",
+    "/aws-glue/jobs/shop/probe-shop-glue-ProbeRole-1A2B-shop-jobs/output",
+)
 
 
 def test_the_connector_alters_no_group_of_another_connector(created: Synthesized) -> None:
@@ -55,6 +64,41 @@ def test_one_role_starts_the_jobs_that_a_file_can_schedule(variants, variant) ->
     assert group == f"arn:aws:scheduler:{HERE}:schedule-group/shop"
 
 
+def test_a_stream_of_one_table_appends_to_it_alone(variants) -> None:
+    """A domain of many tables would exceed what IAM and a template hold."""
+    deployed = variants["delivered"]
+    table, files = f"{GLUE}:table/cdc_iceberg", f"{WAREHOUSE}/cdc_iceberg.db"
+    for stream, expected in (("events", {"events"}), ("trade", {"events", "sales", "returns"})):
+        role = role_of(deployed, stream)
+        for name in ("events", "sales", "returns"):
+            may = name in expected
+            assert allows(role, "glue:UpdateTable", f"{table}/{name}_changes") == may
+            assert allows(role, "s3:PutObject", f"{files}/{name}_changes/data/a.parquet") == may
+
+
+@pytest.mark.parametrize("stack", ["shop-puts-clicks", "shop-weblogs-request"])
+def test_optimizers_of_puts_maintain_their_tables_alone(variants, stack) -> None:
+    deployed = variants["puts" if "puts" in stack else "web logs"]
+    template = deployed.templates[stack]["Resources"]
+    [role] = [
+        each
+        for logical, each in template.items()
+        if each["Type"] == "AWS::IAM::Role" and logical.startswith("Optimizers")
+    ]
+    own = [
+        each["Properties"]["TableName"]
+        for each in template.values()
+        if each["Type"] == "AWS::Glue::TableOptimizer"
+    ]
+    assert own
+    for name in (*own, "orders", "orders_changes"):
+        for action, on in (
+            ("glue:UpdateTable", f"{GLUE}:table/cdc_iceberg/{name}"),
+            ("s3:DeleteObject", f"{WAREHOUSE}/cdc_iceberg.db/{name}/data/a.parquet"),
+        ):
+            assert allows(role, action, on) == (name in own), (name, action)
+
+
 def key_patterns(deployed: Synthesized) -> list[str]:
     """The log groups that the key admits."""
     [key] = deployed.resources("AWS::KMS::Key")
@@ -79,6 +123,34 @@ def log_group_names(deployed: Synthesized) -> list[str]:
     return found
 
 
+@pytest.mark.parametrize("name", OTHER_GROUPS)
+def test_the_probe_alone_may_log_where_glue_names_the_group(created, name) -> None:
+    """Without that its logs would be nowhere, and the check could not find out where they go."""
+    group = f"{LOGS}:{name}"
+    calls = (
+        ("logs:CreateLogGroup", group),
+        ("logs:AssociateKmsKey", group),
+        ("logs:CreateLogStream", f"{group}:log-stream:jr-driver"),
+        ("logs:PutLogEvents", f"{group}:log-stream:jr-driver"),
+    )
+    for action, on in calls:
+        roles = [
+            role
+            for role in created.resources("AWS::IAM::Role")
+            if allows(role, action, on) and "glue." in json.dumps(role)
+        ]
+        assert roles == [role_of(created, "Probe")]
+
+
+@pytest.mark.parametrize(
+    "name", ["/aws-glue/jobs/output", "/aws-glue/jobs/shop-dev/probe/output", "/aws/lambda/shop"]
+)
+def test_the_probe_logs_nowhere_else(created, name) -> None:
+    probe = role_of(created, "Probe")
+    assert not allows(probe, "logs:CreateLogGroup", f"{LOGS}:{name}")
+    assert not allows(probe, "logs:PutLogEvents", f"{LOGS}:{name}:log-stream:jr-driver")
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_key_is_for_the_log_groups_of_its_deployment(
     variants: dict[str, Synthesized], variant: str
@@ -91,8 +163,10 @@ def test_the_key_is_for_the_log_groups_of_its_deployment(
         return any(fnmatchcase(f"{LOGS}:{name}", pattern) for pattern in patterns)
 
     assert [name for name in names if not is_admitted(name)] == []
+    assert all(is_admitted(name) for name in OTHER_GROUPS)
     others = (
         "billing-app",
+        "/aws-glue/jobs-billing-glue-ProbeRole-1A-billing-jobs/output",
         "/aws/lambda/billing",
         "/aws-glue/jobs/output",
         "/aws/rds/instance/x/y",

@@ -14,6 +14,7 @@ from aws_cdk.aws_cloudwatch import Alarm
 
 from cdclake import metrics
 from cdclake.config.deployment import load_deployment
+from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.stacks.constructs.dashboard import Dashboard
 from tests.synth.deployments import DELIVERED, PIPELINE, PRIVATE, PUTS, Synthesized
 
@@ -101,6 +102,8 @@ def test_what_exists_is_left_to_its_owner_who_is_told_so(variants):
     assert alarms(existing).keys() == others | OF_STREAM | OF_KEEPER | OF_JOBS | applied
     outputs = existing.templates["shop-observability"]["Outputs"]
     assert "db.example.org" in outputs["SourceOwner"]["Value"] and "KafkaOwner" in outputs
+    network = existing.templates["shop-network"]["Outputs"]
+    assert "its certificate must be of an authority of RDS" in str(network["SourceOwner"])
     assert "AWS/RDS" not in body(existing) and "AWS/Kafka\\" not in body(existing)
 
 
@@ -152,7 +155,23 @@ def test_a_scheduled_streams_alarms_see_its_few_points(deploy):
     assert (stat["Metric"]["MetricName"], stat["Stat"]) == ("glue.error.ALL", "Sum")
     assert {"Name": "JobName", "Value": "shop-stream_changes"} in stat["Metric"]["Dimensions"]
     assert (stat["Period"], failed["Threshold"]) == (3600, 0)
-    assert "stream-failed" not in alarms(deploy(scheduled + "aws: {stream: off}\n"))
+    off = alarms(deploy(scheduled + "aws: {stream: off}\n"))
+    assert not {"stream-failed", "stream-overdue"} & off.keys()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "days"), [("rate(15 minutes)", 2), ("rate(2 days)", 3), ("rate(9 days)", 6)]
+)
+@pytest.mark.synth
+def test_a_scheduled_stream_is_overdue_before_kafka_deletes_its_events(deploy, schedule, days):
+    """A disabled schedule fails nowhere, and other alarms keep their state without new points."""
+    more = f"stream: {{mode: scheduled}}\nschedules: {{apply: {schedule!r}}}\n"
+    overdue = alarms(deploy(PIPELINE + more))["stream-overdue"]
+    [stat] = stats(overdue)
+    assert stat["Metric"]["MetricName"] == metrics.FRESHNESS.name
+    assert [each["Name"] for each in stat["Metric"]["Dimensions"]] == ["Deployment"]
+    assert (stat["Stat"], stat["Period"], overdue["Threshold"]) == ("SampleCount", DAY_S, 1)
+    assert overdue["EvaluationPeriods"] == days < RETENTION_DAYS
 
 
 def test_new_columns_are_an_alarm_unless_they_are_ignored(deploy, created):
@@ -171,7 +190,8 @@ def test_silence_is_an_alarm_where_somebody_must_speak(deploy, created):
 
     scheduled = {"changed-relations", "connector", "connector-update"}
     assert silent(created) == scheduled | {"freshness", "keeper-silent"}
-    assert silent(deploy(PIPELINE + "stream: {mode: scheduled}\n")) == scheduled
+    found = silent(deploy(PIPELINE + "stream: {mode: scheduled}\n"))
+    assert found == scheduled | {"stream-overdue"}
 
 
 @pytest.mark.synth

@@ -98,7 +98,8 @@ def awaited(deployed: Synthesized, shard: int) -> tuple[Template, set[str]]:
         for each in template["Resources"].values()
         if each["Type"] == "Custom::CdclakeTables"
     ]
-    wanted = {k: v for k, v in waiting.items() if k not in ("ServiceToken", "Database")}
+    others = ("ServiceToken", "ServiceTimeout", "Database")
+    wanted = {k: v for k, v in waiting.items() if k not in others}
     role = role_of(replace(deployed, templates={stack: template}), "TablesDoer")
     return wanted, {on.rpartition("/")[2] for on in allowed(role, "glue:StartJobRun")}
 

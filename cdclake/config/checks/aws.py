@@ -21,6 +21,7 @@ from cdclake.config.regions import (
     restrictions,
     restrictions_of_firehose,
     restrictions_of_partition,
+    restrictions_of_source,
 )
 from cdclake.config.schedule import shortest_minutes
 
@@ -148,7 +149,10 @@ def check_region(document: Document, tables: Sequence[TableOutline]) -> Iterator
             yield document.problem(("aws", "region"), restriction.message, restriction.remedy)
     if not isinstance(region, str):
         return
-    for restriction in restrictions_of_partition(region):
+    found = list(restrictions_of_partition(region))
+    if document.mapping("source") and document.get("aws", "source", "existing") is None:
+        found += restrictions_of_source(region)
+    for restriction in found:
         yield document.problem(("aws", "region"), restriction.message, restriction.remedy)
     zones, (location, subnets) = document.get(*_NETWORK, "zones"), _subnets(document)
     creates_cluster = bool(tables) and document.get("aws", "kafka", "existing") is None

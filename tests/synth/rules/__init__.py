@@ -31,6 +31,7 @@ from tests.synth.rules.naming import names_fit_the_service
 from tests.synth.rules.querying import queries_are_bounded
 from tests.synth.rules.reading import Rule
 from tests.synth.rules.running import (
+    answers_are_awaited_briefly,
     connections_name_their_zone,
     one_run_at_a_time,
     schedules_fail_loudly,
@@ -76,6 +77,7 @@ RULES: tuple[Rule, ...] = (
     one_run_at_a_time,
     what_runs_is_known,
     schedules_fail_loudly,
+    answers_are_awaited_briefly,
     called_by_ours_only,
     alarms_lead_somewhere,
     topics_are_for_alarms,

@@ -54,6 +54,14 @@ def what_runs_is_known(kind: str, properties: dict[str, Any], _: Template) -> It
             yield f"{kind} reads a file whose name does not follow its content"
 
 
+def answers_are_awaited_briefly(
+    kind: str, properties: dict[str, Any], _: Template
+) -> Iterator[str]:
+    """CloudFormation waits an hour by default for a function that Lambda has ended."""
+    if kind.startswith("Custom::") and not 0 < int(properties.get("ServiceTimeout", 0)) < 3600:
+        yield f"{kind} is awaited for an hour"
+
+
 def schedules_fail_loudly(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
     """A call that failed is tried again for a while, and then lies where it is found."""
     if kind == "AWS::Scheduler::Schedule":

@@ -26,6 +26,10 @@ tables:
     capture: {poll: {by: at}}
 """
 EXISTING_NETWORK = "{vpc_id: vpc-0a, subnet_ids: [subnet-0a, subnet-0b]}"
+EXISTING_SOURCE = (
+    "{endpoint: db.example.org, security_group: sg-0a,"
+    " secret_arn: 'arn:aws:secretsmanager:eu-west-1:111122223333:secret:shop-AbCdEf'}"
+)
 CLUSTER = "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b-1"
 MANY_TAGS = {f"{n:0128}": "v" * 256 for n in range(50)}
 
@@ -65,6 +69,9 @@ CASES = {
     "Firehose where it writes no Iceberg tables": (
         top("aws: {region: us-gov-west-1}") + "    delivery: firehose\n", 2, 15, "Firehose does not write Iceberg", "`delivery: stream`",
     ),
+    "region whose certificates are not packed": (
+        top("aws: {region: il-central-1}"), 2, 15, "certificates of RDS in il-central-1", "another region",
+    ),
     "zone without Graviton": (
         top("aws: {region: us-east-1, network: {create: {zones: [use1-az3, use1-az2]}}}"), 2, 45, "no Graviton", "use1-az4",
     ),
@@ -97,6 +104,9 @@ CASES = {
     ),
     "disks smaller than the database": (
         top("aws: {source: {create: {storage_gb: 3000, max_storage_gb: 3300}}}"), 2, 1, "3000 GB passes through", "max_volume_gb: 3000",
+    ),
+    "timeout of seven days": (
+        top("aws: {jobs: {batch: {timeout_minutes: 10080}}}"), 2, 39, "timeout_minutes", "10079",
     ),
     "capacity without a range": (
         top("aws: {source: {create: {engine: aurora, capacity: [0.5, 0.5]}}}"), 2, 41, "maximum capacity 0.5", "[0.5, 1]",
@@ -325,7 +335,9 @@ def test_polls_of_the_same_schedule_count_once(minutes, found):
 
 
 def test_a_region_without_firehose_is_no_mistake_of_a_streamed_file():
-    assert find_problems(parse_document(top("aws: {region: ap-southeast-5}"))) == []
+    """Nor are its certificates: the server may be in another region."""
+    aws = f"aws: {{region: ap-southeast-5, source: {{existing: {EXISTING_SOURCE}}}}}"
+    assert find_problems(parse_document(top(aws))) == []
 
 
 @pytest.mark.parametrize(

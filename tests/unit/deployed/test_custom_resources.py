@@ -348,3 +348,18 @@ def test_the_brokers_of_iam_are_handed_on(answers, monkeypatch):
     module.handler(event(answers, "Brokers", ClusterArn="arn:cluster", PerZone="1"), CONTEXT)
     assert asked_for == [{"ClusterArn": "arn:cluster"}]
     assert answers.told[0]["Data"] == {"Brokers": "b-1:9098,b-2:9098"}
+
+
+def test_a_cluster_without_iam_access_is_explained(answers, monkeypatch):
+    module = load("custom_resources")
+
+    class Kafka:
+        def get_bootstrap_brokers(self, **_: Any) -> dict[str, str]:
+            return {"BootstrapBrokerStringTls": "b-1:9094"}
+
+    monkeypatch.setattr(module.boto3, "client", lambda service: {"kafka": Kafka()}[service])
+    module.handler(event(answers, "Brokers", ClusterArn="arn:cluster"), CONTEXT)
+    [told] = answers.told
+    assert told["Status"] == "FAILED"
+    assert "arn:cluster has no brokers for IAM access" in told["Reason"]
+    assert "KafkaOwner" in told["Reason"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,35 @@ def look(answers: Answers, tmp_path: Path) -> Look:
 
 def states(found: list[Check]) -> list[tuple[str, str]]:
     return [(check.name, check.state) for check in found]
+
+
+@pytest.mark.parametrize(
+    ("tags", "owner"),
+    [
+        ({"cdclake:pipeline": "shop"}, None),
+        ({}, None),  # an operator may have removed them
+        ({"cdclake:pipeline": "shop", "cdclake:environment": "prod"}, "shop in environment prod"),
+        ({"cdclake:pipeline": "shop-prod"}, "shop-prod without an environment"),
+    ],
+)
+def test_stacks_of_another_pipeline_with_the_same_prefix_fail(
+    answers: Answers, look: Look, tags: dict[str, str], owner: str | None
+) -> None:
+    """`shop` in the environment `prod` and a pipeline `shop-prod` have the same stack names."""
+    stack = {
+        "StackName": "shop-lake",
+        "CreationTime": datetime(2026, 1, 1, tzinfo=UTC),
+        "StackStatus": "CREATE_COMPLETE",
+        "Tags": [{"Key": key, "Value": value} for key, value in {"team": "a", **tags}.items()],
+    }
+    answers["DescribeStacks"] = {"Stacks": [stack]}
+    [check] = look()
+    if owner is None:
+        assert (check.state, check.detail) == ("ok", "shop is deployed already")
+    else:
+        assert check.state == "failed"
+        assert check.detail == f"the stacks shop-* are those of the pipeline {owner}"
+        assert "choose another `name:` or environment" in check.remedy
 
 
 @pytest.mark.parametrize(

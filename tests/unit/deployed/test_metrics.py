@@ -15,13 +15,14 @@ from botocore.exceptions import ClientError, NoRegionError
 from botocore.parsers import ResponseParserError
 
 from cdclake import metrics
-from cdclake.control_objects import RefusedTotals
+from cdclake.control_objects import PAUSE, RefusedTotals
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_life import Stopped
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.stream.gauges import StreamGauges
-from cdclake.jobs.stream.streaming_query import publish_until_end
+from cdclake.jobs.stream.streaming_query import publish_until_end, run_stream
 from cdclake.jobs.table_jobs.table_reports import TableReport, failed_tables, worst_sizes
 from tests.spark.events import MemoryStore, plan_of
 
@@ -193,6 +194,20 @@ def test_gauges_of_a_scheduled_run_publish_its_alarms_at_its_end(control, name):
         stream.publish(None)
     assert [name in names for names in published] == [True, True, False, True]
     assert all("BatchSeconds" in names for names in published)
+
+
+def test_a_paused_run_publishes_the_lakes_age():
+    """A forgotten pause ends each scheduled run as a success; events expire after seven days."""
+    boto3.client("s3").create_bucket(
+        Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
+    )
+    control = ObjectStore("s3://state/control")
+    Progress(heartbeat_committed_us=int((time.time() - 7200) * 1e6)).save(control)
+    control.write(PAUSE, {"since": "2026-11-28T10:00:00+00:00"})
+    run_stream({"control": "s3://state/control", "metrics": "shop"}, Mock())
+    found = told()
+    assert found["Freshness"][0] == pytest.approx(7200, abs=60)
+    assert "StoppedTables" in found
 
 
 def test_without_a_first_heartbeat_nothing_is_said_of_freshness_and_lag(control):

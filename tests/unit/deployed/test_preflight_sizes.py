@@ -8,6 +8,7 @@ import pytest
 
 from cdclake.config import regions
 from cdclake.deployed.preflight import preflight
+from tests.unit.config.test_aws_problems import EXISTING_SOURCE
 from tests.unit.deployed.accounts import Answers, answer_calls, deployment, quotas
 
 
@@ -23,6 +24,26 @@ def test_a_region_of_china_fails(
     monkeypatch.setattr(regions, "_CHINA", "eu-west-")
     [region] = [check for check in preflight(deployment(tmp_path)) if check.name == "region"]
     assert (region.state, "outside of China" in region.remedy) == ("failed", True)
+
+
+@pytest.mark.parametrize("source", ["create: {}", "existing"])
+def test_the_certificates_of_a_created_database_must_be_packed(
+    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.setattr(regions, "certified_regions", lambda: {"eu-north-1"})
+    existing = f"existing: {EXISTING_SOURCE}"
+    more = f"aws: {{source: {{{existing if source == 'existing' else source}}}}}\n"
+    [region] = [c for c in preflight(deployment(tmp_path, more)) if c.name == "region"]
+    if source == "existing":  # the server may be in another region
+        assert region.state == "ok"
+    else:
+        assert "certificates of RDS in eu-west-1" in region.detail
+
+
+def test_certified_regions_are_those_of_the_packed_file() -> None:
+    found = regions.certified_regions()
+    assert {"eu-west-1", "us-east-1", "ap-southeast-4"} <= found
+    assert not {"us-gov-west-1", "il-central-1", ""} & found
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 
 import boto3
 import pytest
+from botocore.client import BaseClient
 
 from cdclake.check import failed, passed, summary
 from cdclake.cli import main as command
@@ -65,12 +66,26 @@ def test_what_the_job_found_is_told(doctor, jobs_in_moto, logged, monkeypatch, c
     assert (told["checks"][-1]["name"], told["checks"][-1]["state"]) == ("logs", "ok")
 
 
-def test_a_log_that_is_elsewhere_fails(doctor, jobs_in_moto, logged, monkeypatch):
+@pytest.mark.parametrize("named", ["/aws-glue/jobs-shop-dev-role-shop-dev-jobs/", None])
+def test_a_log_that_is_elsewhere_fails(doctor, jobs_in_moto, logged, monkeypatch, named):
     logged += ["output"]
     writes_its_report(monkeypatch, jobs_in_moto, job=JOB, **summary([CLASSES]))
+    call = BaseClient._make_api_call
+
+    def answered(client, operation, given):
+        answer = call(client, operation, given)
+        if operation == "GetJobRun":
+            answer["JobRun"]["LogGroupName"] = named
+        return answer
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", answered)
     ended, told = doctor("--target", "aws")
-    assert (ended, told["checks"][-1]["state"]) == (1, "failed")
-    assert f"no log in {GROUP}/error" in told["checks"][-1]["detail"]
+    found = told["checks"][-1]
+    assert (ended, found["state"]) == (1, "failed")
+    assert f"no log in {GROUP}/error" in found["detail"]
+    assert found["detail"].endswith(f"Glue names the group {named or 'of its log nowhere'}")
+    assert "begin with /aws-glue/ and contain shop-dev" in found["remedy"]
+    assert f"aws glue get-job-run --job-name {JOB} --run-id " in found["remedy"]
 
 
 def test_a_probe_that_dies_is_a_failure(doctor, jobs_in_moto):
