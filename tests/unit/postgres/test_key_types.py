@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from cdclake.postgres.relations import RelationRecord
+from cdclake.postgres.relation_record import RelationRecord
 from tests.unit.postgres.tables import actual, column, declared
 from tests.unit.postgres.test_relations import source
 
