@@ -29,7 +29,8 @@ def newest_of_keys(rows: DataFrame, table: Table, *more: Expression) -> DataFram
 
     Of several texts of the key it has that of the newest event.
     """
-    grouped, texts = [], []
+    grouped: list[Expression] = []
+    texts: list[Expression] = []
     values: list[str] = []
     for column, value in zip(table.key_columns, compared_keys(table), strict=True):
         if has_spellings(column.column_type):

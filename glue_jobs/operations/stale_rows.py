@@ -49,7 +49,7 @@ def delete_stale_rows(stream: TableStream, position: str) -> int:
     if stamped.snapshot_id is None:
         return 0
     log = stream.lake.read(stream.table.changes, stamped.snapshot_id)
-    known = with_quarantined(log, stream.lake, stream.table, stream.plan)
+    known = with_quarantined(log, stream.lake, stream.table, stream.plan, position)
     with persisted(_deletes(log, known, stream.table, position)) as deletes:
         return stream.add(deletes, read_from=stamped.snapshot_id, stamp=stamp)
 
@@ -69,7 +69,7 @@ def deletes_of_unread(stream: TableStream, log: DataFrame, rows: DataFrame) -> D
     keys = rows.where(f"{is_older} AND {naming.OP} <> 't'").select(*map(SPARK.name, table.key))
     if keys.isEmpty():
         return none
-    known = with_quarantined(log, stream.lake, table, stream.plan)
+    known = with_quarantined(log, stream.lake, table, stream.plan, position)
     known = known.unionByName(rows.drop(*FINDINGS), allowMissingColumns=True)
     truncates = known.where(F.col(naming.OP) == "t")
     of_keys = matching_keys(known, keys, table, "left_semi")

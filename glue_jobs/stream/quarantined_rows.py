@@ -10,8 +10,6 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.position import history_part as history_of
 from cdclake.debezium.refusals import OVERSIZED_RECORD
-from cdclake.debezium.types import Conversion
-from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import history_part
 from cdclake.iceberg.limit_condition import is_withheld
@@ -39,8 +37,10 @@ def with_withheld(log: DataFrame, lake: LakeTables, table: Table, plan: Plan) ->
     return log.unionByName(readable.drop(*FINDINGS), allowMissingColumns=True)
 
 
-def with_quarantined(log: DataFrame, lake: LakeTables, table: Table, plan: Plan) -> DataFrame:
-    """Return the events of a changelog, those that a rule withholds, and the newest refused ones.
+def with_quarantined(
+    log: DataFrame, lake: LakeTables, table: Table, plan: Plan, position: str
+) -> DataFrame:
+    """Return the events of a changelog, the withheld ones, and the newest refused since `position`.
 
     Of a refused event only key, position and operation are certain. A key whose newest event is
     refused is in the source, unless that event deletes it; such deletes are left out.
@@ -51,7 +51,7 @@ def with_quarantined(log: DataFrame, lake: LakeTables, table: Table, plan: Plan)
         return known
     newest = newest_of_keys(refused, table)
     in_source = newest.where(f"{naming.OP} <> 'd' AND {naming.POSITION} IS NOT NULL")
-    in_source = in_source.where(_is_held_key(table))
+    in_source = in_source.where(f"NOT ({_lacks_key(table)}) AND {_is_since(position)}")
     return known.unionByName(in_source, allowMissingColumns=True)
 
 
@@ -71,9 +71,8 @@ def count_unplaced(
         for partition, end in offsets.items()
     ]
     is_later = " OR ".join(later) or "false"
-    is_since = f"coalesce({history_part(naming.POSITION)} >= {SPARK.text(history_of(position))}"
     is_unplaced = f"{naming.POSITION} IS NULL OR ({_lacks_key(table)})"
-    rows = refused.where(f"{is_since}, {is_later}) AND ({is_unplaced})")
+    rows = refused.where(f"coalesce({_is_since(position)}, {is_later}) AND ({is_unplaced})")
     return rows.where(f"coalesce({naming.OP}, '') <> 't'").count()
 
 
@@ -92,14 +91,8 @@ def _quarantined(lake: LakeTables, table: Table, condition: str) -> DataFrame:
     return kept.where((F.col("topic") == table.topic) & (F.col("table") == table.name))
 
 
-def _is_held_key(table: Table) -> str:
-    """Return the SQL condition that the state can hold the key, as those of the changelog."""
-    values = (
-        name if kind.conversion is Conversion.BINARY else to_state(name, kind, SPARK)
-        for column in table.key_columns
-        for name, kind in [(SPARK.name(column.name), column.column_type)]
-    )  # Spark fails to convert bytes in another form
-    return " AND ".join(f"{value} IS NOT NULL" for value in values)
+def _is_since(position: str) -> str:
+    return f"{history_part(naming.POSITION)} >= {SPARK.text(history_of(position))}"
 
 
 def _lacks_key(table: Table) -> str:

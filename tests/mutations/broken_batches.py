@@ -62,12 +62,12 @@ BATCHES = (
     ),
     Mutation(
         "replay deletes rows that were read since", (_AFTER_READ, "-k", "a_resync"),
-        ((_STALE, "known = with_quarantined(log, stream.lake, table, stream.plan)",
+        ((_STALE, "known = with_quarantined(log, stream.lake, table, stream.plan, position)",
           "known = log.limit(0)"),),
     ),
     Mutation(
         "delete as stale what was read and refused", (_REFUSED_READS, "-k", "stays"),
-        ((_STALE, "known = with_quarantined(log, stream.lake, stream.table, stream.plan)",
+        ((_STALE, "known = with_quarantined(log, stream.lake, stream.table, stream.plan, position)",
           "known = with_withheld(log, stream.lake, stream.table, stream.plan)"),),
     ),
     Mutation(

@@ -107,9 +107,8 @@ VALUES = (
         ((_FOLD, "key_values(table, SPARK)", "map(SPARK.name, table.key)"),),
     ),
     Mutation(
-        "a resync deletes keys that no state can hold", (_SPELLED, "-k", "cannot_hold"),
-        (("glue_jobs/stream/quarantined_rows.py",
-          "in_source.where(_is_held_key(table))", "in_source"),),
+        "a resync deletes keys that the changelog lacks", (_SPELLED, "-k", "cannot_hold"),
+        (("glue_jobs/stream/quarantined_rows.py", " AND {_is_since(position)}\"", "\""),),
     ),
     Mutation(
         "a numeric key that got zeros is not read again",

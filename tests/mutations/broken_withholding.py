@@ -72,7 +72,7 @@ WITHHOLDING = (
     ),
     Mutation(
         "delete as stale what a resync read and a rule withholds", (*_SPARK, "-k", "resync"),
-        ((_STALE, "known = with_quarantined(log, stream.lake, stream.table, stream.plan)",
+        ((_STALE, "known = with_quarantined(log, stream.lake, stream.table, stream.plan, position)",
           "known = log"),),
     ),
     Mutation(
