@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from constructs import Construct
 
-from cdclake.config.aws_model import CreatedNetwork, ExistingKafka, ExistingNetwork, ExistingSource
+from cdclake.config.aws_model import CreatedNetwork, ExistingNetwork, ExistingSource
 from cdclake.config.deployment import Deployment
+from cdclake.config.kafka_model import ExistingKafka
 from cdclake.debezium.avro_converter import apicurio_port
 from cdclake.stacks import owner_requests
 from cdclake.stacks.constructs.deployment_context import DeploymentContext, kept

@@ -11,8 +11,9 @@ from aws_cdk.aws_sns import Topic
 from constructs import Construct
 
 from cdclake import naming
-from cdclake.config.aws_model import ExistingKafka, ExistingSource
+from cdclake.config.aws_model import ExistingSource
 from cdclake.config.deployment import Deployment
+from cdclake.config.kafka_model import ExistingKafka
 from cdclake.stacks.constructs.alarm import AlarmSpec
 from cdclake.stacks.constructs.alarm_topic import AlarmTopic
 from cdclake.stacks.constructs.alarms import watches

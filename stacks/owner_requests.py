@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cdclake.config.aws_model import IAM_PORT, ExistingKafka, ExistingSource
+from cdclake.config.aws_model import ExistingSource
+from cdclake.config.kafka_model import IAM_PORT, ExistingKafka
 from cdclake.debezium.topics import durable_settings
 from cdclake.stacks.constructs.kafka_cluster import FIREHOSE_ACTIONS
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from constructs import Construct
 
 from cdclake import naming
-from cdclake.config.aws_model import CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
+from cdclake.config.kafka_model import CreatedKafka, ExistingKafka
 from cdclake.control_access import CONTROL_ACCESS
 from cdclake.deployed_jobs import (
     AT_KAFKA,

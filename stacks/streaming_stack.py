@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from aws_cdk import aws_glue
 from constructs import Construct
 
-from cdclake.config.aws_model import IAM_PORT, CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
+from cdclake.config.kafka_model import IAM_PORT, CreatedKafka, ExistingKafka
 from cdclake.debezium.topics import durable_settings
 from cdclake.plan import GLUE_REGISTRY
 from cdclake.stacks.constructs import connect_grants, job_grants

@@ -13,8 +13,8 @@ import boto3
 
 from cdclake import naming
 from cdclake.check import Check, failed, passed
-from cdclake.config.aws_model import CreatedKafka, ExistingKafka
 from cdclake.config.deployment import ENVIRONMENT_TAG, PIPELINE_TAG, Deployment
+from cdclake.config.kafka_model import CreatedKafka, ExistingKafka
 from cdclake.deployed.aws_calls import unless_refused
 from cdclake.deployed.stack_lookup import found_stack
 from cdclake.plan import GLUE_REGISTRY

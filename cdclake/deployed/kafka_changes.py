@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from cdclake.config.aws_model import CreatedKafka, CreatedNetwork
+from cdclake.config.aws_model import CreatedNetwork
 from cdclake.config.deployment import Deployment
+from cdclake.config.kafka_model import CreatedKafka
 from cdclake.errors import InputError
 
 # "You can't update multiple attributes of the cluster in same request" (aws/aws-cdk#16765).

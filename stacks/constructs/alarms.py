@@ -11,8 +11,9 @@ from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import TreatMissingData
 
 from cdclake import metrics, naming
-from cdclake.config.aws_model import CreatedKafka, CreatedSource
+from cdclake.config.aws_model import CreatedSource
 from cdclake.config.deployment import Deployment
+from cdclake.config.kafka_model import CreatedKafka
 from cdclake.connectors.declared import DeclaredConnector
 from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.schedule_times import longest_days

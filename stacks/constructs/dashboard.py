@@ -9,8 +9,9 @@ from aws_cdk.aws_cloudwatch import IMetric, IWidget
 from constructs import Construct
 
 from cdclake import metrics, naming
-from cdclake.config.aws_model import CreatedKafka, CreatedSource
+from cdclake.config.aws_model import CreatedSource
 from cdclake.config.deployment import Deployment
+from cdclake.config.kafka_model import CreatedKafka
 from cdclake.config.source_metrics import WAL_ON_DISK
 from cdclake.stacks.constructs.deployment_metrics import (
     FIVE_MINUTES,

@@ -8,7 +8,7 @@ from aws_cdk import Aws, aws_applicationautoscaling, aws_msk
 from constructs import Construct
 
 from cdclake.config import versions
-from cdclake.config.aws_model import CreatedKafka
+from cdclake.config.kafka_model import CreatedKafka
 from cdclake.debezium.record_limit import MAX_RECORD_BYTES
 from cdclake.debezium.topics import RETENTION_DAYS, durable_settings
 from cdclake.stacks.constructs.deployment_context import DeploymentContext

@@ -17,7 +17,9 @@ from tests.unit.typed_commands import unknown_words
 
 SHIPPED = ("cdclake", "glue_jobs", "stacks", "lambda")
 # May name targets of the Makefile: the remedy of a clone, and the head of a file that is generated.
-OF_A_CLONE = {"cdclake/extras.py", "cdclake/jar_lock.py", "cdclake/places.py"}
+OF_A_CLONE = {
+    *("cdclake/extras.py", "cdclake/jar_lock.py", "cdclake/places.py"), "cdclake/config/regions.py",
+}  # fmt: skip
 FILES = sorted(
     path
     for folder in SHIPPED

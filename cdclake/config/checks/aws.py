@@ -7,13 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cdclake.config.aws_model import (
-    CreatedKafka,
-    CreatedNetwork,
-    CreatedSource,
-    largest_disk_gb,
-)
+from cdclake.config.aws_model import CreatedNetwork, CreatedSource
 from cdclake.config.document import Document, Location
+from cdclake.config.kafka_model import CreatedKafka, largest_disk_gb
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
 from cdclake.config.regions import (

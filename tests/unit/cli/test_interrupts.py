@@ -71,11 +71,14 @@ def test_commands_end_in_order(monkeypatch: pytest.MonkeyPatch, number: signal.S
             undone.append("undone")
 
     monkeypatch.setattr(log_files, "log_lines", lambda *_, **__: killed())
-    before = signal.getsignal(number)
-    with pytest.raises(SystemExit) as ended:
-        command.main(["logs"])
+    before = signal.signal(number, signal.SIG_DFL)  # nohup ignores SIGHUP
+    try:
+        with pytest.raises(SystemExit) as ended:
+            command.main(["logs"])
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
     assert (ended.value.code, undone) == (128 + number, ["undone"])
-    assert signal.getsignal(number) is before
 
 
 def test_signal_that_the_caller_ignores_ends_no_command(

@@ -93,8 +93,8 @@ def test_firehose_may_hold_rows_as_long_as_its_streams_repeat() -> None:
         "Firehose's buffers and repeated appends"
     }
     assert [place["until"] for place in until.values()] == [
-        "a run of apply_changes in 12 minutes or later",  # the stream of redriven rows
-        "a run of apply_changes in 127 minutes or later",
+        "a run of apply_changes in 32 minutes or later",  # the stream of redriven rows
+        "a run of apply_changes in 132 minutes or later",
     ]
 
 
