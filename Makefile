@@ -29,9 +29,9 @@ help: ## List the targets
 setup: ## Install Python packages (.venv/) and jars (jars/), all locked; a no-op if up to date
 	@./scripts/setup.sh
 
-# A module that is gone would stay in build/lib, and get into the wheel.
+# A module that is gone would stay in build/lib, and get into the wheel. The Dockerfile takes the one wheel that is there.
 wheel: setup ## Build the wheel (dist/), which is used without this repository and without Maven
-	@rm -rf build/lib
+	@rm -rf build/lib dist/cdclake-*.whl
 	@$(BIN)/python -m pip wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir dist .
 
 hudi-jars: setup ## Fetch Hudi's jars (jars/hudi/, 120 MB), which pipelines with `publish:` and their tests need

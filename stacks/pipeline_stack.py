@@ -5,7 +5,12 @@ from __future__ import annotations
 from aws_cdk import CfnOutput, Environment, Stack, Tags, aws_iam
 from constructs import Construct
 
-from cdclake.config.deployment import ENVIRONMENT_TAG, PIPELINE_TAG, Deployment
+from cdclake.config.deployment import (
+    ENVIRONMENT_TAG,
+    PIPELINE_TAG,
+    Deployment,
+    stack_description,
+)
 
 
 class PipelineStack(Stack):
@@ -18,7 +23,7 @@ class PipelineStack(Stack):
             scope,
             name,
             stack_name=name,
-            description=f"cdclake pipeline {deployment.plan.name}: {purpose}",
+            description=stack_description(deployment.plan.name, purpose),
             termination_protection=deployment.aws.protect,
             analytics_reporting=False,
             # CloudFormation counts the bytes of a template; indented it has twice as many.

@@ -61,8 +61,8 @@ def logs(
     if json_output and not follow:
         emit({"ok": True, "lines": [_to_json(line) for line in lines]}, True, lambda: None)
         return
-    # --follow ends by Ctrl-C, which is then no failure.
-    with suppress(KeyboardInterrupt) if follow else nullcontext():
+    # --follow ends by a signal, which is then no failure.
+    with suppress(KeyboardInterrupt, SystemExit) if follow else nullcontext():
         _print_each(lines, json_output)
 
 

@@ -243,7 +243,7 @@ def _unexpected(error: Exception, *, is_local: bool) -> CdcError:
     from cdclake.local.process.home import ERROR_PREFIX, Home
 
     home = Home.from_environment()
-    if is_local and home.observed_file.is_file():
+    if is_local and os.access(home.observed_file, os.F_OK):
         from cdclake.local.lake.no_answer import dead_component
 
         if (dead := dead_component(home, error)) is not None:

@@ -78,7 +78,7 @@ def _serve(read: Callable[[], dict[str, Any]], port: int, json_output: bool) -> 
             return prometheus_text([Sample("cdclake_healthy", 0.0, {})])
 
     read()  # a missing lake is reported now
-    with metrics_server(port, page) as server, suppress(KeyboardInterrupt):
+    with metrics_server(port, page) as server, suppress(KeyboardInterrupt, SystemExit):
         url = f"http://127.0.0.1:{port}{PATH}"
         emit({"ok": True, "url": url}, json_output, lambda: say(f"metrics at {url}"))
         server.serve_forever()

@@ -111,7 +111,7 @@ def _show(shown: _Shown, verbose: bool, as_json: bool) -> None:
 
 def _watch(shown: _Shown, verbose: bool, as_json: bool) -> None:
     """Show the answer again and again, on a terminal in its place."""
-    with suppress(KeyboardInterrupt), listening(None):
+    with suppress(KeyboardInterrupt, SystemExit), listening(None):
         if not as_json and sys.stdout.isatty():
             _watch_on_terminal(shown, verbose)
         while True:

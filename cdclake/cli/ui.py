@@ -43,7 +43,7 @@ def ui(
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     # Steps of the page's answers would appear on a terminal that shows no answer.
     serving = page_server(port, token, answers)
-    with serving as server, listening(None), suppress(KeyboardInterrupt):
+    with serving as server, listening(None), suppress(KeyboardInterrupt, SystemExit):
         url = f"http://127.0.0.1:{server.server_port}/#token={token}"
         emit({"ok": True, "url": url}, json_output, lambda: say(f"the page is at {url}"))
         server.serve_forever()

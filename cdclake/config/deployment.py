@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +28,26 @@ RESULT_RESTORABLE_DAYS = 1  # of Athena's results: running the query again resto
 REPORT_DAYS = 7
 _TRIAL_SCHEDULE = "rate(1 hour)"
 _POLL_SCHEDULE = "rate(15 minutes)"  # the local lake polls every five; a Glue job cannot
+_DESCRIBED = re.compile(r"cdclake pipeline ([a-z0-9-]+): ")
+
+
+def stack_description(pipeline: str, purpose: str) -> str:
+    """Return the description of a pipeline's stack.
+
+    >>> stack_description("shop", "tables and buckets")
+    'cdclake pipeline shop: tables and buckets'
+    """
+    return f"cdclake pipeline {pipeline}: {purpose}"
+
+
+def described_pipeline(description: str) -> str | None:
+    """Return the name of the pipeline from a stack's description, None for a foreign stack.
+
+    >>> described_pipeline(stack_description("shop", "tables and buckets"))
+    'shop'
+    """
+    found = _DESCRIBED.match(description)
+    return found and found[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ _TEMPORAL = ("year", "month", "day", "hour")
 _FORMS = (
     "write a column, `year(c)`, `month(c)`, `day(c)`, `hour(c)`, `bucket(n, c)` or `truncate(n, c)`"
 )
-_CREATED = "a table that the lake already has keeps its partitions"
+_KEEPS_PARTITIONS = "a table that the lake already has keeps its partitions"
 _ALL_DIGITS = Context(prec=40)
 
 
@@ -73,7 +73,7 @@ class Transform:
             raise Refused(
                 f"{self.column!r}, a {column_type.base}, may be NaN or infinite, which no partition"
                 " can be",
-                f"partition by another column, or remove the entry; {_CREATED}",
+                f"partition by another column, or remove the entry; {_KEEPS_PARTITIONS}",
             )
         if self.kind == "truncate" and column_type.base == "numeric" and lake_type != "string":
             assert self.width is not None
@@ -84,7 +84,7 @@ class Transform:
                 raise Refused(
                     f"truncate() lowers {least}, the least value of {self.column!r}, below"
                     f" {lake_type}",
-                    f"write `bucket(16, {self.column})`, or remove the entry; {_CREATED}",
+                    f"write `bucket(16, {self.column})`, or remove the entry; {_KEEPS_PARTITIONS}",
                 )
 
 

@@ -17,7 +17,7 @@ from cdclake.jobs.control.store import ObjectStore
 from cdclake.plan import Plan
 from cdclake.plan_diff import compare, compare_stored
 from cdclake.plan_effects import READ, SourceFindings, forecast
-from cdclake.redrive.objects import error_prefix
+from cdclake.redrive.objects import error_prefix, failed_prefixes
 from cdclake.rereading import refuse_rereading
 
 _SLOT = (
@@ -132,7 +132,7 @@ def _abandoned_prefix(before: Plan | None, after: Plan) -> Iterator[dict[str, st
     )
     redrive = (
         "run `cdclake redrive --target aws` before the deployment, and delete all versions of what"
-        f" is left below {old}/ after it"
+        f" is left below {', '.join(failed_prefixes(old))} after it"
     )
     yield {
         "message": f"{what}: the records below {old}/ are then neither redriven, nor erased by"

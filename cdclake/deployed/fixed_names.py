@@ -13,7 +13,7 @@ import boto3
 
 from cdclake import naming
 from cdclake.check import Check, failed, passed
-from cdclake.config.deployment import ENVIRONMENT_TAG, PIPELINE_TAG, Deployment
+from cdclake.config.deployment import Deployment, described_pipeline
 from cdclake.config.kafka_model import CreatedKafka, ExistingKafka
 from cdclake.deployed.aws_calls import unless_refused
 from cdclake.deployed.stack_lookup import found_stack
@@ -53,15 +53,14 @@ def check_names(deployment: Deployment) -> Iterator[Check]:
 
 
 def _deployed(deployment: Deployment, stack: Mapping[str, Any]) -> Check:
-    """Compare the stack's tags with the deployment: another file may have the same prefix."""
-    prefix = deployment.prefix
-    tags = {tag["Key"]: tag["Value"] for tag in stack.get("Tags", ())}
-    pipeline, environment = tags.get(PIPELINE_TAG), tags.get(ENVIRONMENT_TAG)
-    if pipeline is None or (pipeline, environment) == (
-        deployment.plan.name,
-        deployment.environment,
-    ):
+    """Compare the pipeline that the stack describes: another file may have the same prefix.
+
+    A stack has no tags of ours, since CDK is told to tag its resources alone.
+    """
+    prefix, pipeline = deployment.prefix, described_pipeline(stack.get("Description", ""))
+    if pipeline in (None, deployment.plan.name):
         return passed("names", f"{prefix} is deployed already")
+    environment = prefix.removeprefix(pipeline).removeprefix("-")
     where = f"in environment {environment}" if environment else "without an environment"
     return failed(
         "names",

@@ -87,15 +87,16 @@ def _identity(deployment: Deployment) -> Iterator[Check]:
 
 
 def _region(deployment: Deployment) -> Iterator[Check]:
-    here, wanted = boto3.client("sts").meta.region_name, deployment.aws.region
+    # Not that of a client: without a region, STS has one that is no region.
+    here, wanted = boto3.Session().region_name, deployment.aws.region
+    if here is None:
+        remedy = f"set AWS_REGION={wanted}" if wanted else "set AWS_REGION, or that of AWS_PROFILE"
+        yield failed("region", "neither the environment nor the profile names one", remedy)
+        return
     if wanted not in (None, here):
         yield failed(
             "region", f"the file says {wanted}, the credentials {here}", f"set AWS_REGION={wanted}"
         )
-        return
-    if here is None:
-        remedy = "set AWS_REGION, or that of AWS_PROFILE"
-        yield failed("region", "neither the environment nor the profile names one", remedy)
         return
     network = deployment.aws.network.declared
     zones = network.zones if isinstance(network, CreatedNetwork) else []

@@ -119,7 +119,10 @@ class Dialect:
         return f"make_timestamp({micros})"
 
     def bytes_of(self, base64: str) -> str:
-        """Return the bytes of a text in base64; NULL for other text."""
+        """Return the bytes of a text in base64; NULL for other text.
+
+        Trino also reads a text that lacks the padding at its end, which nothing here writes.
+        """
         if self.engine == "spark":  # which ignores other characters, and fails for a missing one
             is_valid = self.matches(base64, "[A-Za-z0-9+/]*={0,2}")
             whole = f"length({base64}) % 4 = 0 AND {is_valid}"

@@ -204,10 +204,10 @@ def _outcome(facts: TraceFacts) -> Iterator[TraceFinding]:
     """Yield what the newest event of the changelog made of the row."""
     newest = facts.newest
     assert newest is not None  # the caller has checked it
-    if (by := facts.truncated_by) is not None:
-        yield _truncated(by)
-    elif newest.op == "d":
+    if newest.op == "d":
         yield _deleted(facts, newest)
+    elif (by := facts.truncated_by) is not None:
+        yield _truncated(by)
     yield from _applied(facts, newest)
     created = next((event for event in reversed(facts.stored) if event.op in ("c", "d")), newest)
     if created.op == "c" and created.other_key is not None:
@@ -232,7 +232,8 @@ def _truncated(by: TracedEvent) -> TraceFinding:
     if by.is_sweep:
         return TraceFinding(
             "swept",
-            "a new epoch's snapshot did not have the row: it was deleted while no slot existed",
+            "a new epoch's snapshot did not have the row: it was removed without an event, as while"
+            " there was no slot",
         )
     return TraceFinding(
         "truncated", f"a TRUNCATE of the table removed the row{_in_transaction(by)}"

@@ -142,6 +142,7 @@ def _of_field(values: pa.Array, field: PartitionField) -> pa.Array:
 
 
 def _no_partition(value: pa.Scalar, field: PartitionField) -> ValueError:
+    """Return the error, which is logged: the value is not finite, or among a type's least."""
     return ValueError(
         f"the value {value.as_py()} of {field.source!r} has no partition by {field.name!r}; remove"
         " the table from the file, then add it again under another `name:` and without this entry"

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.oversized import Marker
 from cdclake.debezium.position import history_part
+from cdclake.debezium.record_key import comparable_key
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.key_values import key_value, key_values
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
@@ -28,7 +29,7 @@ _KEY = "cdc__key_{}"
 
 def unread_markers(stream: TableStream, position: str) -> list[str]:
     """Return the reasons of markers whose rows a resync that began at `position` did not read."""
-    newest: dict[tuple[str, ...], tuple[Marker, str]] = {}
+    newest: dict[tuple[str, ...], tuple[Marker, str]] = {}  # by the key's values
     unknown: list[str] = []
     for row in _markers(stream):
         marker = _parsed(row, stream.table)
@@ -36,13 +37,14 @@ def unread_markers(stream: TableStream, position: str) -> list[str]:
             continue
         if marker.key is None:
             unknown.append(row["reason"])
-        elif marker.key not in newest or newest[marker.key][0].position < marker.position:
-            newest[marker.key] = (marker, row["reason"])
+            continue
+        key = tuple(comparable_key(stream.table, marker.key))
+        if key not in newest or newest[key][0].position < marker.position:
+            newest[key] = (marker, row["reason"])
     # A row whose delete was too large is gone: it is stale, and nothing is to be read.
-    open_markers = [marker for marker, _ in newest.values() if marker.op != "d"]
-    settled = _settled(stream, open_markers) if open_markers else set()
-    unread = [m.key for m in open_markers if m.key is not None and m.key not in settled]
-    return [*unknown, *(newest[key][1] for key in unread)]
+    open_markers = [(marker, reason) for marker, reason in newest.values() if marker.op != "d"]
+    settled = _settled(stream, [marker for marker, _ in open_markers]) if open_markers else set()
+    return [*unknown, *(reason for marker, reason in open_markers if marker.key not in settled)]
 
 
 def release_markers(stream: TableStream, below: str | None = None) -> int:

@@ -36,6 +36,9 @@ def _warning(name: str, reached_us: int | None) -> dict[str, str]:
         message = f"{name}: it is not known whether the changelog has all commits until that time"
     else:
         at = datetime.fromtimestamp(reached_us / 1e6, UTC).isoformat(timespec="seconds")
-        message = f"{name}: the changelog has the commits until {at}, and later ones are missing"
-    remedy = "ask for an earlier time, or again later; `cdclake status` shows how far a table is"
+        message = f"{name}: the changelog has the commits until {at}; later ones may be missing"
+    remedy = (
+        "ask for an earlier time, or again later; `cdclake status` shows how far a table is, except"
+        " with `delivery: firehose`"
+    )
     return {"message": message, "remedy": remedy}

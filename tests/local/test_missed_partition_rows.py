@@ -54,9 +54,6 @@ class Comparisons:
         return [change.kind for change in changes]
 
 
-SECRET = "secret: {exclude: true}"
-
-
 @pytest.fixture
 def comparisons(database: str, tmp_path: Path) -> Comparisons:
     return Comparisons(database, tmp_path / "p.yaml")

@@ -211,6 +211,11 @@ def test_a_read_under_another_text_settles_a_marker(spark: SparkSession) -> None
         (key, value.replace(b'"key": {"id": 1}', b'"key": {"id": "%s"}' % OLD_TEXT.encode()))
     )
     assert len(unread_markers(engine.stream(), position)) == 1
+    deletes = value.replace(b'"op": "u"', b'"op": "d"')
+    engine.run(
+        (key, deletes.replace(b'"key": {"id": 1}', b'"key": {"id": "%s"}' % NEW_TEXT.encode()))
+    )
+    assert unread_markers(engine.stream(), position) == []
     engine.run(event(engine, "r", 30, NEW_TEXT, v="2", incremental=True))
     assert unread_markers(engine.stream(), position) == []
 

@@ -67,5 +67,7 @@ class Index:
                 raise
             self.connection.execute("commit")
         except sqlite3.Error:
-            traceback.print_exc(file=sys.stderr)
-            os._exit(1)
+            try:
+                traceback.print_exc(file=sys.stderr)
+            finally:  # the log may be on the same full disk
+                os._exit(1)

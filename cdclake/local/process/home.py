@@ -122,7 +122,10 @@ class Home:
 
     def is_lake(self) -> bool:
         """Return True if the folder is a lake's, also one whose secrets were lost."""
-        return self.state_file.is_file() or "home_id" in self._read_secrets()
+        try:
+            return self.state_file.is_file() or "home_id" in self._read_secrets()
+        except OSError as err:
+            raise _unusable(self.path, err) from err
 
     def create(self) -> None:
         """Create the private folders, and the secrets if they are missing.
@@ -329,9 +332,11 @@ def _is_remnant(entry: Path) -> bool:
     """Check whether an entry may be in a home that has no lake yet.
 
     It is left by a demo, by a failed command, or by a command that was killed while it created the
-    home.
+    home. A new file system has `lost+found`.
     """
-    if entry.name.startswith((TEMPORARY_PREFIX, ".secrets.properties-")):
+    if entry.name == "lost+found" or entry.name.startswith(
+        (TEMPORARY_PREFIX, ".secrets.properties-")
+    ):
         return True
     is_folder = entry.name in ("data", "logs", "run") and entry.is_dir()
     return is_folder and all(each.name.startswith(ERROR_PREFIX) for each in entry.iterdir())

@@ -46,10 +46,11 @@ _LISTS = re.compile(
 _QUERY = re.compile(
     r"(--[^\n]*\n|/\*.*?\*/|[\s(])*(select|with|from|values|table|pivot|unpivot)\b", re.I | re.S
 )
-# EXPLAIN with its options, which have no quotes and no comments; comments before it are dropped.
+# EXPLAIN with its options, which have no comments; those before and after EXPLAIN are dropped.
+_GAP = r"(?:--[^\n]*\n|/\*.*?\*/|\s)*"
+_OPTION = r"(?:[\w\s,]|'\w*'|\"\w*\")*"
 _EXPLAIN = re.compile(
-    r"(?:--[^\n]*\n|/\*.*?\*/|\s)*"
-    r"(explain\b(?:\s+analy[sz]e\b|\s*\(\s*(?:analy[sz]e|format)\b[\w\s,]*\))?)",
+    rf"{_GAP}explain\b(?:{_GAP}(analy[sz]e\b|\(\s*(?:analy[sz]e|format)\b{_OPTION}\)))?",
     re.I | re.S,
 )
 
@@ -195,7 +196,7 @@ def _read_only(session: duckdb.DuckDBPyConnection, query: str) -> str:
         # EXPLAIN ANALYZE executes what follows, so that must be a query too. Only what has been
         # checked is run: the options, and the query that DuckDB has parsed without them.
         if found := _EXPLAIN.match(statements[0].query):
-            explain, text = f"{found[1]} ", statements[0].query[found.end() :]
+            explain, text = f"EXPLAIN {found[1] or ''} ", statements[0].query[found.end() :]
         statements = session.extract_statements(text)
     if [each.type for each in statements] != _SELECT:
         raise InputError(

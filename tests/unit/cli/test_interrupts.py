@@ -81,6 +81,26 @@ def test_commands_end_in_order(monkeypatch: pytest.MonkeyPatch, number: signal.S
     assert (ended.value.code, undone) == (128 + number, ["undone"])
 
 
+@pytest.mark.parametrize("words", [("logs", "--follow"), ("metrics", "--serve", "9000")])
+def test_sigterm_ends_commands_that_run_until_then_with_0(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """systemd takes another code for a failure."""
+
+    def killed(*_: Any, **__: Any) -> Iterator[LogLine]:
+        os.kill(os.getpid(), signal.SIGTERM)
+        yield LINE
+
+    server = metrics_server.metrics_server
+    monkeypatch.setattr(log_files, "log_lines", killed)
+    monkeypatch.setattr(metrics, "local_status", dict)
+    monkeypatch.setattr(metrics_server, "metrics_server", lambda _, page: server(0, page))
+    monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", lambda _: next(killed()))
+    with pytest.raises(SystemExit) as ended:
+        command.main(list(words))
+    assert ended.value.code == 0
+
+
 def test_signal_that_the_caller_ignores_ends_no_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

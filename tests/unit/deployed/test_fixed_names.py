@@ -13,7 +13,7 @@ from botocore.exceptions import EndpointConnectionError
 from botocore.validate import validate_parameters
 
 from cdclake.check import Check
-from cdclake.config.deployment import load_deployment
+from cdclake.config.deployment import load_deployment, stack_description
 from cdclake.deployed.fixed_names import check_names
 from tests.unit.config.pipelines import VALID
 
@@ -72,31 +72,37 @@ def states(found: list[Check]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("tags", "owner"),
+    ("name", "environment", "deployed", "owner"),
     [
-        ({"cdclake:pipeline": "shop"}, None),
-        ({}, None),  # an operator may have removed them
-        ({"cdclake:pipeline": "shop", "cdclake:environment": "prod"}, "shop in environment prod"),
-        ({"cdclake:pipeline": "shop-prod"}, "shop-prod without an environment"),
+        ("shop", "prod", stack_description("shop", "buckets"), None),
+        ("shop", "prod", "stack of another tool", None),
+        ("shop", "prod", stack_description("shop-prod", "b"), "shop-prod without an environment"),
+        ("shop-prod", None, stack_description("shop", "buckets"), "shop in environment prod"),
     ],
 )
 def test_stacks_of_another_pipeline_with_the_same_prefix_fail(
-    answers: Answers, look: Look, tags: dict[str, str], owner: str | None
+    answers: Answers,
+    tmp_path: Path,
+    name: str,
+    environment: str | None,
+    deployed: str,
+    owner: str | None,
 ) -> None:
-    """`shop` in the environment `prod` and a pipeline `shop-prod` have the same stack names."""
+    file = tmp_path / "p.yaml"
+    file.write_text(VALID.replace("name: shop", f"name: {name}") + "environments: {prod: {}}\n")
     stack = {
-        "StackName": "shop-lake",
+        "StackName": "shop-prod-lake",
         "CreationTime": datetime(2026, 1, 1, tzinfo=UTC),
         "StackStatus": "CREATE_COMPLETE",
-        "Tags": [{"Key": key, "Value": value} for key, value in {"team": "a", **tags}.items()],
+        "Description": deployed,
     }
     answers["DescribeStacks"] = {"Stacks": [stack]}
-    [check] = look()
+    [check] = check_names(load_deployment(file, environment))
     if owner is None:
-        assert (check.state, check.detail) == ("ok", "shop is deployed already")
+        assert (check.state, check.detail) == ("ok", "shop-prod is deployed already")
     else:
         assert check.state == "failed"
-        assert check.detail == f"the stacks shop-* are those of the pipeline {owner}"
+        assert check.detail == f"the stacks shop-prod-* are those of the pipeline {owner}"
         assert "choose another `name:` or environment" in check.remedy
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -134,14 +133,21 @@ def test_the_region_must_be_that_of_the_file(answers: Answers, tmp_path: Path) -
     assert (region.state, region.remedy) == ("failed", "set AWS_REGION=eu-north-1")
 
 
+@pytest.mark.parametrize(
+    ("more", "remedy"),
+    [
+        ("", "set AWS_REGION, or that of AWS_PROFILE"),
+        ("aws: {region: eu-north-1}\n", "set AWS_REGION=eu-north-1"),
+    ],
+)
 def test_without_a_region_the_check_names_how_to_set_it(
-    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, remedy: str
 ) -> None:
-    client, meta = boto3.client, SimpleNamespace(region_name=None)
-    nowhere = SimpleNamespace(meta=meta, get_caller_identity=lambda: {"Arn": "arn"})
-    monkeypatch.setattr(boto3, "client", lambda name: nowhere if name == "sts" else client(name))
-    [region] = [check for check in preflight(deployment(tmp_path)) if check.name == "region"]
-    assert (region.state, region.remedy) == ("failed", "set AWS_REGION, or that of AWS_PROFILE")
+    """A client of STS has one nevertheless, `aws-global`."""
+    monkeypatch.setattr(boto3.Session, "region_name", None)
+    [region] = [c for c in preflight(deployment(tmp_path, more)) if c.name == "region"]
+    assert (region.state, region.remedy) == ("failed", remedy)
+    assert region.detail == "neither the environment nor the profile names one"
 
 
 def test_a_region_must_have_firehose_where_the_file_needs_it(

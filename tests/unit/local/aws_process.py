@@ -29,7 +29,8 @@ class AwsProcess:
         self.url = f"http://127.0.0.1:{self.port}"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> "AwsProcess":
+    def start(self, log: int | None = None) -> "AwsProcess":
+        """Start the server, with its standard error in the file `log`."""
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "cdclake.local.aws.aws_server"),
@@ -37,6 +38,7 @@ class AwsProcess:
             ],
             cwd=PROJECT,
             env={**os.environ, "AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET},
+            stderr=log,
         )
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:

@@ -5,6 +5,7 @@ import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -78,9 +79,20 @@ def test_a_home_is_created_around_what_commands_leave(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
     (tmp_path / "logs" / "cdclake-error-20261130T120000.log").touch()
     (tmp_path / ".secrets.properties-x1").touch()
+    (tmp_path / "lost+found").mkdir()  # of a new file system
     home = Home(tmp_path)
     home.create()
     assert home.is_lake() and mode(home.run) == 0o700
+
+
+def test_a_home_that_cannot_be_entered_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of another user; the tests run as root."""
+    refused = PermissionError(13, "Permission denied")
+    monkeypatch.setattr(Path, "is_file", Mock(side_effect=refused))
+    with pytest.raises(InputError, match="cannot be used: Permission denied"):
+        Home(tmp_path).is_lake()
 
 
 def test_a_home_whose_secrets_were_lost_is_still_a_lake(tmp_path: Path) -> None:

@@ -168,6 +168,15 @@ def test_a_delete_by_a_sweep_is_no_row_that_a_poll_has_found() -> None:
     assert "deleted" in codes and "polled" not in codes
 
 
+@pytest.mark.parametrize("removed", [SWEEP, TRUNCATE], ids=["swept", "truncated"])
+def test_a_row_that_was_deleted_before_is_neither_swept_nor_truncated(removed: TracedEvent) -> None:
+    for other_key, code in ((None, "deleted"), ("2", "key_changed_to")):
+        deleted = replace(event("d", 2), other_key=other_key)
+        of_row = facts(event("c", 1), deleted, truncates=(removed,), source=GONE, current_row=None)
+        codes = {finding.code for finding in explain(of_row)}
+        assert code in codes and not codes & {"swept", "truncated"}
+
+
 def test_a_refused_event_before_the_newest_is_no_answer() -> None:
     codes = [finding.code for finding in explain(facts(event("c", 1), REFUSED, event("u", 7)))]
     assert codes[:2] == ["applied", "quarantined"]
