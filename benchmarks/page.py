@@ -181,9 +181,15 @@ def _circumstances(measured: Mapping[str, str]) -> str:
     return f"Measured {measured['at']}, at commit {measured['commit']}{on}.\n"
 
 
+_FACTS = {
+    "machine": "Machine of the newest measure (each measure names its processor)",
+    "versions": "Versions",
+}
+
+
 def _facts(heading: str, results: Mapping[str, Any]) -> Iterator[str]:
     yield (
-        f"**{heading.capitalize()}**: "
+        f"**{_FACTS[heading]}**: "
         + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in results[heading].items())
         + "\n"
     )
