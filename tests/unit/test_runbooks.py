@@ -73,7 +73,7 @@ def test_the_topic_of_offsets_is_made_again_as_it_was():
     page = PAGES["lost-slot"]
     for pattern, more in (
         (r"--configs (\S+)", durable_settings(3)),
-        (r"two zones +(\S+)", durable_settings(2)),
+        (r"factor 2 +(\S+)", durable_settings(2)),
         (r"MSK Express +(\S+=)", {}),
     ):
         [told] = re.findall(pattern + "$", page, re.M)
