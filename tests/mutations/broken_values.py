@@ -96,7 +96,9 @@ VALUES = (
         "a view finds the old key's values by its text",
         ("tests/unit/verify/test_key_spellings.py",),
         ((_IN_VIEWS, 'enumerate(key_values(table, dialect, "e."))',
-          'enumerate(f"e.{dialect.name(key)}" for key in table.key)'),),
+          'enumerate(f"e.{dialect.name(key)}" for key in table.key)'),
+         (_IN_VIEWS, '    keys = key_values(table, dialect, "e.")',
+          '    keys = [f"e.{dialect.name(key)}" for key in table.key]')),
     ),
     Mutation(
         "a resync finds a row by the text of its key", (_SPELLED, "-k", "resync"),

@@ -21,7 +21,17 @@ from tests.mutations.broken import MUTATIONS
 from tests.mutations.mutation import Mutation
 
 PROJECT = Path(__file__).resolve().parents[2]
-COPIED = ("cdclake", "docs", "glue_jobs", "java", "lambda", "pipelines", "stacks", "tests")
+COPIED = (
+    "benchmarks",
+    "cdclake",
+    "docs",
+    "glue_jobs",
+    "java",
+    "lambda",
+    "pipelines",
+    "stacks",
+    "tests",
+)
 COPIED_FILES = ("cdk.json", "jars.lock", "package.json", "pyproject.toml")
 TESTS_FAILED = 1  # pytest's exit code; others say that it could not run them
 LONGEST_S = 1800
@@ -70,7 +80,7 @@ def copied(folder: Path) -> Path:
     """A copy of what the tests need."""
     folder.mkdir()
     for name in COPIED:
-        ignored = shutil.ignore_patterns("__pycache__")
+        ignored = shutil.ignore_patterns("__pycache__", "jars")  # those of benchmarks
         shutil.copytree(PROJECT / name, folder / name, symlinks=True, ignore=ignored)
     for name in COPIED_FILES:
         shutil.copy(PROJECT / name, folder)
