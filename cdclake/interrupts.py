@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -30,6 +30,11 @@ def ending_in_order() -> Iterator[None]:
     handled = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     with _handled(handled, leave):
         yield
+
+
+def until_ended() -> AbstractContextManager[bool | None]:
+    """Return a context for a command that runs until a signal, which is then no failure."""
+    return suppress(KeyboardInterrupt, SystemExit)
 
 
 @contextmanager

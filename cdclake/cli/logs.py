@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +20,7 @@ from cdclake.cli.target import (
     deployed_file,
 )
 from cdclake.errors import InputError
+from cdclake.interrupts import until_ended
 from cdclake.time_spans import parse_time
 
 if TYPE_CHECKING:
@@ -61,8 +62,7 @@ def logs(
     if json_output and not follow:
         emit({"ok": True, "lines": [_to_json(line) for line in lines]}, True, lambda: None)
         return
-    # --follow ends by a signal, which is then no failure.
-    with suppress(KeyboardInterrupt, SystemExit) if follow else nullcontext():
+    with until_ended() if follow else nullcontext():
         _print_each(lines, json_output)
 
 

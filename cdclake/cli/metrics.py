@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +18,7 @@ from cdclake.cli.target import (
     check_local,
     deployed_file,
 )
+from cdclake.interrupts import until_ended
 
 
 def metrics(
@@ -78,7 +78,7 @@ def _serve(read: Callable[[], dict[str, Any]], port: int, json_output: bool) -> 
             return prometheus_text([Sample("cdclake_healthy", 0.0, {})])
 
     read()  # a missing lake is reported now
-    with metrics_server(port, page) as server, suppress(KeyboardInterrupt, SystemExit):
+    with metrics_server(port, page) as server, until_ended():
         url = f"http://127.0.0.1:{port}{PATH}"
         emit({"ok": True, "url": url}, json_output, lambda: say(f"metrics at {url}"))
         server.serve_forever()

@@ -151,7 +151,7 @@ def emit_error(error: CdcError, as_json: bool) -> None:
         line = json.dumps(error_object(error))
         try:
             _write(line)
-        except ComponentFailed:
+        except ComponentFailed:  # from now on it is standard error
             _write(line)
         return
     close_progress()

@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -26,6 +25,7 @@ from cdclake.cli.target import (
     deployed_file,
 )
 from cdclake.errors import CdcError, ComponentFailed
+from cdclake.interrupts import until_ended
 
 _WATCH_INTERVAL_S = 2.0
 _DEPLOYED_REMEDY = "read the log group of each, then follow `cdclake runbook is-it-flowing`"
@@ -111,7 +111,7 @@ def _show(shown: _Shown, verbose: bool, as_json: bool) -> None:
 
 def _watch(shown: _Shown, verbose: bool, as_json: bool) -> None:
     """Show the answer again and again, on a terminal in its place."""
-    with suppress(KeyboardInterrupt, SystemExit), listening(None):
+    with until_ended(), listening(None):
         if not as_json and sys.stdout.isatty():
             _watch_on_terminal(shown, verbose)
         while True:

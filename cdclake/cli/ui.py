@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from cdclake.activity import listening
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import EnvironmentOption, FileOption, Target, TargetOption, check_local
+from cdclake.interrupts import until_ended
 
 _TOKEN_BYTES = 32
 
@@ -43,7 +43,7 @@ def ui(
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     # Steps of the page's answers would appear on a terminal that shows no answer.
     serving = page_server(port, token, answers)
-    with serving as server, listening(None), suppress(KeyboardInterrupt, SystemExit):
+    with serving as server, listening(None), until_ended():
         url = f"http://127.0.0.1:{server.server_port}/#token={token}"
         emit({"ok": True, "url": url}, json_output, lambda: say(f"the page is at {url}"))
         server.serve_forever()
