@@ -10,8 +10,10 @@ from pyspark.sql import SparkSession
 from benchmarks.stream_fakes import MemoryStore as MemoryStore
 from cdclake.debezium.position import epoch_start
 from cdclake.erasures import ErasedKeys
+from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import all_schemas
-from cdclake.jobs.apply.rebuilt_state import ingested_through
+from cdclake.iceberg.views import current_view
+from cdclake.jobs.apply.rebuilt_state import applied_through, ingested_through
 from cdclake.jobs.apply.state_table import apply_changes
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.leases import Leases
@@ -155,6 +157,17 @@ class Engine:
         rows = self.lake.read(self.table.name).where("NOT cdc_deleted").collect()
         assert len({row["id"] for row in rows}) == len(rows), "two rows of one key"
         return {row["id"]: (row["v"], row["big"]) for row in rows}
+
+    def shown(self) -> list[Any]:
+        """Rows of Spark's view of the newest state, by id."""
+        view = current_view(
+            self.table,
+            state=self.lake.qualified(self.table.name),
+            changes=self.lake.qualified(self.table.changes),
+            applied=applied_through(self.lake, self.table),
+            dialect=SPARK,
+        )
+        return self.spark.sql(view).orderBy("id").collect()
 
     def log(self) -> list[Any]:
         """The log, by position."""

@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.views import current_view
 from cdclake.jobs.apply import key_changes
-from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.operations.oversized_rows import unread_markers
 from cdclake.jobs.operations.stale_rows import (
     count_older_values,
@@ -61,14 +59,7 @@ def stored(engine: Engine) -> Live:
 
 def shown(engine: Engine) -> Live:
     """The same rows of the view."""
-    view = current_view(
-        engine.table,
-        state=engine.lake.qualified(engine.table.name),
-        changes=engine.lake.qualified(engine.table.changes),
-        applied=applied_through(engine.lake, engine.table),
-        dialect=SPARK,
-    )
-    return [tuple(row)[1:] for row in engine.spark.sql(view).orderBy("id").collect()]
+    return [tuple(row)[1:] for row in engine.shown()]
 
 
 @pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.slow)])

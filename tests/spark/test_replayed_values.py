@@ -13,10 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.debezium.refusals import TOO_OLD
-from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, state_schema
-from cdclake.iceberg.views import current_view
-from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.plan import Column
 from tests.spark.derived import refreshes
@@ -38,14 +36,7 @@ SCRIPTS = {
 
 
 def current(engine: Engine) -> dict[int, tuple[Any, ...]]:
-    view = current_view(
-        engine.table,
-        state=engine.lake.qualified(engine.table.name),
-        changes=engine.lake.qualified(engine.table.changes),
-        applied=applied_through(engine.lake, engine.table),
-        dialect=SPARK,
-    )
-    return {row["id"]: (row["v"], row["big"]) for row in engine.spark.sql(view).collect()}
+    return {row["id"]: (row["v"], row["big"]) for row in engine.shown()}
 
 
 def widened(engine: Engine) -> None:

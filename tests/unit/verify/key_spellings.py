@@ -41,7 +41,7 @@ def spelled_table(kind: str, **facts: Any) -> Table:
 
 
 def histories(kind: str) -> dict[str, tuple[Any, ...]]:
-    """By name: (facts of the table, log, state, applied, live rows)."""
+    """Return facts of the table, log, state, what it has applied, and live rows, by name."""
     old, new, value = KEYS[kind]
     created = event("c", 10, 11, id=old, v=1, big="A")
     row = stored(10, 11, id=_stored(value), v=1, big="A")
