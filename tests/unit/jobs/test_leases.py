@@ -34,13 +34,17 @@ def test_a_held_table_is_nobody_elses(store):
     assert store.stored == {}
 
 
-def test_a_lease_is_renewed_as_long_as_it_is_held(store, monkeypatch):
-    monkeypatch.setattr(leases, "LEASE_DURATION_S", 0.3)
-    monkeypatch.setattr(leases, "RENEWAL_INTERVAL_S", 0.05)
+def test_a_lease_is_renewed_while_it_is_held(store, monkeypatch):
+    monkeypatch.setattr(leases, "RENEWAL_INTERVAL_S", 0.01)
+
+    def expiry() -> float:
+        return store.read(lease_name("t")).content["expires_at"]
+
     with Leases(store, "a").hold("t"):
-        time.sleep(0.6)
-        with Leases(store, "b").try_hold("t") as held:
-            assert not held
+        first, deadline = expiry(), time.monotonic() + 30
+        while expiry() <= first:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def test_a_dead_holders_lease_is_taken_over_and_not_taken_away_again(store, monkeypatch):

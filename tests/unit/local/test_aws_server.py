@@ -93,7 +93,9 @@ def test_killed_while_writing_keeps_all_that_was_acknowledged(server: AwsProcess
     with ThreadPoolExecutor(4) as pool:
         for worker in range(4):
             pool.submit(write, worker)
-        time.sleep(1.5)
+        deadline = time.monotonic() + 60
+        while len(acknowledged) <= 50 and time.monotonic() < deadline:
+            time.sleep(0.01)
         server.kill()
     assert len(acknowledged) > 50
     server.start()

@@ -97,14 +97,16 @@ def test_a_job_that_ran_on_a_full_disk_is_remembered_later(home: Home, disk: lis
 
 
 def test_a_log_line_that_cannot_be_written_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full:
-        def write(self, _: str) -> None:
-            raise OSError(errno.ENOSPC, "full")
+    tried: list[str] = []
 
-        flush = write
+    class Full:
+        def write(self, text: str) -> None:
+            tried.append(text)
+            raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr("sys.stdout", Full())
     supervisor_files.say("started a")
+    assert [line.split(" ", 1)[1] for line in tried] == ["started a\n"]
 
 
 def test_a_process_whose_log_cannot_be_opened_fails_alone(

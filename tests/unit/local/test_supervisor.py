@@ -203,14 +203,14 @@ def test_what_ignores_the_polite_signal_is_killed(
     keeping = supervisor.Supervisor(home, lock=-1)
     own = Spec(
         "c",
-        ("sh", "-c", "trap '' TERM; sleep 600 & wait; wait"),
+        ("sh", "-c", "trap '' TERM; echo trapped; sleep 600 & wait; wait"),
         dict(os.environ),
         log=str(home.log("c")),
     )
-    keeping.children["c"] = child_process.start(own, home.path, "token")
-    time.sleep(0.3)
+    child = keeping.children["c"] = child_process.start(own, home.path, "token")
+    wait_until(lambda: "trapped" in home.log("c").read_text())
     keeping.stop(["c"])
-    assert not keeping.children["c"].alive
+    assert child.process is not None and child.process.returncode == -signal.SIGKILL
 
 
 def test_two_supervisors_cannot_keep_one_home(home: Home) -> None:
