@@ -15,8 +15,8 @@ from cdclake.debezium.position import history_part
 from cdclake.firehose.arrival import DELIVERY_S
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.change_stats import facts_of_rows
 from cdclake.jobs.apply.changelog_commits import commits_since, passed_at, reached
+from cdclake.jobs.apply.pending_facts_query import facts_of_rows
 from cdclake.jobs.apply.prepared_changes import merge_pending
 from cdclake.jobs.apply.rebuilt_state import Check, accept_all, applied_through
 from cdclake.jobs.apply.state_update import StateUpdate

@@ -46,7 +46,7 @@ def facts_of(changes: pa.Table) -> PendingFacts:
         text_bytes=sum(_text_bytes(column) for column in changes.columns),
         truncates=bool(pc.any(is_truncate).as_py()),
         carried_key_changes=bool(pc.any(carried).as_py()),
-        unavailable=tuple(pc.unique(listed).to_pylist()),
+        unavailable=tuple(sorted(pc.unique(listed).to_pylist())),
         lowest=positions["min"] or "",
         highest=positions["max"] or "",
         lowest_lsn=pc.min(lsns).as_py(),

@@ -16,10 +16,10 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import history_part
 from cdclake.iceberg.merge import above_truncates, delete_truncated
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.change_stats import facts_of_rows
 from cdclake.jobs.apply.key_changes import carried_creations, with_origins
 from cdclake.jobs.apply.pending_changes import PendingChanges
 from cdclake.jobs.apply.pending_facts import PendingFacts
+from cdclake.jobs.apply.pending_facts_query import facts_of_rows
 from cdclake.jobs.apply.rebuilt_state import Check, accept_all, floor_of, rebuild_state
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.iceberg.persistence import persisted

@@ -17,10 +17,10 @@ from cdclake.iceberg.latest_row import floor_of_log
 from cdclake.iceberg.merge import above_truncates, rebuilt_rows
 from cdclake.iceberg.schemas import state_schema
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.change_stats import facts_of_rows
 from cdclake.jobs.apply.changelog_commits import committed_sequence, reached
 from cdclake.jobs.apply.declared_columns import check_changelog
 from cdclake.jobs.apply.key_changes import with_origins
+from cdclake.jobs.apply.pending_facts_query import facts_of_rows
 from cdclake.jobs.apply.state_task import carried_columns
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
 from cdclake.jobs.iceberg.lake_tables import LakeTables

@@ -13,7 +13,6 @@ from cdclake.errors import TaskFailed
 from cdclake.iceberg.latest_row import Carried
 from cdclake.iceberg.merge import above_truncates, merge_changes
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.change_stats import facts_of_rows
 from cdclake.jobs.apply.newest_events import newest_events
 from cdclake.jobs.apply.pending_changes import (
     MAX_DECODED_BYTES,
@@ -23,6 +22,7 @@ from cdclake.jobs.apply.pending_changes import (
     next_pending,
 )
 from cdclake.jobs.apply.pending_facts import PendingFacts
+from cdclake.jobs.apply.pending_facts_query import facts_of_rows
 from cdclake.jobs.apply.state_job import Answer, StateRequest, update_by_rows
 from cdclake.jobs.apply.state_task import StateTarget, carried_columns
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json

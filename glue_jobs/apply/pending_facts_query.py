@@ -1,4 +1,4 @@
-"""Facts about changes that Spark has: those of `pending_facts`, by one query."""
+"""Computation of `PendingFacts` by one Spark query; `facts_of` computes the same from Arrow."""
 
 from __future__ import annotations
 
