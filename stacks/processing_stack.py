@@ -84,12 +84,15 @@ class ProcessingStack(PipelineStack):
         self._streaming, self._lake, self._glue = streaming, lake, glue
         self._functions = network.functions.group_id
         self._files = JobFiles(self, "Files", bucket=lake.state, context=network.context)
-        specs = self._specs()
+        self._add_shared_files()
+        # The stream is last: its id covers the files that were added before.
+        specs = [*self._batch_jobs(), self._stream()]
         self._published = self._files.publish()
         jobs = {spec.job: self._add_job(spec) for spec in specs}
         self.outputs = ProcessingOutputs(failed_queue=self._start(jobs))
 
-    def _specs(self) -> list[JobSpec]:
+    def _add_shared_files(self) -> None:
+        """Add the files that every job's arguments name."""
         self._package = self._files.add(build_job_package(), "cdclake-jobs")
         # Before all others: every job reads and writes tables through its class.
         self._file_access = self._files.add(jar_of("spark", OWN_JARS["spark"]))
@@ -114,13 +117,15 @@ class ProcessingStack(PipelineStack):
             epoch=self.deployment.aws.connect.epoch,
             runs=self._runs_of_verify,
         )
+
+    def _batch_jobs(self) -> list[JobSpec]:
+        """Specify all jobs but the stream."""
         return [
             *(self._batch_job(job, self._table_grants(job)) for job in self._table_jobs),
             self._batch_job(naming.VERIFY_JOB, self._verify_grants()),
             self._batch_job(naming.OPERATE_JOB, self._operate_grants()),
             *self._forget(),
             *self._load(),
-            self._stream(),
         ]
 
     def _table_grants(self, job: str) -> list[Grant]:
@@ -321,9 +326,9 @@ class ProcessingStack(PipelineStack):
         return {"--extra-jars": ",".join((self._file_access, *others))}
 
     def _deployment_id(self, arguments: Mapping[str, str]) -> str:
-        """Return an id that changes whenever the stream must restart.
+        """Return an id that changes with the files added so far, the stream's size and arguments.
 
-        With its code, plan, size or an argument.
+        The keeper restarts the stream when the id changes.
         """
         sizes = self.deployment.aws.jobs.stream.model_dump()
         return content_hash(self, [self._files.hashes, sizes, arguments])
