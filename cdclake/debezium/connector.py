@@ -334,7 +334,10 @@ def _code_point(code: int) -> str:
 
 
 def snapshot_signal(tables: Iterable[Table], *, kind: str = "incremental") -> tuple[str, str]:
-    """Return (type, data) of the signal row that starts a snapshot of these tables."""
+    """Return (type, data) of the signal row that starts a snapshot of these tables.
+
+    The recorder of the tests' events also requests snapshots of the other `kind`, "blocking".
+    """
     names = ", ".join(_json_text(_signal_name(table)) for table in tables)
     return "execute-snapshot", f'{{"type": "{kind}", "data-collections": [{names}]}}'
 

@@ -14,10 +14,10 @@ AS_OF = "live rows as of a commit time"
 
 
 def as_of_query(table: Table, plan: Plan, engine: Engine = ATHENA) -> dict[str, str]:
-    """Return the SELECT by its name; its `?` is the commit time. None for Firehose's changelogs.
+    """Return the SELECT by its name, or nothing for a changelog that Firehose writes.
 
-    It fails for a time before the first snapshot was complete, or beyond `history_days`, where old
-    events may be collapsed.
+    Its `?` is the commit time. It fails for a time before the first snapshot was complete, or
+    beyond `history_days`, where old events may be collapsed.
     """
     if table.delivery == "firehose":
         return {}

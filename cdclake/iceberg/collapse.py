@@ -91,7 +91,7 @@ def collapsed_rows(
     changes: str,
     *,
     tombstones_since: str,
-    dropped: Sequence[str] = (),
+    dropped: Sequence[str],
 ) -> str:
     """Return a SELECT in the changelog's `columns` of one event per key, and its delete if needed.
 

@@ -40,7 +40,7 @@ def metadata_file(lake: LakeTables, name: str) -> str:
     return str(lake.load(name).operations().current().metadataFileLocation())
 
 
-def keep_current_snapshot(lake: LakeTables, name: str, *, keeps_files: bool = True) -> None:
+def keep_current_snapshot(lake: LakeTables, name: str, *, keeps_files: bool) -> None:
     """Expire all snapshots but the current one, with the tags that keep them.
 
     With `keeps_files` no file is removed: a query that has planned some goes on reading them.

@@ -47,7 +47,7 @@ def unread_markers(stream: TableStream, position: str) -> list[str]:
     return [*unknown, *(reason for marker, reason in open_markers if marker.key not in settled)]
 
 
-def release_markers(stream: TableStream, below: str | None = None) -> int:
+def release_markers(stream: TableStream, below: str | None) -> int:
     """Remove the table's markers, or those below a position, from the quarantine; count them.
 
     Call it when every row of the table has been read since. Idempotent.
