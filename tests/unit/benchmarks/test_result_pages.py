@@ -87,7 +87,7 @@ def test_performance_repeats_the_figures_of_the_race() -> None:
 def test_the_readme_repeats_the_figures_of_the_race() -> None:
     ours, flink = (race()[name] for name in ("ours", "flink_upsert"))
     assert per_change(ours, "common") == pytest.approx(per_change(flink, "common"), rel=0.05)
-    cpu = f"{per_change(ours, 'half') / per_change(flink, 'half'):.2f} times as much at 2,250"
+    cpu = f"{per_change(ours, 'half') / per_change(flink, 'half'):.2f} times Flink's CPU at 2,250"
     rest = f"take {reading(flink) / reading(ours):.1f} times as long to read at rest"
     assert [said for said in (cpu, rest) if said not in one_line(README)] == []
 

@@ -38,7 +38,7 @@ def test_a_lease_is_renewed_while_it_is_held(store, monkeypatch):
     monkeypatch.setattr(leases, "RENEWAL_INTERVAL_S", 0.01)
 
     def expiry() -> float:
-        return store.read(lease_name("t")).content["expires_at"]
+        return float(store.read(lease_name("t")).content["expires_at"])
 
     with Leases(store, "a").hold("t"):
         first, deadline = expiry(), time.monotonic() + 30
