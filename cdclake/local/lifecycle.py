@@ -10,6 +10,7 @@ from typing import Any
 from cdclake.config.resolve import load_plan
 from cdclake.debezium.avro_converter import plugin_profile
 from cdclake.local import unstreamed
+from cdclake.local.awaited_events import await_rows
 from cdclake.local.components.connect_plugins import declare_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
@@ -42,7 +43,7 @@ from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.puts.abandoned_records import refuse_to_abandon, refuse_to_leave
 from cdclake.local.shutdown import stop_streaming
-from cdclake.local.streaming_start import await_rows, start_streaming
+from cdclake.local.streaming_start import start_streaming
 from cdclake.local.table_answer import table_answer
 from cdclake.local.table_changes import table_changes
 from cdclake.plan import Plan, Table

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from cdclake.activity import Advance, Sampler, Step, step
+from cdclake.activity import step
 from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
 from cdclake.debezium.worker import password_of, salt_of
-from cdclake.errors import ComponentFailed, TableError
+from cdclake.errors import TableError
 from cdclake.fail_points import reach
-from cdclake.iceberg.schemas import all_schemas
 from cdclake.jobs.control.progress import Progress
-from cdclake.jobs.iceberg.catalog_entries import table_entries
 from cdclake.jobs.operations.table_operations import streamed_tables
-from cdclake.jobs.runtime.source import write_marker
+from cdclake.local.awaited_events import (
+    READY_TIMEOUT_S,
+    await_marker,
+    find_unfinished_loads,
+)
 from cdclake.local.bulk_load import end_epoch, load_and_hand_over
 from cdclake.local.components import connect
 from cdclake.local.firehose import component
@@ -29,9 +28,7 @@ from cdclake.local.joining_tables import (
 )
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
-from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.declared_connectors import remove_connectors
-from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.glue_registry import prepare_registry
 from cdclake.local.lake.job_schedules import schedule_jobs
 from cdclake.local.lake.lake import (
@@ -41,8 +38,6 @@ from cdclake.local.lake.lake import (
     source_parts,
     write_plan,
 )
-from cdclake.local.lake.load_advance import advance_of
-from cdclake.local.lake.no_answer import answer_or_unknown
 from cdclake.local.lake.source import (
     check_owner_in,
     drop_unread_slot,
@@ -60,25 +55,17 @@ from cdclake.local.lake.source_relations import (
 from cdclake.local.lake.source_tls import driver_tls
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.table_loads import (
-    LoadingTable,
     begin_loads,
-    tables_replacing,
-    unfinished_loads,
 )
-from cdclake.local.lake.topics import Heartbeat, MarkerReader, create_topics
+from cdclake.local.lake.topics import MarkerReader, create_topics
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.process.home import Home
-from cdclake.local.process.supervisor_client import log_tail
 from cdclake.local.puts import put_lifecycle
 from cdclake.plan import Plan
 from cdclake.plan_diff import PlanDiff
 from cdclake.postgres.source import Prepared, renamed_early
-from cdclake.postgres.source_names import can_be_read_again, rereading_remedy
+from cdclake.postgres.source_names import can_be_read_again
 from cdclake.rereading import refuse_rereading
-
-READY_TIMEOUT_S = 300.0  # for a cold JVM on a busy machine; an idle one takes a tenth
-_POLL_S = 0.5
-_SHOWN_EVERY_S = 2.0
 
 
 def start_streaming(
@@ -166,7 +153,7 @@ def _flow(
         if state.paused:
             return state
         run_stream(lake, READY_TIMEOUT_S)
-        _await_marker(lake, connector, markers)
+        await_marker(lake, connector, markers)
     finally:
         markers.close()
     component.run(lake)
@@ -191,42 +178,12 @@ def _begin_epoch(lake: LocalLake, connector: ConnectorClient, *, is_lost: bool) 
 
 def _note_loads(lake: LocalLake, change: PlanDiff) -> LakeState:
     """Return the state with the snapshots that begin now, and without those that have ended."""
-    running = unfinished(lake) if lake.state.loads else {}
+    running = find_unfinished_loads(lake) if lake.state.loads else {}
     kept = {name: load for name, load in lake.state.loads.items() if name in running}
     begun = () if lake.plan.snapshot_mode == "bulk" and not change.by_signal else change.read_now
     state = replace(lake.state, loads=kept | begin_loads(lake, begun))
     _save_but_the_plan(lake.home, state)
     return state
-
-
-def await_rows(lake: LocalLake) -> None:
-    """Wait until the snapshot of every table is in the lake."""
-
-    def all_loaded(shown: Step) -> bool:
-        loads = unfinished(lake)
-        if (advance := advance_of(loads)) is not None:
-            shown.note(advance)
-        for name, load in loads.items():
-            if load.refused is not None:
-                read = rereading_remedy(lake.plan.table(name))
-                raise ComponentFailed(load.refused, read, "connect")
-        return not loads
-
-    connector = ConnectorClient(lake.endpoints.connect, lake.plan)
-    with step("read the tables") as shown:
-        _await(
-            lake,
-            connector,
-            partial(all_loaded, shown),
-            "the rows of a snapshot did not reach the lake",
-        )
-
-
-def unfinished(lake: LocalLake) -> dict[str, LoadingTable]:
-    """Return the tables whose snapshot is not in the lake yet."""
-    progress = Progress.load(lake.control)
-    arrived = arrived_offsets(lake.kafka, lake.plan, progress)
-    return unfinished_loads(lake, arrived, tables_replacing(lake, progress))
 
 
 def _read_rewritten_again(lake: LocalLake) -> None:
@@ -291,82 +248,6 @@ def _source_address(lake: LocalLake) -> SourceAddress:
         password=password_of(secret),
         **driver_tls(lake.dsn),
     )
-
-
-def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerReader) -> None:
-    """Wait until a marker written to the source has passed through the whole pipeline."""
-    marker = os.urandom(8).hex()
-    write_marker(lake.dsn, marker)
-    beat: Heartbeat | None = None
-
-    def came_through() -> bool:
-        nonlocal beat
-        if beat is None:
-            beat = markers.find(marker)
-        if beat is None:
-            return False
-        return beat.has_passed(Progress.load(lake.control)) and _all_objects_exist(lake)
-
-    def looked_at() -> Advance:
-        waits_for = "the connector sends a marker row" if beat is None else "the stream commits it"
-        loads = advance_of(answer_or_unknown(partial(unfinished, lake), {}))
-        if loads is None:
-            return Advance(now=waits_for)
-        return replace(loads, now=f"{waits_for}, after the rows: {loads.now}")
-
-    with step("wait for a change of the source to come through") as shown:
-        sampler = Sampler(shown, looked_at, _SHOWN_EVERY_S)
-
-        def looked() -> bool:
-            sampler.sample()
-            return came_through()
-
-        _await(lake, connector, looked, "no marker came through the stream")
-
-
-def _all_objects_exist(lake: LocalLake) -> bool:
-    entries = table_entries(lake.client("glue"), lake.plan.lake_database)
-    return {schema.name for schema in all_schemas(lake.plan)} <= entries.keys()
-
-
-def _await(
-    lake: LocalLake, connector: ConnectorClient, condition: Callable[[], bool], missing: str
-) -> None:
-    """Wait for the condition; raise ComponentFailed, `missing` first, after a time without events.
-
-    Both conditions follow snapshots, whose duration depends on the tables' size.
-    """
-    moved, deadline = _taken(lake), time.monotonic() + READY_TIMEOUT_S
-    while not condition():
-        for part in stack.components(lake.home):
-            if part["name"] == component.NAME:  # started later, when the changelogs exist
-                continue
-            if part["state"] not in ("running", "starting"):
-                raise _component_failed(lake, part["name"], f"{part['name']} is {part['state']}")
-        failure = connector.failure()
-        if failure is not None:
-            raise _component_failed(lake, "connect", f"the connector failed: {failure}", failure)
-        if time.monotonic() > deadline:
-            before, moved = moved, _taken(lake)
-            if moved == before:
-                message = f"{missing}: no event arrived for {READY_TIMEOUT_S:.0f} s"
-                raise _component_failed(lake, STREAM, message)
-            deadline = time.monotonic() + READY_TIMEOUT_S
-        time.sleep(_POLL_S)
-
-
-def _taken(lake: LocalLake) -> dict[str, Mapping[int, int]]:
-    """Return the offsets that each table has reached in its topic."""
-    return arrived_offsets(lake.kafka, lake.plan, Progress.load(lake.control))
-
-
-def _component_failed(
-    lake: LocalLake, name: str, message: str, connector_failure: str = ""
-) -> ComponentFailed:
-    log = lake.home.log(name)
-    remedy = remedy_for(connector_failure, lake.plan.source_object)
-    remedy = remedy or f"read its log {log}, then run `cdclake up` again"
-    return ComponentFailed(message, remedy, name, log_tail(log))
 
 
 def _drop_forgotten_slot(lake: LocalLake) -> None:

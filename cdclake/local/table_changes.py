@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cdclake.local.awaited_events import find_unfinished_loads
 from cdclake.local.lake.lake import LakeState, LocalLake
 from cdclake.local.lake.table_loads import LoadingTable, Read, finished_reads
 from cdclake.local.reader.duck import lake_reader
-from cdclake.local.streaming_start import unfinished
 from cdclake.plan import Plan, Table
 from cdclake.plan_diff import PlanDiff
 
@@ -32,7 +32,7 @@ class TableChange:
 
 def table_changes(lake: LocalLake, before: LakeState, change: PlanDiff) -> list[dict[str, Any]]:
     """Return the tables that joined, left, have other columns or were read since `before`."""
-    loads = {} if lake.state.paused else unfinished(lake)
+    loads = {} if lake.state.paused else find_unfinished_loads(lake)
     reads = {} if lake.state.paused else finished_reads(lake, before.loads)
     reads |= _loaded_in_bulk(lake, change, {*loads, *reads})
     streamed = Plan.from_json(before.plan).tables if before.plan else ()

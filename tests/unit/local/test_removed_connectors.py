@@ -40,7 +40,7 @@ def in_connect(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     monkeypatch.setattr(streaming_start, "MarkerReader", lambda *_: markers)
     for name in ("keep_what_is_read", "_start_connector", "run_stream"):
         monkeypatch.setattr(streaming_start, name, lambda *_, **__: None)
-    monkeypatch.setattr(streaming_start, "_await_marker", no_marker)
+    monkeypatch.setattr(streaming_start, "await_marker", no_marker)
     monkeypatch.setattr(
         declared_connectors,
         "client",

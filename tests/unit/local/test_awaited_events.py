@@ -10,15 +10,15 @@ import pytest
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
-from cdclake.local import streaming_start
+from cdclake.local import awaited_events
 from cdclake.local.lake import stack
 from cdclake.local.process.home import Home
 
 
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(streaming_start, "READY_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(streaming_start, "_POLL_S", 0.01)
+    monkeypatch.setattr(awaited_events, "READY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(awaited_events, "_POLL_S", 0.01)
     monkeypatch.setattr(stack, "components", lambda home: [])
     plan = SimpleNamespace(deliveries=(), source_object="cdclake_shop")
     endpoints = SimpleNamespace(connect="")
@@ -39,8 +39,11 @@ def test_it_waits_while_the_stream_takes_records(
         return Progress(tables={"orders": TableProgress(offsets={0: next(offsets)})})
 
     monkeypatch.setattr(Progress, "load", staticmethod(moving))
-    streaming_start._await(lake, CONNECTOR, lambda: next(looks) > 30, "nothing came")
-    assert next(offsets) > 2
+    shown: list[int] = []
+    awaited_events._await(
+        lake, CONNECTOR, lambda: next(looks) > 30, "nothing came", show=lambda: shown.append(1)
+    )
+    assert next(offsets) > 2 and len(shown) == 31
 
 
 @pytest.fixture
@@ -52,7 +55,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("still")
 def test_it_gives_up_when_nothing_moves(lake: Any) -> None:
     with pytest.raises(ComponentFailed, match=r"^nothing came: no event arrived for 0 s"):
-        streaming_start._await(lake, CONNECTOR, lambda: False, "nothing came")
+        awaited_events._await(lake, CONNECTOR, lambda: False, "nothing came", show=lambda: None)
 
 
 @pytest.mark.usefixtures("still")
@@ -60,10 +63,10 @@ def test_await_rows_names_the_rows_that_are_missing(
     lake: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = SimpleNamespace(refused=None)
-    monkeypatch.setattr(streaming_start, "unfinished", lambda lake: {"orders": load})
-    monkeypatch.setattr(streaming_start, "advance_of", lambda loads: None)
-    monkeypatch.setattr(streaming_start, "ConnectorClient", lambda *_: CONNECTOR)
+    monkeypatch.setattr(awaited_events, "find_unfinished_loads", lambda lake: {"orders": load})
+    monkeypatch.setattr(awaited_events, "advance_of", lambda loads: None)
+    monkeypatch.setattr(awaited_events, "ConnectorClient", lambda *_: CONNECTOR)
     with pytest.raises(
         ComponentFailed, match=r"^the rows of a snapshot did not reach the lake: no"
     ):
-        streaming_start.await_rows(lake)
+        awaited_events.await_rows(lake)
