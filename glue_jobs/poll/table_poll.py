@@ -121,7 +121,10 @@ class TablePoll:
             self.lake.create(schema(self.table, self.plan))
         self.lake.create(quarantine_schema(self.plan))
         self._apply()
-        with polled_snapshot(self.lake.spark, login, self.table) as snapshot:
+        taken = polled_snapshot(
+            self.lake.spark, login, self.table, needs_lsn=bool(self.plan.tables)
+        )
+        with taken as snapshot:
             stamped = self.lake.stamped(self.table.changes)
             epoch = self._epoch(_stamp_of(stamped))
             since = self._since(before, snapshot, epoch)

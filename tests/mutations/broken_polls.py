@@ -156,6 +156,12 @@ POLLS = (
         ((_POLL, "and before.source_lsn <= snapshot.lsn", ""),),
     ),
     Mutation(
+        "a source that names no position ends the poll's snapshot",
+        ("tests/spark/test_polls_of_aurora.py", "-k", "later_polls"),
+        ((_SNAPSHOT, "with connection.transaction():  # a savepoint", "with nullcontext():  # a"),
+         (_SNAPSHOT, "import ExitStack,", "import ExitStack, nullcontext,"),),
+    ),
+    Mutation(
         "rows that the newest poll has read are never stale",
         ("tests/unit/jobs/test_operate.py",),
         (("cdclake/debezium/position.py", "max(at.phase, STREAM_PHASE)", "STREAM_PHASE"),),
