@@ -20,6 +20,10 @@ from cdclake.cli.target import (
 )
 from cdclake.errors import InputError
 
+WholeOption = Annotated[
+    bool, typer.Option("--whole", help="poll_tables: read all rows, not only changed ones.")
+]
+
 _PUBLISH = "publish_tables"  # the deployed job has another name
 
 
@@ -34,12 +38,7 @@ def job(
     table: Annotated[
         list[str] | None, typer.Option("--table", help="Include only this table; repeatable.")
     ] = None,
-    whole: Annotated[
-        bool,
-        typer.Option(
-            "--whole", help="poll_tables: read all rows, not only those that have changed."
-        ),
-    ] = False,
+    whole: WholeOption = False,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
