@@ -58,4 +58,4 @@ def read_again(
                 " another `name:`"
             )
         case "poll":
-            return f"run `cdclake job poll_tables --table {table}{options}`"
+            return f"run `cdclake job poll_tables --table {table} --whole{options}`"

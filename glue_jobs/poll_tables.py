@@ -1,8 +1,8 @@
 """Glue entry point: read the rows of polled tables that have changed since the last poll.
 
 Arguments: --plan s3://.../plan.json --control s3://.../control --source JSON of libpq parameters
---login SECRET [--authorities s3://.../x.pem] [--mask_salt SECRET] [--tables a,b] [--run ID: the
-report's name] [--metrics NAME of the deployment in CloudWatch].
+--login SECRET [--authorities s3://.../x.pem] [--mask_salt SECRET] [--tables a,b] [--whole true:
+read all rows] [--run ID: the report's name] [--metrics NAME of the deployment in CloudWatch].
 """
 
 from __future__ import annotations
@@ -31,6 +31,6 @@ if __name__ == "__main__":
             poll_and_renew,
             chosen_polled,
             required=("source", "login"),
-            optional=("authorities", "mask_salt"),
+            optional=("authorities", "mask_salt", "whole"),
         )
     )

@@ -94,7 +94,7 @@ JOBS_DESCRIBED = {
         " and applies them. Deployed only if a table has `capture: {poll: ...}`; runs for different"
         " tables may overlap.",
         "Started by the schedules of the polled tables, one run for all tables of a schedule.",
-        {"--tables": "orders", "--run": "by-hand-8"},
+        {"--tables": "orders", "--whole": "true", "--run": "by-hand-8"},
     ),
     naming.PUBLISH_JOB: Described(
         "Updates [copies in Hudi's format](hudi.md) from the states that they copy."
@@ -176,6 +176,7 @@ _MEANINGS = {
     "--connector": "name of the connector, and so the key of its position",
     "--slot": "replication slot that the job creates, and that the connector reads",
     "--epoch": "epoch of the rows and of the connector, `aws: connect: epoch`",
+    "--whole": "`true`: read all rows, not only those that have changed",
     "--verb": "`replay`, `resume` or `resync`",
     "--tables": "table names in the lake, separated by commas; default all",
     "--run": "name of the report that the run writes, `control/reports/<run>.json`",

@@ -15,7 +15,8 @@ def source_request(existing: ExistingSource, groups: str) -> str:
         " needs logical replication (rds.logical_replication = 1, effective after a restart),"
         " TLS, and a WAL limit for inactive slots (max_slot_wal_keep_size,"
         " unlimited by default); its certificate must be of an authority of RDS: this deployment"
-        " trusts no other"
+        " trusts no other; a customer key of the secret needs a policy that itself allows"
+        " kms:Decrypt through Secrets Manager: one that leaves it to IAM is not enough"
     )
 
 

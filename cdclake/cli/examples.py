@@ -39,7 +39,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "runbook": ("runbook", "runbook stopped-table"),
     "pause": ("pause",),
     "resume": ("resume",),
-    "job": ("job maintain_tables", "job apply_changes --table orders"),
+    "job": (
+        "job maintain_tables",
+        "job apply_changes --table orders",
+        "job poll_tables --table rates --whole",
+    ),
     "resync": ("resync orders",),
     "replay": ("replay", "replay --table orders"),
     "forget": (

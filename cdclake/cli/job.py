@@ -20,6 +20,10 @@ from cdclake.cli.target import (
 )
 from cdclake.errors import InputError
 
+WholeOption = Annotated[
+    bool, typer.Option("--whole", help="poll_tables: read all rows, not only changed ones.")
+]
+
 _PUBLISH = "publish_tables"  # the deployed job has another name
 
 
@@ -34,6 +38,7 @@ def job(
     table: Annotated[
         list[str] | None, typer.Option("--table", help="Include only this table; repeatable.")
     ] = None,
+    whole: WholeOption = False,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
@@ -50,11 +55,12 @@ def job(
     from cdclake.quality_rule import broke_rules_only
 
     tables, job_name = table or [], _known(name, aws=target is Target.AWS)
+    more = _arguments(job_name, is_whole=whole)
     if target is Target.LOCAL:
         check_local(file, environment)
-        report = _run_here(job_name, tables)
+        report = _run_here(job_name, tables, more)
     else:
-        report = _run_on_aws(job_name, tables, file, environment)
+        report = _run_on_aws(job_name, tables, more, file, environment)
     found = broke_rules_only(report)
     failure = None if found else tables_failure(report, job_name)
     emit_outcome(report, json_output, lambda: say_all(_lines(job_name, report, verbose)), failure)
@@ -62,7 +68,16 @@ def job(
         raise typer.Exit(1)
 
 
-def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
+def _arguments(name: str, *, is_whole: bool) -> dict[str, str]:
+    """Return the job's arguments for the options; raise InputError if the job lacks one."""
+    from cdclake import naming
+
+    if is_whole and name != naming.POLL_JOB:
+        raise InputError(f"--whole is an option of {naming.POLL_JOB}, not of {name}", "remove it")
+    return {"whole": "true"} if is_whole else {}
+
+
+def _run_here(name: str, tables: list[str], more: dict[str, str]) -> dict[str, Any]:
     from cdclake.deployed_jobs import has_work, resolve_name
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.lake.spark_jobs import run_job
@@ -73,11 +88,15 @@ def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
     # Its jars, such as Hudi's, may not have been fetched.
     if not chosen and not has_work(name, lake.plan):
         return {"ok": True, "tables": []}
-    return run_job(lake, name, chosen)
+    return run_job(lake, name, chosen, **more)
 
 
 def _run_on_aws(
-    name: str, tables: list[str], file: Path | None, environment: str | None
+    name: str,
+    tables: list[str],
+    more: dict[str, str],
+    file: Path | None,
+    environment: str | None,
 ) -> dict[str, Any]:
     from cdclake import naming
 
@@ -85,7 +104,7 @@ def _run_on_aws(
     if tables and name in (naming.STREAM_JOB, naming.LOAD_JOB):
         raise InputError(f"{name} always includes all tables", "remove --table")
     if name != naming.STREAM_JOB:
-        return job.run(tables)
+        return job.run(tables, **more)
     return {"ok": True, "tables": [], "job_run_id": job.start({})}
 
 

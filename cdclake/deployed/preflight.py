@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake.check import Check, failed, passed, skipped, warned
 from cdclake.config import versions
+from cdclake.config.arns import place_of
 from cdclake.config.aws_model import CreatedNetwork, CreatedSource
 from cdclake.config.database_parameters import ENGINES
 from cdclake.config.deployment import Deployment
@@ -83,7 +84,21 @@ def _identity(deployment: Deployment) -> Iterator[Check]:
         remedy = "sign in, and set AWS_PROFILE and AWS_REGION to the account and region"
         yield failed("identity", f"nothing can be asked of AWS: {error}", remedy)
         return
-    yield passed("identity", f"{found['Arn']} for {deployment.prefix}")
+    here = found["Account"]
+    others = [arn for arn in _existing_arns(deployment) if place_of(arn).account != here]
+    for arn in others:
+        detail = f"{arn} is not in the account {here}"
+        yield failed("identity", detail, "use a resource of this account, or sign in to that one")
+    if not others:
+        yield passed("identity", f"{found['Arn']} for {deployment.prefix}")
+
+
+def _existing_arns(deployment: Deployment) -> Iterator[str]:
+    """Yield the ARNs of existing resources, all of which must be in the region and account."""
+    if (source := deployment.aws.source.existing) is not None:
+        yield source.secret_arn
+    if (kafka := deployment.aws.kafka.existing) is not None:
+        yield kafka.cluster_arn
 
 
 def _region(deployment: Deployment) -> Iterator[Check]:
@@ -109,7 +124,10 @@ def _region(deployment: Deployment) -> Iterator[Check]:
         found += restrictions_of_firehose(here)
     for restriction in found:
         yield failed("region", restriction.message, restriction.remedy)
-    if not found:
+    others = [arn for arn in _existing_arns(deployment) if place_of(arn).region != here]
+    for arn in others:
+        yield failed("region", f"{arn} is not in {here}", f"use a resource of {here}")
+    if not found and not others:
         yield passed("region", here)
 
 

@@ -26,6 +26,7 @@ from cdclake.local.lake.lake import (
     write_plan,
 )
 from cdclake.local.lake.refused_sources import refuse_without_tables
+from cdclake.local.lake.source import identity_of
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake_continuation import continued
 from cdclake.local.polls import poll_new_tables
@@ -46,9 +47,9 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     refuse_to_leave(home, before, plan)
     plan, known = continued(before, plan, pipeline_file)
     embedded = bool(plan.polled) and dsn is None
-    login = None
+    login, source_id = None, ""
     if dsn is not None:
-        login = _checked(dsn, plan)
+        login, source_id = _checked(dsn, plan), identity_of(dsn)
         home.remember("source_dsn", dsn)
     endpoints = stack.bring_up(home, embedded_postgres=embedded, streaming=False)
     refuse_to_abandon(home, before, plan)
@@ -56,7 +57,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     write_client_files(home, endpoints)
     state = replace(
         known, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        database=existing_database(endpoints, plan, before), bare=False,
+        database=existing_database(endpoints, plan, before), bare=False, source_id=source_id,
     )  # fmt: skip
     lake = describe_lake(home, state)
     if embedded:

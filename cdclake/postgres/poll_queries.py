@@ -42,16 +42,16 @@ LSN = (
 )
 
 
-def overlapping(minutes: int) -> str:
-    """Return a SELECT of the time from which the next poll reads again; NULL if none is known.
+NOW = "clock_timestamp()"
+REPLAYED = "pg_last_xact_replay_timestamp()"  # a replica's last commit
 
-    On a replica it counts from the commit of the last transaction that was replayed.
+
+def overlapping(minutes: int, before: str) -> str:
+    """Return a SELECT of the time, minutes `before` another, from which the next poll reads again.
+
+    It is NULL if a replica has replayed no commit.
     """
-    now = (
-        "CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp()"
-        " ELSE clock_timestamp() END"
-    )
-    return f"SELECT {_MICROS.format(f'({now}) - make_interval(mins => {minutes:d})')}"
+    return f"SELECT {_MICROS.format(f'{before} - make_interval(mins => {minutes:d})')}"
 
 
 def relation(table: Table) -> str:

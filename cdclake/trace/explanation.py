@@ -88,7 +88,8 @@ def _not_polled(table: Table, flow: FlowFacts) -> TraceFinding:
     return TraceFinding(
         "not_polled", "the source has the row, and the polls have not found it: they read rows"
         f" by {table.poll.by!r}",
-        f"check that {table.poll.by!r} changes with every write; `cdclake verify` compares",
+        f"check that {table.poll.by!r} changes with every write;"
+        f" `cdclake job poll_tables --table {table.name} --whole` reads all rows",
     )  # fmt: skip
 
 

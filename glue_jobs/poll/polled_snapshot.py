@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict
 from pyspark.sql import DataFrame, SparkSession
 
@@ -53,7 +54,7 @@ class PolledSnapshot:
     login: SourceLogin
     table: Table  # with the columns' current names
     name: str
-    lsn: int  # at or after the commit of every transaction that it has
+    lsn: int  # at or after the commit of every transaction that it has; 0: not known
     read_at: int  # microseconds since 1970
     zone: str  # of times without one
     bound: int | None  # no transaction that it lacks began before; None: not known
@@ -104,12 +105,13 @@ class PolledSnapshot:
 
 @contextmanager
 def polled_snapshot(
-    spark: SparkSession, login: SourceLogin, table: Table
+    spark: SparkSession, login: SourceLogin, table: Table, *, needs_lsn: bool
 ) -> Iterator[PolledSnapshot]:
     """Take a snapshot of the source, and keep it inside the block or until its `end`.
 
     Raises TableError if the source has other columns or types than the declared ones, or if the
-    login may not see what other sessions do, on which a poll depends.
+    login may not see what other sessions do, on which a poll depends; InputError if the LSN is
+    needed and the source does not name it.
     """
     with ExitStack() as sessions:
         connection = sessions.enter_context(_idle_session(login.dsn))
@@ -122,7 +124,7 @@ def polled_snapshot(
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         name, read_at = _row(connection, poll_queries.SNAPSHOT)
         # Read after the snapshot, so that no transaction in the snapshot has a greater LSN.
-        lsn = int(_row(connection, poll_queries.LSN)[0])
+        lsn = _lsn(connection, is_needed=needs_lsn)
         yield PolledSnapshot(
             spark=spark,
             login=login,
@@ -195,7 +197,8 @@ def _bound(connection: Connection, table: Table) -> int | None:
     if minutes is None and is_replica:
         minutes = poll_queries.DEFAULT_OVERLAP_MINUTES
     if minutes is not None:
-        found = _row(connection, poll_queries.overlapping(minutes))[0]
+        now = _newest_commit(connection, table) if is_replica else poll_queries.NOW
+        found = _row(connection, poll_queries.overlapping(minutes, now))[0]
         return None if found is None else int(found)
     if not sees_sessions:
         user = conninfo_to_dict(connection.info.dsn).get("user", connection.info.user)
@@ -208,6 +211,44 @@ def _bound(connection: Connection, table: Table) -> int | None:
     [oldest] = _row(connection, poll_queries.TRANSACTIONS)
     [prepared] = _row(connection, poll_queries.PREPARED)
     return None if prepared or oldest is None else int(oldest)
+
+
+def _newest_commit(connection: Connection, table: Table) -> str:
+    """Return the SQL of the time of the newest commit that a replica has.
+
+    A reader of Aurora does not report it. There the declared minutes count from now.
+    """
+    with _errors_reported(connection):
+        try:
+            connection.execute(f"SELECT {poll_queries.REPLAYED}".encode())
+        except errors.FeatureNotSupported:
+            if table.poll.overlap_minutes is None and table.poll.reads_changes:
+                raise TableError(
+                    table.name,
+                    "the replica does not report its last commit, as readers of Aurora",
+                    "write `overlap_minutes:` under `poll:` with the longest that a transaction"
+                    " may last and the replica may be behind, together",
+                ) from None
+            return poll_queries.NOW
+    return poll_queries.REPLAYED
+
+
+def _lsn(connection: Connection, *, is_needed: bool) -> int:
+    """Return an LSN at or after each commit in the snapshot; 0 if the source does not name one.
+
+    Aurora names none on a reader, nor on a writer without logical replication. Only events from
+    the WAL have LSNs with which that of a poll is compared.
+    """
+    with _errors_reported(connection):
+        try:
+            with connection.transaction():  # a savepoint: an error would end the snapshot
+                found = connection.execute(poll_queries.LSN.encode()).fetchone()
+        except (errors.FeatureNotSupported, errors.ObjectNotInPrerequisiteState):
+            if is_needed:
+                raise
+            return 0
+    assert found is not None
+    return int(found[0])
 
 
 def _row(connection: Connection, query: str) -> tuple[Any, ...]:

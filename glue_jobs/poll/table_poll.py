@@ -82,8 +82,9 @@ def poll_table(job: TableJob, table: Table) -> int:
             login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
             erased = partial(at_every_position, table=declared, salt=login.salt)
             answer_request(current, declared, erased)
-            run = job.started, job.arguments["plan"]
-            appended = TablePoll(job.lake, current.plan, job.control, declared, *run).run(login)
+            run = job.started, job.arguments["plan"], job.arguments.get("whole") == "true"
+            poll = TablePoll(job.lake, current.plan, job.control, declared, *run)
+            appended = poll.run(login)
     except Exception as error:
         job.control.write(failed, {"error": hold_reason(table.name, error) or str(error)})
         raise
@@ -101,6 +102,7 @@ class TablePoll:
     table: Table
     started: float = field(default_factory=time.time)  # seconds since 1970; of the job's run
     plan_uri: str = ""
+    is_whole: bool = False  # read every row, also those that were not written since the last poll
 
     def run(self, login: SourceLogin) -> int:
         """Poll once; return the number of rows appended.
@@ -119,10 +121,14 @@ class TablePoll:
             self.lake.create(schema(self.table, self.plan))
         self.lake.create(quarantine_schema(self.plan))
         self._apply()
-        with polled_snapshot(self.lake.spark, login, self.table) as snapshot:
-            since = self._since(before, snapshot)
+        taken = polled_snapshot(
+            self.lake.spark, login, self.table, needs_lsn=bool(self.plan.tables)
+        )
+        with taken as snapshot:
             stamped = self.lake.stamped(self.table.changes)
-            progress = self._progress(before, snapshot, since, _stamp_of(stamped))
+            epoch = self._epoch(_stamp_of(stamped))
+            since = self._since(before, snapshot, epoch)
+            progress = self._progress(before, snapshot, since, _stamp_of(stamped), epoch)
             appended, refused = self._append(snapshot, progress, since, stamped)
         self._apply()
         ingested = ingested_through(self.lake, self.table)
@@ -148,14 +154,25 @@ class TablePoll:
         through = ingested_through(self.lake, self.table)
         apply_changes(StateUpdate(self.lake, self.table), through=through)
 
-    def _since(self, before: PollProgress | None, snapshot: PolledSnapshot) -> int | None:
+    def _epoch(self, stamp: ChangesStamp) -> int:
+        """Return the epoch of the rows that this poll appends."""
+        return max(Progress.load(self.control).epoch, stamp.epoch, FIRST_EPOCH)
+
+    def _since(
+        self, before: PollProgress | None, snapshot: PolledSnapshot, epoch: int
+    ) -> int | None:
         """Return the time since which rows are read, in microseconds; None if all are.
 
         All are also read if another writer was there (the stream, while the table's changes came
-        from the WAL), if the declaration has changed, or if the source's clock was set back.
+        from the WAL), if the declaration has changed, or if the source's clock was set back. After
+        a new epoch or a WAL that went back, the source may be a restored one: its rows are older
+        than the last poll, and may differ from those in the lake.
         """
         continues = (
             before is not None
+            and not self.is_whole
+            and before.epoch == epoch
+            and before.source_lsn <= snapshot.lsn
             and before.ingested == ingested_through(self.lake, self.table)
             and before.definition == self._definition
             and before.read_at <= snapshot.read_at
@@ -169,10 +186,10 @@ class TablePoll:
         snapshot: PolledSnapshot,
         since: int | None,
         stamp: ChangesStamp,
+        epoch: int,
     ) -> PollProgress:
         """Return the progress that this poll reaches."""
         last = before or PollProgress()
-        epoch = max(Progress.load(self.control).epoch, stamp.epoch, FIRST_EPOCH)
         # The poll that appended it may have died before it was remembered.
         appended = stamp.lsn_marks.get(POLL_PARTITION, 0) if stamp.epoch == epoch else 0
         polled = last.lsn if last.epoch == epoch else 0
@@ -184,6 +201,7 @@ class TablePoll:
             # Rows of a later poll win, whatever the LSN. Those of a new epoch do in any case: the
             # LSNs of its source, which changes from the WAL have, may be lower.
             lsn=max(snapshot.lsn, polled + 1, appended + 1),
+            source_lsn=snapshot.lsn,
             epoch=epoch,
             slot=max(int(time.time()) // _SLOT_S, last.slot + 1),
             definition=self._definition,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _TESTS = "tests/spark/test_polls.py"
+_RESTORED_TESTS = "tests/spark/test_restored_polls.py"
 _UNSEEN_TESTS = "tests/spark/test_unseen_transactions.py"
 _QUERIES = "cdclake/postgres/poll_queries.py"
 _POLL = "glue_jobs/poll/table_poll.py"
@@ -136,13 +137,29 @@ POLLS = (
     ),
     Mutation(
         "a poll after a restore has lower positions",
-        (_TESTS, "-k", "restored"),
+        (_RESTORED_TESTS, "-k", "restored"),
         ((_POLL, "max(snapshot.lsn, polled + 1, appended + 1)", "snapshot.lsn"),),
     ),
     Mutation(
         "a poll after a restore hides the changes of the new epoch",
-        (_TESTS, "-k", "new_epoch"),
+        (_RESTORED_TESTS, "-k", "in_a_new_epoch"),
         ((_POLL, " if last.epoch == epoch else 0", ""),),
+    ),
+    Mutation(
+        "a poll after a restore keeps the rows of the time that the source lost",
+        ("tests/unit/jobs/test_poll_reach.py",),
+        ((_POLL, "and before.epoch == epoch", ""),),
+    ),
+    Mutation(
+        "a WAL that went back is not noticed",
+        ("tests/unit/jobs/test_poll_reach.py",),
+        ((_POLL, "and before.source_lsn <= snapshot.lsn", ""),),
+    ),
+    Mutation(
+        "a source that names no position ends the poll's snapshot",
+        ("tests/spark/test_polls_of_aurora.py", "-k", "later_polls"),
+        ((_SNAPSHOT, "with connection.transaction():  # a savepoint", "with nullcontext():  # a"),
+         (_SNAPSHOT, "import ExitStack,", "import ExitStack, nullcontext,"),),
     ),
     Mutation(
         "rows that the newest poll has read are never stale",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import psycopg
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -84,6 +85,17 @@ class PolledTable:
         """Poll once, as the superuser or by another DSN; return the number of rows appended."""
         poll = TablePoll(self.lake, self.plan, self.control, self.table)  # type: ignore[arg-type]
         return poll.run(SourceLogin(dsn=dsn or self.dsn, salt="salt"))
+
+    def poll_and_die(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Poll, and die before the poll is remembered."""
+
+        def dies(name: str, content: object) -> None:
+            raise OSError("killed")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(self.control, "write", dies)
+            with pytest.raises(OSError, match="killed"):
+                self.poll()
 
     def rows(self) -> list[tuple[Any, ...]]:
         """The live rows in the lake, without `at`, by key."""

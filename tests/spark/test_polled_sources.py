@@ -208,5 +208,6 @@ def test_a_server_without_scans_of_a_range_is_not_read_in_chunks(
     """There each chunk would be a scan of the whole table."""
     polled = PolledTable(spark, dsn)
     monkeypatch.setattr(psycopg.ConnectionInfo, "server_version", version)
-    with polled_snapshot(spark, SourceLogin(dsn=dsn, salt=""), polled.table) as snapshot:
+    login = SourceLogin(dsn=dsn, salt="")
+    with polled_snapshot(spark, login, polled.table, needs_lsn=True) as snapshot:
         assert snapshot.has_blocks is is_chunked

@@ -15,7 +15,6 @@ from cdclake import naming
 from cdclake.control_objects import poll_name
 from cdclake.errors import InputError, TableError
 from cdclake.hudi_copy import HudiCopy
-from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.poll.polled_snapshot import PolledSnapshot
 from cdclake.jobs.poll.table_poll import TablePoll
 from cdclake.jobs.publish.copied_rows import StateSnapshot
@@ -204,25 +203,13 @@ def test_a_prepared_transaction_holds_the_bound_back(spark, dsn):
     assert polled.rows() == polled.source_rows()
 
 
-def poll_and_die(polled: PolledTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Poll, and die before the poll is remembered."""
-
-    def dies(name: str, content: object) -> None:
-        raise OSError("killed")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(polled.control, "write", dies)
-        with pytest.raises(OSError, match="killed"):
-            polled.poll()
-
-
 @pytest.mark.slow
 def test_a_poll_that_dies_before_it_is_remembered_changes_nothing_twice(spark, dsn, monkeypatch):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
     polled.poll()
     polled.run(f"UPDATE {polled.name} SET v = 'a2', at = now()")
-    poll_and_die(polled, monkeypatch)
+    polled.poll_and_die(monkeypatch)
     polled.run(f"UPDATE {polled.name} SET v = 'a3', at = now()")
     assert polled.poll() == 1
     assert polled.events() == [(1, "r", "a"), (1, "r", "a2"), (1, "r", "a3")]
@@ -312,59 +299,6 @@ def test_a_new_column_gets_the_values_of_rows_that_were_not_written_since(spark,
     assert polled.poll() == 1
     [row] = polled.lake.read(polled.name).select("v", "note").collect()
     assert tuple(row) == ("a", "noted")
-
-
-@pytest.mark.slow
-def test_a_restored_source_with_lower_positions_still_brings_its_changes(spark, dsn):
-    polled = PolledTable(spark, dsn)
-    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
-    polled.poll()
-    polled.run(f"UPDATE {polled.name} SET v = 'b', at = now()")
-    polled.poll()
-    ahead = put_ahead(polled)
-    polled.run(f"UPDATE {polled.name} SET v = 'c', at = now()")
-    assert polled.poll() == 1
-    assert polled.progress().lsn == ahead + 1
-    assert polled.rows() == polled.source_rows()
-
-
-def put_ahead(polled: PolledTable) -> int:
-    """Put the last poll far ahead of the source; return its LSN."""
-    ahead = replace(polled.progress(), lsn=polled.progress().lsn + (1 << 40))
-    polled.control.write(poll_name(polled.name), ahead.to_json())
-    return ahead.lsn
-
-
-@pytest.mark.slow
-def test_a_poll_of_a_restored_source_wins_over_one_that_died(spark, dsn, monkeypatch):
-    polled = PolledTable(spark, dsn)
-    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a'), (2, 'a')")
-    polled.poll()
-    put_ahead(polled)
-    polled.run(f"UPDATE {polled.name} SET v = 'b', at = now()")
-    poll_and_die(polled, monkeypatch)
-    polled.run(
-        f"UPDATE {polled.name} SET v = 'c', at = now() WHERE id = 1",
-        f"DELETE FROM {polled.name} WHERE id = 2",
-    )
-    assert polled.poll() == 2
-    assert polled.rows() == polled.source_rows()
-
-
-@pytest.mark.slow
-def test_a_poll_in_a_new_epoch_is_below_the_later_changes_of_a_restored_source(spark, dsn):
-    polled = PolledTable(spark, dsn)
-    polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
-    polled.poll()
-    ahead = put_ahead(polled)
-    Progress(epoch=2).save(polled.control)  # type: ignore[arg-type]
-    polled.run(f"UPDATE {polled.name} SET v = 'b', at = now()")
-    assert polled.poll() == 1
-    assert polled.progress().lsn < ahead
-    polled.run(f"UPDATE {polled.name} SET v = 'c', at = now()")
-    put_ahead(polled)  # an LSN of the same epoch: the next poll is above it
-    assert polled.poll() == 1
-    assert polled.rows() == polled.source_rows()
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from cdclake.config.checks import (
     addresses,
+    arns,
     avro,
     aws,
     bulk,
@@ -73,6 +74,7 @@ AWS_CHECKS: tuple[Check, ...] = (
     aws.check_storage,
     aws.check_kafka,
     aws.check_region,
+    arns.check_arns,
     aws.check_database,
     aws.check_name,
     aws.check_schedules,

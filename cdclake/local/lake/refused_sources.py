@@ -18,7 +18,7 @@ def without_own(home: Home, state: LakeState, dsn: str | None, plan: Plan | None
 
     Raises InputError if `plan` reads another of its databases than the DSN names.
     """
-    if dsn is None or (state.external and state.epoch):
+    if dsn is None or (state.external and state.newest_epoch):
         return dsn
     given = source_parts(dsn)
     own_port = read_json(home.ports_file).get(postgres.NAME)
@@ -35,32 +35,42 @@ def without_own(home: Home, state: LakeState, dsn: str | None, plan: Plan | None
 
 
 def refuse_another_source(home: Home, state: LakeState, dsn: str | None) -> None:
-    """Raise InputError if the lake streams from another source than the given one."""
-    if dsn is None or not state.epoch:
+    """Raise InputError if the lake reads another source than the given one.
+
+    A lake that has left its source may stream from another one: a new epoch replaces its rows.
+    """
+    if dsn is None or not state.newest_epoch:
         return
     if not state.external:
         raise InputError(
-            "this lake streams from its own PostgreSQL, not from the given source",
+            "this lake reads its own PostgreSQL, not the given source",
             "use another CDCLAKE_HOME for the other source, or `cdclake down --purge` first",
         )
-    if state.in_source and state.source_id:
-        _refuse_another_database(home, state.source_id, dsn)
+    if state.source_id and not state.left_source:
+        _refuse_another_database(home, state, dsn)
 
 
-def _refuse_another_database(home: Home, known: str, dsn: str) -> None:
-    """Raise InputError for another database, where the slot of the first one would be abandoned.
+def _refuse_another_database(home: Home, state: LakeState, dsn: str) -> None:
+    """Raise InputError for another database than that which the lake reads.
 
     A server behind the same address is not compared: it has replaced the first one there.
     """
     stored = source_parts(secured(home.secret("source_dsn")))
     given = source_parts(secured(dsn))
-    if _address(given) == _address(stored) or _is_same(known, identity_of(secured(dsn))):
+    if _address(given) == _address(stored) or _is_same(state.source_id, identity_of(secured(dsn))):
         return
+    databases = f"the database {_shown(stored)}, and {_shown(given)} is another one"
+    replace = f"write the new `source_dsn` into {home.secrets_file}"
+    if state.in_source:
+        raise InputError(
+            f"this lake streams from {databases}: the slot in the first would retain WAL",
+            "run `cdclake down` first, or use another CDCLAKE_HOME for the other source;"
+            f" if the first is gone, {replace}",
+        )
     raise InputError(
-        f"this lake streams from the database {_shown(stored)}, and {_shown(given)} is another one:"
-        " the slot in the first would retain WAL",
-        "run `cdclake down` first, or use another CDCLAKE_HOME for the other source;"
-        f" if the first is gone, write the new `source_dsn` into {home.secrets_file}",
+        f"this lake polls {databases}: the lake's tables would mix the rows of both",
+        f"use another CDCLAKE_HOME for the other source; if it has replaced the first, {replace},"
+        " then run `cdclake up` and `cdclake job poll_tables --whole`",
     )
 
 

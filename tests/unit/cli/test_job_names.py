@@ -154,3 +154,24 @@ def test_a_job_without_work_starts_no_process(
         command.main(("job", name, "--json"))
     assert (ended.value.code, started) == (0, ran)
     assert json.loads(capsys.readouterr().out) == {"ok": True, "tables": []}
+
+
+def test_only_polls_read_all_rows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], plan: Plan
+) -> None:
+    given: list[Any] = []
+
+    def run(_: Any, job_name: str, tables: list[str], **more: str) -> dict[str, Any]:
+        given.append((job_name, tables, more))
+        return {"ok": True, "tables": []}
+
+    lake = SimpleNamespace(plan=plan)
+    monkeypatch.setattr("cdclake.local.lake.lake.open_lake", lambda _: lake)
+    monkeypatch.setattr("cdclake.local.lake.spark_jobs.run_job", run)
+    codes = []
+    for name, table in ((naming.POLL_JOB, "city"), (naming.APPLY_JOB, "orders")):
+        with pytest.raises(SystemExit) as ended:
+            command.main(("job", name, "--table", table, "--whole", "--json"))
+        codes.append(ended.value.code)
+    assert (codes, given) == ([0, 2], [(naming.POLL_JOB, ["city"], {"whole": "true"})])
+    assert "--whole is an option of poll_tables" in capsys.readouterr().out

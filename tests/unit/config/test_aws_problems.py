@@ -311,6 +311,21 @@ CASES = {
         top(f"aws: {{kafka: {{existing: {{bootstrap_brokers: b:9094, cluster_arn: {CLUSTER}}}}}}}"),
         2, 45, "port 9094 is not the port of IAM", "enable IAM access",
     ),
+    "secret of another region": (
+        top(f"aws: {{region: eu-north-1, source: {{existing: {EXISTING_SOURCE}}}}}"),
+        2, 108, "the secret is in eu-west-1, and the deployment in eu-north-1", "a secret of eu-",
+    ),
+    "cluster of another region": (
+        top(f"aws: {{region: eu-north-1, kafka: {{existing: {{cluster_arn: {CLUSTER}}}}}}}"),
+        2, 59, "the cluster is in eu-west-1, and the deployment in eu-north-1", "a cluster of eu-",
+    ),
+    "cluster of another account": (
+        top(
+            f"aws: {{source: {{existing: {EXISTING_SOURCE}}},"
+            f" kafka: {{existing: {{cluster_arn: {CLUSTER.replace('1111', '3333')}}}}}}}"
+        ),
+        2, 190, "are in different accounts", "the account that is deployed",
+    ),
     "brokers without a port": (
         top("aws: {kafka: {existing: {bootstrap_brokers: 'b:9098,c'}}}"), 2, 45, "'c': it is not", "IAM",
     ),
@@ -335,8 +350,9 @@ def test_polls_of_the_same_schedule_count_once(minutes, found):
 
 
 def test_a_region_without_firehose_is_no_mistake_of_a_streamed_file():
-    """Nor are its certificates: the server may be in another region."""
-    aws = f"aws: {{region: ap-southeast-5, source: {{existing: {EXISTING_SOURCE}}}}}"
+    """Nor are its certificates: the server may be in another region, but not its secret."""
+    source = EXISTING_SOURCE.replace("eu-west-1", "ap-southeast-5")
+    aws = f"aws: {{region: ap-southeast-5, source: {{existing: {source}}}}}"
     assert find_problems(parse_document(top(aws))) == []
 
 
@@ -345,7 +361,7 @@ def test_a_region_without_firehose_is_no_mistake_of_a_streamed_file():
     [
         # No cluster is created in the network.
         "{region: sa-east-1, kafka: {existing: {bootstrap_brokers: 'b:9098', cluster_arn:"
-        f" '{CLUSTER}', security_group: sg-0a}}}}}}",
+        f" '{CLUSTER.replace('eu-west-1', 'sa-east-1')}', security_group: sg-0a}}}}}}",
         "{network: {create: {cidr: 10.42.0.0/24}}, jobs: {stream: {workers: 59}}}",
         f"{{network: {{existing: {EXISTING_NETWORK}}}, jobs: {{stream: {{workers: 299}}}}}}",
     ],

@@ -67,7 +67,7 @@ def parameters(modifiable: bool = True, wal_mb: str = "-1-2147483647") -> dict[s
 ALL_ZONES = [name for name, _ in ZONES]
 ROLE = {"Path": "/", "RoleName": "r", "RoleId": "i" * 16, "Arn": "a" * 20, "CreateDate": "2026"}
 GOOD: Answers = {
-    "GetCallerIdentity": {"Arn": "arn:aws:iam::111122223333:user/me"},
+    "GetCallerIdentity": {"Account": "111122223333", "Arn": "arn:aws:iam::111122223333:user/me"},
     "GetParameter": {"Parameter": {"Value": "21"}},
     "DescribeAvailabilityZones": {
         "AvailabilityZones": [{"ZoneName": name, "ZoneId": zone} for name, zone in ZONES]

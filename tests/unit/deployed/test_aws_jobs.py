@@ -128,6 +128,14 @@ def test_a_job_runs_for_its_own_kind_of_table(run, jobs_in_moto, monkeypatch, tm
     assert arguments["--tables"] == given
 
 
+def test_a_deployed_poll_is_asked_for_all_rows(run, jobs_in_moto, monkeypatch, tmp_path):
+    (tmp_path / "p.yaml").write_text(VALID + OTHERS)
+    name = add_job("poll_tables")
+    writes_its_report(monkeypatch, jobs_in_moto, ok=True, job=name)
+    assert run("poll_tables", "--table", "city", "--whole")[0] == 0
+    assert [arguments["--whole"] for arguments in started(name)] == ["true"]
+
+
 NOT_POLLED = "orders is not polled: its changes come from the WAL"
 
 

@@ -238,7 +238,7 @@ puts: {clicks: {columns: {id: bigint}, key: [id]}}
 @pytest.mark.parametrize(
     ("source", "text", "expected"),
     [
-        (("--source", "dbname=elsewhere"), FILE, "streams from its own PostgreSQL"),
+        (("--source", "dbname=elsewhere"), FILE, "reads its own PostgreSQL"),
         ((), WITHOUT_TABLES, "streams tables, but the pipeline file has none"),
     ],
 )

@@ -134,6 +134,23 @@ def test_the_region_must_be_that_of_the_file(answers: Answers, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
+    ("place", "name", "detail"),
+    [
+        ("eu-west-1:999988887777", "identity", "is not in the account 111122223333"),
+        ("us-east-1:111122223333", "region", "is not in eu-west-1"),
+    ],
+)
+def test_existing_resources_are_in_the_account_and_its_region(
+    answers: Answers, tmp_path: Path, place: str, name: str, detail: str
+) -> None:
+    secret = f"arn:aws:secretsmanager:{place}:secret:shop-AbCdEf"
+    existing = f"{{endpoint: d.example.org, security_group: sg-0a, secret_arn: '{secret}'}}"
+    found = preflight(deployment(tmp_path, f"aws: {{source: {{existing: {existing}}}}}\n"))
+    failed = [check for check in found if check.state == "failed"]
+    assert [(check.name, check.detail) for check in failed] == [(name, f"{secret} {detail}")]
+
+
+@pytest.mark.parametrize(
     ("more", "remedy"),
     [
         ("", "set AWS_REGION, or that of AWS_PROFILE"),

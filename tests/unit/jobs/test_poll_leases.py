@@ -35,11 +35,11 @@ def store() -> Any:
     return MemoryStore()
 
 
-def begin(_: Any, plan: Plan, store: Any, table: Table, started: float, plan_uri: str) -> Any:
-    """Return a poll of three rows, if the table is that of the newest plan."""
-    del store, started
+def begin(_: Any, plan: Plan, store: Any, table: Table, *run: Any) -> Any:
+    """Return a poll of three rows, or of seven if all are read; check that the plan is newest."""
+    _, plan_uri, is_whole = run
     assert (plan, table, plan_uri) == (make_plan(WIDER), WIDER, "s3://b/plan.json")
-    return SimpleNamespace(run=lambda _: 3)
+    return SimpleNamespace(run=lambda _: 7 if is_whole else 3)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def poll(store: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
         else:
             store.delete(lease_name("city"))
 
-    def run(holder: str, name: str = "verify_tables-1") -> int:
+    def run(holder: str, name: str = "verify_tables-1", **more: str) -> int:
         def sleep(_: float) -> None:
             passed[0] += 60.0
             hold(holder)
@@ -67,7 +67,7 @@ def poll(store: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
         hold(holder)
         lake: Any = SimpleNamespace()
         own = Leases(store, "poll_tables")
-        given = {"run": name, "plan": "s3://b/plan.json"}
+        given = {"run": name, "plan": "s3://b/plan.json", **more}
         job = TableJob(
             make_plan(CITY), lake, own, store, named=True, arguments=given, read_plan=read_plan
         )
@@ -89,6 +89,10 @@ def test_a_poll_waits_for_a_longer_one_and_reads_the_plan_of_then(
     poll: Callable[..., int],
 ) -> None:
     assert poll("poll_tables") == 3
+
+
+def test_an_operator_asks_for_all_rows(poll: Callable[..., int]) -> None:
+    assert poll("poll_tables", "by-hand", whole="true") == 7
 
 
 def test_a_scheduled_poll_leaves_the_table_to_another_poll(

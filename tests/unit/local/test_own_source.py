@@ -50,7 +50,7 @@ def test_a_home_that_took_its_own_for_an_external_source_is_healed(home: Home) -
 def test_another_server_is_a_source(home: Home, given: str) -> None:
     assert _kept_dsn(home, given, PLAN) is not None
     LakeState(epoch=1).save(home)
-    with pytest.raises(InputError, match="streams from its own PostgreSQL"):
+    with pytest.raises(InputError, match="reads its own PostgreSQL"):
         _kept_dsn(home, given, PLAN)
 
 

@@ -132,16 +132,18 @@ def test_polls_log_in_as_the_session_that_checked_the_source(
     lake.home.create()
     monkeypatch.setattr(unstreamed, "connect", unanswered)
     monkeypatch.setattr(unstreamed, "check_polled_tables", lambda *_: None)
+    monkeypatch.setattr(unstreamed, "identity_of", lambda _: "7/5")
     monkeypatch.setattr(unstreamed, "continued", lambda *_: (PLAN, LakeState()))
     monkeypatch.setattr(unstreamed, "existing_database", lambda *_: "crm")
     monkeypatch.setattr(unstreamed, "write_client_files", lambda *_: None)
-    monkeypatch.setattr(unstreamed, "describe_lake", lambda *_: lake)
+    monkeypatch.setattr(unstreamed, "describe_lake", lambda _, state: replace(lake, state=state))
     monkeypatch.setattr(stack, "bring_up", lambda *_, **__: lake.endpoints)
     monkeypatch.setattr(unstreamed, "free_leases", lambda _: None)
     answer = unstreamed.up(lake.home, PLAN, "shop.yaml", given)
     assert ran["kept"] == kept
     assert (answer["source"]["user"], answer["source"]["password"]) == (kept[0], None)
     assert ran["polled"] == ["orders"]
+    assert LakeState.load(lake.home).source_id == "7/5"
 
 
 def test_up_answers_with_the_source_as_for_a_streaming_lake(tmp_path: Path) -> None:

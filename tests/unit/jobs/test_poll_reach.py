@@ -1,0 +1,51 @@
+"""Time since which a poll reads rows: after the last poll, or all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cdclake.control_objects import PollProgress
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.poll import table_poll
+from cdclake.jobs.poll.table_poll import TablePoll
+from cdclake.polling import Polling
+from tests.spark.events import MemoryStore
+from tests.unit.verify.lakes import make_plan, make_table
+
+CITY = make_table(
+    name="city", delivery="poll", polling=Polling(by="v", every="rate(1 day)", deletes="none")
+)
+LAST = PollProgress(read_at=10, bound=8, epoch=1, lsn=95, source_lsn=90, ingested=5)
+
+
+@pytest.fixture
+def poll(monkeypatch: pytest.MonkeyPatch) -> TablePoll:
+    monkeypatch.setattr(table_poll, "ingested_through", lambda *_: 5)
+    lake: Any = SimpleNamespace()
+    store: Any = MemoryStore()
+    return TablePoll(lake, make_plan(CITY), store, CITY)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "lsn", "is_whole", "since"),
+    [(1, 91, False, 8), (2, 91, False, None), (1, 89, False, None), (1, 91, True, None)],
+    ids=["goes on", "new epoch", "WAL went back", "asked for"],
+)
+def test_rows_are_read_since_the_last_poll_of_the_same_history(
+    poll: TablePoll, epoch: int, lsn: int, is_whole: bool, since: int | None
+) -> None:
+    before = replace(LAST, definition=poll._definition)
+    snapshot: Any = SimpleNamespace(read_at=20, lsn=lsn, bound=18)
+    found = replace(poll, is_whole=is_whole)._since(before, snapshot, epoch)
+    assert found == since
+
+
+def test_the_position_of_the_source_is_remembered_as_it_is(poll: TablePoll) -> None:
+    """That of the rows is above the last poll's, and would hide that the source went back."""
+    snapshot: Any = SimpleNamespace(read_at=20, lsn=70, bound=18)
+    reached = poll._progress(LAST, snapshot, None, ChangesStamp(), epoch=1)
+    assert (reached.lsn, reached.source_lsn) == (96, 70)
