@@ -140,8 +140,7 @@ def _of_streams(deployment: Deployment, streams: DeliveryMetrics) -> Iterator[Al
         f" {limits.freshness_minutes} minutes without appending them.",
         metric=streams.age(),
         threshold=limits.freshness_minutes * 60 + streams.collecting_seconds,
-        # The newest period may have the points of other streams only.
-        periods=3,
+        periods=3,  # the newest one may have the points of other streams only
         breaching=2,
         part=streams.part,
     )
