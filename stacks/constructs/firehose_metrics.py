@@ -34,15 +34,15 @@ def throttled(prefix: str, stream: DeliveryStream) -> IMetric:
     Source of the second: Kinesis Data Streams' developer guide, "Basic stream-level metrics".
     """
     if stream.source == "kinesis":
-        service, metric, of = "Kinesis", "WriteProvisionedThroughputExceeded", "StreamName"
+        service, metric, dimension = "Kinesis", "WriteProvisionedThroughputExceeded", "StreamName"
         name = naming.kinesis_stream_name(prefix, stream.name)
     else:
-        service, metric, of = "Firehose", "ThrottledRecords", "DeliveryStreamName"
+        service, metric, dimension = "Firehose", "ThrottledRecords", "DeliveryStreamName"
         name = naming.delivery_stream_name(prefix, stream.name)
     return Metric(
         namespace=f"AWS/{service}",
         metric_name=metric,
-        dimensions_map={of: name},
+        dimensions_map={dimension: name},
         statistic="Sum",
         period=FIVE_MINUTES,
         label="throttled records",

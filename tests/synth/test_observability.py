@@ -348,3 +348,12 @@ def test_the_dashboard_is_the_datas_way_and_shows_every_alarm(variants):
     assert list(dict.fromkeys(hops)) == [
         "Source", "Connector", "Kafka", "Stream", "Lake", "Delivery", "Jobs", "Keeper",
     ]  # fmt: skip
+
+
+def test_the_list_of_stopped_tables_has_those_that_are_retried(created):
+    """The alarm counts a table that has failed several times in a row."""
+    widgets = json.loads(body(created))["widgets"]
+    [query] = [each["properties"]["query"] for each in widgets if each["type"] == "log"]
+    [pattern] = re.findall(r"like /(.*)/", query)
+    for line in ("table t stopped: why", "table t: processing failed; retried after a pause"):
+        assert re.search(pattern, line)
