@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from cdclake import metrics, naming
+from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.verify import deployed_verify
 from cdclake.jobs.verify.deep_comparison import DeepComparison, Finding
 from cdclake.jobs.verify.report import Example, Report, TableComparison
@@ -64,7 +65,7 @@ def test_only_a_whole_comparison_publishes_verified_tables(
     def publish(_: object, gather: Callable[[], Mapping[metrics.Metric, float]]) -> None:
         published.update(gather())
 
-    monkeypatch.setattr(deployed_verify.Metrics, "publish", publish)
+    monkeypatch.setattr(Metrics, "publish", publish)
     run_with(monkeypatch, TableComparison(table="t", source="public.t", extra=4), **given)
     expected: dict[metrics.Metric, float] = {metrics.FAILED_TABLES: 1}
     assert published == expected | ({metrics.VERIFIED_TABLES: 0} if is_whole else {})
