@@ -45,7 +45,7 @@ FAILED_TABLES = Metric("FailedTables")
 SMALL_FILES = Metric("SmallFiles")  # files beyond those that its bytes need
 SNAPSHOTS = Metric("Snapshots")
 
-# Published by `verify_tables` at its end, also if it fails.
+# Published by `verify_tables` at the end of each comparison of all rows, also if it fails.
 VERIFIED_TABLES = Metric("VerifiedTables")  # tables that are equal to the source
 
 # Published by the connector keeper at each check.

@@ -65,6 +65,18 @@ def longest_days(spelling: str) -> int:
     return max(later - earlier for earlier, later in pairwise(days))
 
 
+def is_hourly(spelling: str) -> bool:
+    """Check whether at most an hour is between two runs of a valid schedule.
+
+    >>> is_hourly("rate(60 minutes)"), is_hourly("cron(0/5 8-18 * * ? *)")
+    (True, False)
+    """
+    rate = rate_minutes(spelling)
+    if rate is not None:
+        return rate <= 60
+    return len(_Cron.parse(spelling).hours) == 24 and longest_days(spelling) == 1
+
+
 def rate_minutes(spelling: str) -> int | None:
     """Return the minutes between the runs of a valid rate; None for a cron schedule."""
     match = _RATE.fullmatch(spelling)

@@ -51,6 +51,8 @@ from cdclake.source_notes import note_new_columns, note_widened, widening_warnin
 
 _MAX_SILENCE = timedelta(minutes=15)
 _WAIT_S = 600.0  # the stream may be one or two batches behind
+# Runs with one of these do not replace the scheduled comparison, whose alarm counts the others.
+_PARTIAL = frozenset({"tables", "sample", "reader"})
 
 log = logging.getLogger("cdclake.verify")
 
@@ -175,5 +177,8 @@ def run(arguments: Mapping[str, str]) -> int:
     for line in report["tables"]:
         log.info("%s", _without_rows(line))
     metrics = Metrics(arguments.get("metrics"), naming.VERIFY_JOB)
-    metrics.publish(lambda: {FAILED_TABLES: unequal, VERIFIED_TABLES: equal})
+    values = {FAILED_TABLES: unequal}
+    if _PARTIAL.isdisjoint(arguments):
+        values[VERIFIED_TABLES] = equal
+    metrics.publish(lambda: values)
     return 0 if report["ok"] else 1

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import TreatMissingData
 
 from cdclake import metrics, naming
@@ -18,13 +17,14 @@ from cdclake.connectors.declared import DeclaredConnector
 from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.schedule_times import longest_days
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
-from cdclake.stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
+from cdclake.stacks.constructs.deployment_metrics import DAY, HOUR, DeploymentMetrics, filled
 from cdclake.stacks.constructs.firehose_alarms import (
     watches_of_delivery,
     watches_of_kinesis,
     watches_of_puts,
     watches_of_web_server,
 )
+from cdclake.stacks.constructs.job_alarms import failure_window, watches_of_jobs
 from cdclake.stream_keeping import (
     FAILURES_TO_ALARM,
     MAX_PAUSE_MINUTES,
@@ -33,7 +33,6 @@ from cdclake.stream_keeping import (
 )
 
 _GIB = 1024**3
-_MAX_WINDOW_DAYS = 7  # of CloudWatch, for periods of an hour or more
 
 
 def watches(
@@ -57,7 +56,7 @@ def watches(
         yield from watches_of_puts(deployment, put)
     yield from watches_of_kinesis(deployment)
     if failed_queue is not None:
-        yield from _of_jobs(deployment, known, failed_queue)
+        yield from watches_of_jobs(deployment, known, failed_queue)
 
 
 def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
@@ -131,7 +130,7 @@ def _of_relations(known: DeploymentMetrics) -> AlarmSpec:
         description="A table of the source was dropped, renamed, created again or rewritten, its"
         " key moved or its partitions changed: the lake lacks rows or keeps stale ones. Or the"
         " source could not be checked for two hours.",
-        metric=known.own(metrics.CHANGED_RELATIONS, "Maximum", period=HOUR),
+        metric=filled(known.own(metrics.CHANGED_RELATIONS, "Maximum", period=HOUR), 1),
         threshold=0,
         periods=2,
         missing=TreatMissingData.BREACHING,
@@ -153,7 +152,7 @@ def _of_connector(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
         name="connector",
         description="No connector task is running: the source is not read, and the slot retains"
         " WAL.",
-        metric=known.connector("RunningTaskCount", "Minimum"),
+        metric=filled(known.connector("RunningTaskCount", "Minimum"), 0),
         threshold=1,
         beyond=LESS,
         periods=2,
@@ -164,7 +163,7 @@ def _of_connector(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
         description="MSK Connect refused the newest update of the connector or of a sink, which"
         " runs with its former settings: a new table or column is not read or written. Or the"
         f" connector keeper was silent for {SILENT_MINUTES} minutes: it restarts no failed task.",
-        metric=known.own(metrics.CONNECTOR_UPDATE_REFUSED, "Maximum"),
+        metric=filled(known.own(metrics.CONNECTOR_UPDATE_REFUSED, "Maximum"), 1),
         threshold=0,
         periods=SILENT_CHECKS,
         missing=TreatMissingData.BREACHING,
@@ -254,7 +253,7 @@ def _of_keeper(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
         name="keeper-silent",
         description=f"No heartbeat from the stream keeper for {SILENT_MINUTES} minutes: a stream"
         " that ends is not restarted.",
-        metric=known.own(metrics.STREAM_RUNNING, "SampleCount"),
+        metric=filled(known.own(metrics.STREAM_RUNNING, "SampleCount"), 0),
         threshold=1,
         beyond=LESS,
         periods=SILENT_CHECKS,
@@ -267,106 +266,21 @@ def _of_scheduled_stream(deployment: Deployment, known: DeploymentMetrics) -> It
 
     The second one is on while Kafka still has the events, also under a schedule of a week.
     """
+    schedule = deployment.plan.schedules["apply"]
+    period, within = failure_window([schedule])
     yield AlarmSpec(
         name="stream-failed",
-        description="Within an hour a scheduled run of the stream failed: the lake is as old as"
+        description=f"Within {within} a scheduled run of the stream failed: the lake is as old as"
         " its last run that succeeded.",
-        metric=known.failed_runs(naming.STREAM_JOB, HOUR),
+        metric=known.failed_runs(naming.STREAM_JOB, period),
         threshold=0,
     )
-    interval = longest_days(deployment.plan.schedules["apply"])
-    days = min(interval + 1, RETENTION_DAYS - 1)
+    days = min(longest_days(schedule) + 1, RETENTION_DAYS - 1)
     yield AlarmSpec(
         name="stream-overdue",
         description=f"No scheduled run of the stream has reported the lake's freshness for {days}"
         f" days. Kafka deletes unread events {RETENTION_DAYS} days after they were written.",
-        metric=known.own(metrics.FRESHNESS, "SampleCount", period=Duration.days(1)),
-        threshold=1,
-        beyond=LESS,
-        periods=days,
-        missing=TreatMissingData.BREACHING,
-    )
-
-
-def _of_jobs(
-    deployment: Deployment, known: DeploymentMetrics, failed_queue: str
-) -> Iterator[AlarmSpec]:
-    """Yield the jobs' alarms; those of daily jobs stay on for a day, so that they are noticed."""
-    most, a_day = deployment.aws.monitoring.small_files, Duration.days(1)
-    yield AlarmSpec(
-        name="schedules",
-        description="A scheduled start of a job or of the stream keeper failed. Its message is"
-        " in the dead-letter queue.",
-        metric=waiting_messages(failed_queue),
-        threshold=0,
-    )
-    if any(table.apply == "scheduled" for table in deployment.plan.tables):
-        yield AlarmSpec(
-            name="apply-failed",
-            description="Within an hour a state table could not be updated from its changelog."
-            " Views stay correct but become slower.",
-            metric=known.failures(naming.APPLY_JOB, HOUR),
-            threshold=0,
-        )
-    yield AlarmSpec(
-        name="maintain-failed",
-        description="Within a day a table could not be maintained, or a maintenance run failed.",
-        metric=known.failures(naming.MAINTAIN_JOB, a_day),
-        threshold=0,
-    )
-    yield from _of_results(deployment, known)
-    if "verify" in deployment.plan.schedules:
-        yield from _of_verification(deployment, known)
-    yield AlarmSpec(
-        name="small-files",
-        description=f"After maintenance a table has more than {most} files beyond those it needs:"
-        " compaction, by maintain_tables or by Glue, does not keep up.",
-        metric=known.own(metrics.SMALL_FILES, "Maximum", job=naming.MAINTAIN_JOB, period=a_day),
-        threshold=most,
-    )
-
-
-def _of_results(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
-    """Yield the alarms of polled and derived tables, copies and quality rules, if there are any."""
-    plan, a_day = deployment.plan, Duration.days(1)
-    jobs = (
-        (plan.polled, "poll-failed", naming.POLL_JOB, HOUR,
-         "Within an hour a polled table could not be read, or its rows could not be stored."),
-        (plan.derived, "derived-failed", naming.REFRESH_JOB, HOUR,
-         "Within an hour a derived table could not be refreshed: it keeps the rows of its last"
-         " refresh."),
-        (plan.copies, "publish-failed", naming.PUBLISH_JOB, HOUR,
-         "Within an hour a Hudi copy could not be updated: it keeps the rows of its last"
-         " publication."),
-        (plan.is_checked, "checks-failed", naming.CHECK_JOB, a_day,
-         "Within a day a table broke a quality rule, or could not be checked."),
-    )  # fmt: skip
-    for is_deployed, name, job, period, description in jobs:
-        if is_deployed:
-            metric = known.failures(job, period)
-            yield AlarmSpec(name=name, description=description, metric=metric, threshold=0)
-
-
-def _of_verification(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
-    """Yield the alarms of the scheduled comparison: a difference, and one that did not run."""
-    a_day = Duration.days(1)
-    yield AlarmSpec(
-        name="verify-failed",
-        description="Within a day a table of the lake differed from the source, or the comparison"
-        " failed.",
-        metric=known.failures(naming.VERIFY_JOB, a_day),
-        threshold=0,
-    )
-    interval = longest_days(deployment.plan.schedules["verify"])
-    if interval > _MAX_WINDOW_DAYS:  # an alarm would be on between two runs
-        return
-    days = min(interval + 1, _MAX_WINDOW_DAYS)
-    yield AlarmSpec(
-        name="verify-overdue",
-        description=f"No comparison with the source has ended for {days} days.",
-        metric=known.own(
-            metrics.VERIFIED_TABLES, "SampleCount", job=naming.VERIFY_JOB, period=a_day
-        ),
+        metric=filled(known.own(metrics.FRESHNESS, "SampleCount", period=DAY), 0),
         threshold=1,
         beyond=LESS,
         periods=days,

@@ -147,7 +147,7 @@ def _stopped_tables(logs: str) -> IWidget:
         log_group_names=[f"{logs}/output", f"{logs}/error"],
         query_lines=[
             "fields @timestamp, @message",
-            "filter @message like /table .* stopped: /",
+            "filter @message like /table .* (stopped: |processing failed; retried)/",
             "sort @timestamp desc",
             "limit 20",
         ],

@@ -17,7 +17,7 @@ from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedSource
 from cdclake.config.source_metrics import LOGICAL_LAG, PHYSICAL_LAG, WAL_ON_DISK, source_dimensions
 
-FIVE_MINUTES, HOUR = Duration.minutes(5), Duration.hours(1)
+FIVE_MINUTES, HOUR, DAY = Duration.minutes(5), Duration.hours(1), Duration.days(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class DeploymentMetrics:
         """Return the running tasks of a declared connector, and 0 if one of its tasks failed."""
         name = {"ConnectorName": naming.declared_connector_name(self.prefix, declared)}
         return MathExpression(
-            expression="IF(FILL(errored, 0) > 0, 0, running)",
+            expression="IF(FILL(errored, 0) > 0, 0, FILL(running, 0))",
             using_metrics={
                 "errored": _of("AWS/KafkaConnect", "ErroredTaskCount", "Maximum", name),
                 "running": _of("AWS/KafkaConnect", "RunningTaskCount", "Minimum", name),
@@ -126,6 +126,22 @@ class DeploymentMetrics:
             "ObservabilityGroup": "error",
         }
         return _of("Glue", "glue.error.ALL", "Sum", dimensions).with_(period=period)
+
+
+def filled(metric: Metric, value: int) -> IMetric:
+    """Return the metric with this value in each period without a point, for alarms of silence.
+
+    In place of missing points an alarm takes older ones, from before its periods, and only then the
+    state that it gives to missing data: without FILL the last point would keep it off for longer
+    than its periods (CloudWatch's user guide, "How alarm state is evaluated when data is missing").
+    A series without any point stays empty.
+    """
+    return MathExpression(
+        expression=f"FILL(points, {value})",
+        using_metrics={"points": metric},
+        label=metric.label,
+        period=metric.period,
+    )
 
 
 def waiting_messages(queue: str) -> Metric:

@@ -11,10 +11,10 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 
 from cdclake.config.deployment import Deployment
 from cdclake.firehose.redrive_stream import redrive_stream
-from cdclake.firehose.stream import CALL_TIMEOUT_S
+from cdclake.firehose.stream import CALL_TIMEOUT_S, DeliveryStream
 from cdclake.puts.put_table import PutStream
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
-from cdclake.stacks.constructs.deployment_metrics import HOUR
+from cdclake.stacks.constructs.deployment_metrics import HOUR, filled
 from cdclake.stacks.constructs.firehose_metrics import (
     DeliveryMetrics,
     failed_calls,
@@ -75,19 +75,19 @@ def watches_of_web_server(deployment: Deployment, logs: WebLogs) -> Iterator[Ala
     yield AlarmSpec(
         name="web-server",
         description=f"No task of the web server of {logs.name} is running.",
-        metric=running(deployment.prefix, logs.name),
+        metric=filled(running(deployment.prefix, logs.name), 0),
         threshold=1,
         beyond=LESS,
         periods=2,
         missing=TreatMissingData.BREACHING,
         part=part,
     )
-    if logs.stream.source == "direct_put":
-        description = (
-            f"Firehose throttles the requests of {logs.name}. The router buffers them in memory and"
-            " loses them if its task ends."
-        )
-        yield _throttling(deployment, logs.name, "web-throttled", description, part)
+    service = "Kinesis" if logs.stream.source == "kinesis" else "Firehose"
+    description = (
+        f"{service} throttles the requests of {logs.name}. The router buffers them in memory and"
+        " loses them if its task ends."
+    )
+    yield _throttling(deployment, logs.stream, "web-throttled", description, part)
 
 
 def watches_of_puts(deployment: Deployment, put: PutStream) -> Iterator[AlarmSpec]:
@@ -97,7 +97,7 @@ def watches_of_puts(deployment: Deployment, put: PutStream) -> Iterator[AlarmSpe
             f"Firehose throttles the records put for {put.name}. Producers have to repeat them."
         )
         part = deployment.plan.puts.index(put) + 1
-        yield _throttling(deployment, put.name, "puts-throttled", description, part)
+        yield _throttling(deployment, put.stream, "puts-throttled", description, part)
 
 
 def watches_of_kinesis(deployment: Deployment) -> Iterator[AlarmSpec]:
@@ -120,7 +120,7 @@ def watches_of_kinesis(deployment: Deployment) -> Iterator[AlarmSpec]:
 
 
 def _throttling(
-    deployment: Deployment, stream: str, name: str, description: str, part: int
+    deployment: Deployment, stream: DeliveryStream, name: str, description: str, part: int
 ) -> AlarmSpec:
     return AlarmSpec(
         name=name,
@@ -140,7 +140,8 @@ def _of_streams(deployment: Deployment, streams: DeliveryMetrics) -> Iterator[Al
         f" {limits.freshness_minutes} minutes without appending them.",
         metric=streams.age(),
         threshold=limits.freshness_minutes * 60 + streams.collecting_seconds,
-        periods=2,
+        periods=3,  # the newest one may have the points of other streams only
+        breaching=2,
         part=streams.part,
     )
     if streams.of_kafka:
@@ -156,7 +157,7 @@ def _of_streams(deployment: Deployment, streams: DeliveryMetrics) -> Iterator[Al
     yield AlarmSpec(
         name="delivery-failed",
         description="Within an hour Firehose could not append rows to their changelogs. They"
-        " are in S3; fix the cause and redrive them.",
+        " are in S3; fix the cause and redrive them. OK means only that no further rows failed.",
         metric=streams.failed(HOUR),
         threshold=0,
         part=streams.part,

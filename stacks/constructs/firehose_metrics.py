@@ -28,12 +28,21 @@ def metrics_of(prefix: str, streams: Sequence[DeliveryStream]) -> Iterator[Deliv
         yield DeliveryMetrics(prefix, streams[first : first + _STREAMS], part)
 
 
-def throttled(prefix: str, stream: str) -> IMetric:
-    """Return the records that a Direct PUT stream throttled; the sender retries them."""
+def throttled(prefix: str, stream: DeliveryStream) -> IMetric:
+    """Return the records that a Direct PUT or Kinesis stream throttled; the sender retries them.
+
+    Source of the second: Kinesis Data Streams' developer guide, "Basic stream-level metrics".
+    """
+    if stream.source == "kinesis":
+        service, metric, dimension = "Kinesis", "WriteProvisionedThroughputExceeded", "StreamName"
+        name = naming.kinesis_stream_name(prefix, stream.name)
+    else:
+        service, metric, dimension = "Firehose", "ThrottledRecords", "DeliveryStreamName"
+        name = naming.delivery_stream_name(prefix, stream.name)
     return Metric(
-        namespace="AWS/Firehose",
-        metric_name="ThrottledRecords",
-        dimensions_map={"DeliveryStreamName": naming.delivery_stream_name(prefix, stream)},
+        namespace=f"AWS/{service}",
+        metric_name=metric,
+        dimensions_map={dimension: name},
         statistic="Sum",
         period=FIVE_MINUTES,
         label="throttled records",
@@ -82,7 +91,7 @@ def _before(series: str) -> str:
     return f"({series} - DIFF({series}))"
 
 
-def running(prefix: str, name: str) -> IMetric:
+def running(prefix: str, name: str) -> Metric:
     """Return the number of CPU samples: each running task of the web server sends one a minute."""
     server = naming.delivery_stream_name(prefix, name)
     return Metric(
@@ -115,11 +124,11 @@ class DeliveryMetrics:
 
     def age(self) -> IMetric:
         """Return the age in seconds of the oldest record in Firehose."""
-        return self._folded("MAX", "DeliveryToIceberg.DataFreshness", "Maximum", "oldest record, s")
+        return self._greatest("DeliveryToIceberg.DataFreshness", "oldest record, s")
 
     def lag(self) -> IMetric:
         """Return the consumer lag in records of the stream furthest behind."""
-        return self._folded("MAX", _LAG, "Maximum", "consumer lag, records")
+        return self._greatest(_LAG, "consumer lag, records")
 
     def growing_lag(self, beyond: int) -> IMetric:
         """Return 1 where the lag exceeds `beyond` records and is growing, else 0."""
@@ -134,12 +143,11 @@ class DeliveryMetrics:
 
     def appended(self) -> IMetric:
         """Return the number of appended rows."""
-        return self._folded("SUM", "DeliveryToIceberg.SuccessfulRowCount", "Sum", "appended rows")
+        return self._summed("DeliveryToIceberg.SuccessfulRowCount", "appended rows", FIVE_MINUTES)
 
     def failed(self, period: Duration = FIVE_MINUTES) -> IMetric:
         """Return the number of rows that could not be appended and went to S3."""
-        metric = "DeliveryToIceberg.FailedRowCount"
-        return self._folded("SUM", metric, "Sum", "failed rows", period)
+        return self._summed("DeliveryToIceberg.FailedRowCount", "failed rows", period)
 
     def succeeded_calls(self, period: Duration = FIVE_MINUTES) -> IMetric:
         """Return the least share of function calls that succeeded, 1 without a call.
@@ -159,13 +167,26 @@ class DeliveryMetrics:
     def _names(self) -> str:
         return ", ".join(each.name for each in self.streams)
 
-    def _folded(
-        self, fold: str, metric: str, statistic: str, label: str, period: Duration = FIVE_MINUTES
-    ) -> IMetric:
-        used = self._each(metric, statistic, period)
+    def _greatest(self, metric: str, label: str) -> IMetric:
+        """Return the greatest value of the streams in each period with a point.
+
+        Without FILL: Firehose publishes every five minutes, so the newest period often has no point
+        yet, and a filled one would keep an alarm off or switch it every few minutes (CloudWatch's
+        user guide, "Using metric math", FILL).
+        """
+        used = self._each(metric, "Maximum", FIVE_MINUTES)
+        return MathExpression(
+            expression=f"MAX([{', '.join(used)}])",
+            using_metrics=used,
+            label=f"{label}: {self._names}",
+            period=FIVE_MINUTES,
+        )
+
+    def _summed(self, metric: str, label: str, period: Duration) -> IMetric:
+        used = self._each(metric, "Sum", period)
         filled = ", ".join(f"FILL({name}, 0)" for name in used)
         return MathExpression(
-            expression=f"{fold}([{filled}])",
+            expression=f"SUM([{filled}])",
             using_metrics=used,
             label=f"{label}: {self._names}",
             period=period,

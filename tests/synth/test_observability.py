@@ -114,6 +114,15 @@ def test_one_batch_that_a_function_has_failed_is_an_alarm(variants):
     assert {each["Period"] for each in stats(alarm)} == {3600}
 
 
+def test_a_stuck_stream_is_an_alarm_before_its_newest_point_arrives(variants):
+    """Firehose publishes every five minutes: the newest period may have no point, or others'."""
+    alarm = alarms(variants["delivered"])["delivery-late"]
+    [expression] = [each["Expression"] for each in alarm["Metrics"] if "Expression" in each]
+    assert expression == "MAX([part1stream0, part1stream1])"
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (2, 3)
+    assert alarm["TreatMissingData"] == "notBreaching"
+
+
 def test_a_call_that_lambda_refuses_is_an_alarm_by_firehoses_count(variants):
     """Lambda counts function errors and throttled calls, but no request that it refuses."""
     alarm = alarms(variants["delivered"])["delivery-calls"]
@@ -192,6 +201,30 @@ def test_silence_is_an_alarm_where_somebody_must_speak(deploy, created):
     assert silent(created) == scheduled | {"freshness", "keeper-silent"}
     found = silent(deploy(PIPELINE + "stream: {mode: scheduled}\n"))
     assert found == scheduled | {"stream-overdue"}
+
+
+def test_alarms_of_silence_look_at_no_older_points(created, variants, deploy):
+    """CloudWatch looks further back than the alarm's periods for the points that it misses.
+
+    Freshness alone waits for them: a restart of the stream is no alarm, and the keeper has its own.
+    """
+    scheduled = deploy(PIPELINE + "stream: {mode: scheduled}\n")
+    named = ("governed", "web logs", "connectors")
+    shown = (created, scheduled, *(variants[name] for name in named))
+    silent = {
+        name: alarm
+        for each in shown
+        for name, alarm in alarms(each).items()
+        if alarm["TreatMissingData"] == "breaching" and name != "freshness"
+    }
+    assert {"stream-overdue", "verify-overdue", "web-server", "declared-connector"} < silent.keys()
+    for name, alarm in silent.items():
+        [text] = [each["Expression"] for each in alarm["Metrics"] if "Expression" in each]
+        filled = dict(re.findall(r"FILL\((\w+), (\d)\)", text))
+        assert filled.keys() == {e["Id"] for e in alarm["Metrics"] if "MetricStat" in e}, name
+        is_less = alarm["ComparisonOperator"] == "LessThanThreshold"
+        for filler in map(int, filled.values()):
+            assert (filler < alarm["Threshold"]) if is_less else (filler > alarm["Threshold"]), name
 
 
 @pytest.mark.synth
@@ -315,3 +348,12 @@ def test_the_dashboard_is_the_datas_way_and_shows_every_alarm(variants):
     assert list(dict.fromkeys(hops)) == [
         "Source", "Connector", "Kafka", "Stream", "Lake", "Delivery", "Jobs", "Keeper",
     ]  # fmt: skip
+
+
+def test_the_list_of_stopped_tables_has_those_that_are_retried(created):
+    """The alarm counts a table that has failed several times in a row."""
+    widgets = json.loads(body(created))["widgets"]
+    [query] = [each["properties"]["query"] for each in widgets if each["type"] == "log"]
+    [pattern] = re.findall(r"like /(.*)/", query)
+    for line in ("table t stopped: why", "table t: processing failed; retried after a pause"):
+        assert re.search(pattern, line)

@@ -217,4 +217,26 @@ def test_a_web_server_is_watched(variants) -> None:
         "delivery-function",
     }  # fmt: skip
     assert names("web logs") == of_streams | {"web-server", "web-throttled"}
-    assert names("shards") == of_streams | {"web-server", "kinesis-lag"}
+    assert names("shards") == of_streams | {"web-server", "web-throttled", "kinesis-lag"}
+
+
+@pytest.mark.parametrize(
+    ("variant", "metric", "dimension"),
+    [
+        ("web logs", ("AWS/Firehose", "ThrottledRecords"), "DeliveryStreamName"),
+        ("shards", ("AWS/Kinesis", "WriteProvisionedThroughputExceeded"), "StreamName"),
+    ],
+)
+def test_a_throttled_web_server_is_an_alarm(
+    variants, variant: str, metric: tuple[str, str], dimension: str
+) -> None:
+    """Its router has the requests in memory only."""
+    [alarm] = [
+        each["Properties"]
+        for each in variants[variant].resources(ALARM)
+        if each["Properties"]["AlarmName"] == "shop-web-throttled"
+    ]
+    assert metric[0].removeprefix("AWS/") in alarm["AlarmDescription"]
+    [watched] = [each["MetricStat"]["Metric"] for each in alarm["Metrics"]]
+    assert (watched["Namespace"], watched["MetricName"]) == metric
+    assert watched["Dimensions"] == [{"Name": dimension, "Value": "shop-request"}]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cdclake.config.schedule import parse_schedule
-from cdclake.schedule_times import longest_days, next_start, runs_a_day
+from cdclake.schedule_times import is_hourly, longest_days, next_start, runs_a_day
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)  # a Thursday
 
@@ -88,3 +88,19 @@ def test_how_often_a_schedule_starts_a_day(spelling: str, times: float) -> None:
 def test_the_longest_interval_between_two_starts(spelling: str, days: int) -> None:
     assert parse_schedule(spelling) == spelling
     assert longest_days(spelling) == days
+
+
+@pytest.mark.parametrize(
+    ("spelling", "expected"),
+    [
+        ("rate(1 hour)", True),
+        ("rate(61 minutes)", False),
+        ("cron(7 * * * ? *)", True),
+        ("cron(0/5 0-22 * * ? *)", False),
+        ("cron(0/5 * ? * MON-SAT *)", False),
+        ("cron(0/5 * 1-30 * ? *)", False),
+    ],
+)
+def test_a_schedule_is_hourly_if_it_never_pauses_longer(spelling: str, expected: bool) -> None:
+    assert parse_schedule(spelling) == spelling
+    assert is_hourly(spelling) is expected
