@@ -89,6 +89,7 @@ class CatalogTable:
     tagged: Mapping[int, int]  # milliseconds -> snapshot that a tag keeps, before the history
     tags: Mapping[str, int] = field(default_factory=dict)  # every tag -> its snapshot
     properties: Mapping[str, str] = field(default_factory=dict)
+    first_ids: frozenset[int] = frozenset()  # ids of the columns that the table was created with
 
     @property
     def collapsed_before(self) -> date | None:
@@ -209,6 +210,7 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Catalo
         },
         tags=tags,
         properties=metadata.get("properties", {}),
+        first_ids=frozenset(field["id"] for field in schemas[min(schemas)]),
     )
 
 
