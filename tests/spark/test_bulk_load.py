@@ -365,3 +365,21 @@ def test_a_value_that_the_source_cannot_convert_is_the_reason_of_the_failure(spa
     with source.snapshot(plan.tables) as snapshot, failure:
         bulk._load(engine.table, snapshot, {})
     assert engine.log() == []
+
+
+def test_a_column_whose_rename_is_declared_in_advance_is_loaded(spark, source):
+    columns = (
+        Column(source="id", name="id", type="bigint"),
+        Column(source="email", name="email", type="text", renamed_from=("mail",)),
+    )
+    plan = plan_of(columns=columns)
+    engine = Engine(spark, plan)
+    source.run(
+        f"CREATE TABLE {engine.table.name} (id bigint PRIMARY KEY, mail text)",
+        f"INSERT INTO {engine.table.name} VALUES (1, 'a@b')",
+    )
+    control: Any = MemoryStore()
+    bulk = BulkLoad(plan, engine.lake, control, Leases(control, naming.LOAD_JOB), 1)
+    with source.snapshot(plan.tables) as snapshot:
+        assert bulk._load(engine.table, snapshot, {}) == 1
+    assert engine.state() == {1: ("a@b",)}
