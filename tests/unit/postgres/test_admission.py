@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cdclake.errors import START_AGAIN
 from cdclake.plan import Column
 from cdclake.postgres.admission import check_result, check_table
 from cdclake.postgres.catalog import SourceTable, UniqueIndex
@@ -338,6 +339,14 @@ def test_identity_full_and_a_column_with_an_earlier_name_are_refused() -> None:
     more = replace(source, columns=(*source.columns, column("more")))
     refusal = only(check_table(RENAMED, more, role=ROLE))
     assert 'declare "more" too, and rename "number"' in refusal.remedy
+
+
+def test_a_key_of_another_type_starts_again_under_another_name() -> None:
+    source = actual(columns=(column("id", "uuid"), *COLUMNS[1:]))
+    remedy = only(check_table(declared(), source, role=ROLE)).remedy
+    assert (
+        remedy == f"write `id: uuid`; if it streams already, a key keeps its types: {START_AGAIN}"
+    )
 
 
 def test_for_a_column_that_is_gone_the_renaming_is_written_out() -> None:
