@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from cdclake import naming
+from cdclake.delivery_remedies import earlier_values_read
 from cdclake.errors import APPLY_FILE, START_AGAIN
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Table
@@ -97,6 +98,7 @@ def _way_to_type(table: Table, column: Column) -> str:
     if column.name in table.key:
         return f"a key keeps its types: {START_AGAIN}"
     return (
-        f"remove it from the file, {APPLY_FILE}, and add it again with its new type: the lake then"
-        f" keeps its old values as {naming.dropped_column(column.name, 1)}"
+        f"remove it from the file, {APPLY_FILE}, {earlier_values_read(table.name, table.delivery)},"
+        " and add it again with its new type: the lake then keeps its old values as"
+        f" {naming.dropped_column(column.name, 1)}"
     )

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from cdclake import naming
 from cdclake.debezium.types import ColumnType, same_in_the_lake
+from cdclake.delivery_remedies import earlier_values_read
 from cdclake.errors import APPLY_FILE, START_AGAIN
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Table
@@ -286,9 +287,10 @@ def _first(column: Column, kind: ColumnType, declared: Table) -> str:
         return ""
     if column.name in declared.key:
         return f"; if it streams already, a key keeps its types: {START_AGAIN}"
+    read = earlier_values_read(declared.name, declared.delivery)
     return (
-        f"; if it streams already, first remove `{column.source}` from the file and {APPLY_FILE}:"
-        f" the lake keeps the old values as {naming.dropped_column(column.name, 1)}"
+        f"; if it streams already, first remove `{column.source}` from the file, {APPLY_FILE} and"
+        f" {read}: the lake keeps the old values as {naming.dropped_column(column.name, 1)}"
     )
 
 

@@ -116,6 +116,7 @@ def test_every_earlier_name_stays_in_the_file() -> None:
 def test_a_type_that_cannot_become_the_new_one_is_refused_with_the_way_there() -> None:
     said = refused(MAIL, table(column("mail", "bigint")))
     assert "changed from text to bigint" in said
+    assert "wait until the table streams without lag" in said
     assert "add it again with its new type" in said and "cdc_dropped_mail" in said
 
 

@@ -341,6 +341,13 @@ def test_identity_full_and_a_column_with_an_earlier_name_are_refused() -> None:
     assert 'declare "more" too, and rename "number"' in refusal.remedy
 
 
+def test_another_type_follows_when_the_earlier_events_are_read() -> None:
+    source = actual(columns=(COLUMNS[0], column("number", "text"), *COLUMNS[2:]))
+    remedy = only(check_table(declared(), source, role=ROLE)).remedy
+    assert "first remove `number` from the file" in remedy
+    assert "wait until the table streams without lag" in remedy
+
+
 def test_a_key_of_another_type_starts_again_under_another_name() -> None:
     source = actual(columns=(column("id", "uuid"), *COLUMNS[1:]))
     remedy = only(check_table(declared(), source, role=ROLE)).remedy
