@@ -25,7 +25,8 @@ NEWEST_FACTS = (
     naming.UNAVAILABLE,
 )
 
-# In a folded row: position where the key's newest row begins; '' if unknown.
+# In a folded row with carried columns, or `with_creation`: position where the key's newest row
+# begins; '' if unknown.
 CREATED_AT = "cdc__created_at"
 
 Newest = Callable[[str], str]  # a column of the newest event, by its name
@@ -66,8 +67,7 @@ def folded_rows(
     `cdc_value_positions`, and for each carried column its `value_position` (NULL: no event here
     since the row began has a real value; an older one is of another row of the key).
     `changes` must contain no truncates, and no unavailable value of a column that is not
-    `carried`. Rows below the truncate at `floor` are marked as deleted. With `with_creation` or
-    carried columns the row has `CREATED_AT`.
+    `carried`. Rows below the truncate at `floor` are marked as deleted.
     """
     with_creation = with_creation or bool(carried)
     fields = _newest_fields(table, carried, dialect)
@@ -90,8 +90,7 @@ def folded_rows(
         *_positions(table, carried, newest),
         *([CREATED_AT] if with_creation else []),
     ]
-    made = dialect.struct(fields)
-    grouped = _grouped(table, changes, carried, dialect, made, with_creation=with_creation)
+    grouped = _grouped(table, changes, carried, dialect, dialect.struct(fields), with_creation)
     return f"SELECT {', '.join(selected)}\nFROM ({grouped}) AS grouped"
 
 
@@ -127,7 +126,6 @@ def _grouped(
     carried: Carried,
     dialect: Dialect,
     newest: str,
-    *,
     with_creation: bool,
 ) -> str:
     keys = dict(zip(map(dialect.name, table.key), key_values(table, dialect), strict=True))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from cdclake.errors import START_AGAIN
 from cdclake.plan import Column
 from cdclake.postgres.admission import check_result, check_table
 from cdclake.postgres.catalog import SourceTable, UniqueIndex
@@ -339,21 +338,6 @@ def test_identity_full_and_a_column_with_an_earlier_name_are_refused() -> None:
     more = replace(source, columns=(*source.columns, column("more")))
     refusal = only(check_table(RENAMED, more, role=ROLE))
     assert 'declare "more" too, and rename "number"' in refusal.remedy
-
-
-def test_another_type_follows_when_the_earlier_events_are_read() -> None:
-    source = actual(columns=(COLUMNS[0], column("number", "text"), *COLUMNS[2:]))
-    remedy = only(check_table(declared(), source, role=ROLE)).remedy
-    assert "first remove `number` from the file" in remedy
-    assert "wait until the table streams without lag" in remedy
-
-
-def test_a_key_of_another_type_starts_again_under_another_name() -> None:
-    source = actual(columns=(column("id", "uuid"), *COLUMNS[1:]))
-    remedy = only(check_table(declared(), source, role=ROLE)).remedy
-    assert (
-        remedy == f"write `id: uuid`; if it streams already, a key keeps its types: {START_AGAIN}"
-    )
 
 
 def test_for_a_column_that_is_gone_the_renaming_is_written_out() -> None:
