@@ -40,8 +40,8 @@ def updated_values(table: Table, carried: Carried, dropped: Sequence[str] = ()) 
             newer = f"s.{naming.POSITION} >= t.{naming.POSITION}"  # equal: completed again
         updated[fact] = f"CASE WHEN {newer} THEN s.{fact} ELSE t.{fact} END"
     is_other = _is_other(f"t.{naming.POSITION}", table)
-    for column in dropped:
-        updated[column] = f"CASE WHEN NOT {is_other} THEN t.{SPARK.name(column)} END"
+    for name in dropped:
+        updated[name] = f"CASE WHEN NOT {is_other} THEN t.{SPARK.name(name)} END"
     positions = {
         column: f"greatest({_kept_position(column, table)}, {_brought(column, table, carried)})"
         for column in carried  # greatest skips NULL: no change here has the value
