@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cdclake.column_problems import predecessor
 from cdclake.plan import Column, Table
-from cdclake.plan_diff import predecessor
 
 ADD, REMOVE, EXCLUDE, UNDECLARE = "add", "remove", "exclude", "undeclare"
 TYPE, RENAME, EARLIER_NAMES = "type", "rename", "earlier names"

@@ -33,6 +33,13 @@ def column_added_by(table: str, delivery: Delivery) -> str:
     )
 
 
+def earlier_values_read(table: str, delivery: Delivery) -> str:
+    """Return how the lake reads what was sent before, after a column was removed from the file."""
+    if delivery == "poll":
+        return f"run `cdclake job poll_tables --table {table}`"
+    return "wait until the table streams without lag (`cdclake status`)"
+
+
 def repair_refused(table: str, delivery: Delivery, *, options: str = "") -> str:
     """Return what to do about quarantined events whose cause is not fixed."""
     cause = "correct the row in the source" if delivery == "poll" else "fix the cause"

@@ -26,6 +26,9 @@ from collections.abc import Mapping, Sequence
 from cdclake.quality_rule import FailedRule
 
 APPLY_FILE = "apply the file (`cdclake up FILE`, on AWS deploy it)"  # for both targets
+START_AGAIN = (
+    f"remove the table from the file, {APPLY_FILE}, and add it again under another `name:`"
+)
 
 
 def reading_failure(error: OSError | ValueError) -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from cdclake import naming
-from cdclake.errors import APPLY_FILE, InputError
-from cdclake.iceberg.evolution import can_become
+from cdclake.column_problems import column_problems, predecessor, retyped_columns
+from cdclake.errors import START_AGAIN, InputError
 from cdclake.plan import Column, Plan, Table
-from cdclake.postgres.file_lines import renamed_line
 from cdclake.postgres.source_names import can_be_read_again
 
 _OF_TYPES = "for a type, remove the column from the file and follow the steps above; otherwise "
@@ -211,19 +209,13 @@ def _remedy(before: Plan, after: Plan, pairs: Sequence[tuple[Table, Table]]) -> 
 def _remedy_elsewhere(before: Plan, after: Plan, pairs: Sequence[tuple[Table, Table]]) -> str:
     """Return what to do about a file that a deployment, or the lake of another file, refuses."""
     if not _lake_problems(before, after):
-        return f"{_of_types(pairs)}undo these changes; or declare the table under another `name:`"
+        return f"{_of_types(pairs)}undo these changes; or {START_AGAIN}"
     return "undo these changes; or stream the file in another home or another environment"
 
 
 def _of_types(pairs: Sequence[tuple[Table, Table]]) -> str:
     """Return the words about changed types, whose steps are in the message; "" without any."""
-    changed = any(
-        not can_become(old.column_type, column.column_type)
-        for mine, table in pairs
-        if mine.source == table.source
-        for column in table.columns
-        if (old := predecessor(column, mine)) is not None
-    )
+    changed = any(retyped_columns(mine, table) for mine, table in pairs)
     return _OF_TYPES if changed else ""
 
 
@@ -307,72 +299,7 @@ def _table_problems(before: Table, after: Table) -> list[str]:
         )
     if before.deletes != after.deletes:
         problems.append(f"{after.source}: `deletes` changed to {after.deletes}")
-    for column in after.columns:
-        old = predecessor(column, before)
-        if old is None:
-            problems += _takes_a_name(after.source, column, before)
-        else:
-            problems += _column_problems(after.source, old, column)
-    return [*problems, *_unknown_names(before, after)]
-
-
-def _unknown_names(before: Table, after: Table) -> Iterator[str]:
-    """Yield new columns with earlier names that the lake lacks, while one of its columns leaves.
-
-    Otherwise a misspelt `renamed_from` would start the column again, without its values.
-    """
-    stays = {old.source for new in after.columns if (old := predecessor(new, before))}
-    leaving = [c for c in before.columns if c.source not in {*stays, *after.excluded}]
-    for column in after.columns if leaving else ():
-        if not column.renamed_from or predecessor(column, before) is not None:
-            continue
-        if set(before.excluded) & {*column.names}:
-            continue
-        near = get_close_matches(column.renamed_from[-1], [c.source for c in leaving], n=1)
-        meant = next((c for c in leaving if c.source in near), leaving[0])
-        yield (
-            f"{after.source}: no column of the lake has an earlier name of {column.source!r}"
-            f" ({', '.join(column.renamed_from)}); write `{renamed_line(meant, column.source)}` if"
-            f" it is {meant.source!r}, otherwise remove `renamed_from`"
-        )
-
-
-def predecessor(column: Column, before: Table) -> Column | None:
-    """Return the column's previous declaration, under its name or the latest `renamed_from`."""
-    old = {column.source: column for column in before.columns}
-    return next((old[name] for name in column.names if name in old), None)
-
-
-def _takes_a_name(table: str, column: Column, before: Table) -> list[str]:
-    """Reject a new column that reuses another column's name in the lake, and so its values."""
-    held = [old for old in before.columns if old.name == column.name]
-    return [
-        f"{table}: column {column.source!r} would take the name {column.name}, which {old.source!r}"
-        f" has in the lake; write `{renamed_line(old, column.source)}` if it is the same column,"
-        f" otherwise first {APPLY_FILE} with neither of them"
-        for old in held
-    ]
-
-
-def _column_problems(table: str, before: Column, after: Column) -> list[str]:
-    problems = []
-    if not can_become(before.column_type, after.column_type):
-        problems.append(
-            f"{table}: column {after.source!r} changed from {before.type} to {after.type}; remove"
-            f" it from the file, {APPLY_FILE}, and add it again with its new type: the lake then"
-            f" keeps its old values as {naming.dropped_column(before.name, 1)}"
-        )
-    if (before.mask, before.truncate_to) != (after.mask, after.truncate_to):
-        problems.append(f"{table}: the mask of column {after.source!r} changed")
-    if before.name != after.name:
-        names = [*before.renamed_from, before.source] if before.source != after.source else []
-        names = names or list(before.renamed_from)
-        listed = f"`renamed_from: [{', '.join(names)}]`"
-        problems.append(
-            f"{table}: column {after.source!r} is {before.name!r} in the lake and would become"
-            f" {after.name!r}; " + (f"write {listed}" if names else "remove its `renamed_from`")
-        )
-    return problems
+    return [*problems, *column_problems(before, after)]
 
 
 def _columns(table: Table) -> tuple[tuple[Column, ...], tuple[str, ...]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from cdclake.column_problems import predecessor
 from cdclake.plan import Column, Plan, Table
-from cdclake.plan_diff import PlanDiff, predecessor
+from cdclake.plan_diff import PlanDiff
 from cdclake.postgres.file_lines import scalar
 from cdclake.postgres.refusal import Refusal, refused
 from cdclake.postgres.source_names import check_rereading

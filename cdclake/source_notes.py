@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cdclake.control_objects import NEW_COLUMNS, WIDENED
-from cdclake.iceberg.widening import WidenedTypes
+from cdclake.iceberg.widening import WidenedTypes, advise_rebuild
 from cdclake.plan import Plan, Table
 from cdclake.stream_requests import ControlStore, request_replay, request_resume
 
@@ -52,6 +52,8 @@ def widening_warnings(plan: Plan, found: WidenedTypes) -> Iterator[str]:
                 f" {table}` prints: until then its views in Trino have NULL for values beyond the"
                 " old type"
             )
+        if advice := advise_rebuild(plan, plan.table(table), types):
+            warning += f"; {advice}"
         if table in delivered:
             warning += (
                 "; when the stream's next batch has widened its changelog, Firehose's function"

@@ -128,6 +128,11 @@ In Athena and Trino a large value that PostgreSQL did not send with a changed ke
 Tables with `delivery: firehose` have `cdclake sql --as-of` alone. Days that were collapsed before
 `history_days` was raised stay so: `cdclake sql --as-of` refuses them, these queries do not, and
 lack the older rows of each key.
+
+A column that was declared after the commit time is NULL in all rows, also one that had left the
+file and came back, as after a [change of type](how-to/change-a-table.md): read its earlier values
+in `cdc_dropped_<column>` of `<t>_changes`. `cdclake sql --as-of` warns of such columns, these
+queries do not.
 """
 _NEW_EVENTS = """\
 ## New events since the last read

@@ -11,6 +11,7 @@ import typer
 from cdclake.cli.aligned import counted
 from cdclake.cli.output import JsonOption, emit, emit_outcome, error_object, say
 from cdclake.firehose.throttle_notes import throttle_notes
+from cdclake.iceberg.collapse import history_notes
 from cdclake.iceberg.metadata_size import changelog_metadata
 from cdclake.iceberg.reader_notes import reader_notes
 
@@ -81,8 +82,12 @@ def _summary(plan: Plan) -> dict[str, Any]:
         "web_logs": logs,
         "puts": [{"puts": each.name, "tables": [*each.tables]} for each in plan.puts],
         "changelog_metadata": asdict(size),
-        "notes": [*reader_notes(plan), *throttle_notes(plan)],
+        "notes": _notes(plan),
     }
+
+
+def _notes(plan: Plan) -> list[str]:
+    return [*history_notes(plan), *reader_notes(plan), *throttle_notes(plan)]
 
 
 def _render_plan(file: Path, plan: Plan) -> None:
@@ -99,7 +104,7 @@ def _render_plan(file: Path, plan: Plan) -> None:
             f"a changelog keeps up to {size.snapshots:,} snapshots, about {size.kilobytes:,} kB of"
             " metadata that each commit writes"
         )
-    for note in (*reader_notes(plan), *throttle_notes(plan)):
+    for note in _notes(plan):
         say(f"note: {note}")
     for logs in plan.web_logs:
         say(f"web logs {logs.name} -> {plan.lake_database}: {', '.join(logs.tables)}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 from cdclake.config.problems import Refused
-from cdclake.schedule_times import MONTHS, WEEKDAYS, cron_minutes, rate_minutes
+from cdclake.schedule_times import MONTHS, WEEKDAYS, cron_minutes, next_start, rate_minutes
 
 _DAY = "|".join(["[1-7]", *WEEKDAYS])
 # What only days have: the last, the working day nearest to the 15th, the third Monday.
@@ -25,11 +26,12 @@ _FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
     ("day of week", 1, 7, WEEKDAYS),
     ("year", 1970, 2199, []),
 )
+_NO_LAKE_YET = datetime(2026, 1, 1, tzinfo=UTC)  # no clock: a valid file stays valid
 _EXAMPLES = "write it like `rate(5 minutes)` or `cron(0 3 * * ? *)`"
 
 
 def parse_schedule(spelling: str) -> str:
-    """Return the schedule; raise `Refused` if EventBridge would refuse it."""
+    """Return the schedule; raise `Refused` if EventBridge would refuse it, or never start it."""
     text = spelling.strip()
     match = re.fullmatch(r"(\w+)\((.*)\)", text)
     kind = match[1] if match else ""
@@ -37,6 +39,11 @@ def parse_schedule(spelling: str) -> str:
         _check_rate(text, match[2])
     elif match and kind == "cron":
         _check_cron(match[2])
+        if next_start(text, _NO_LAKE_YET) is None:
+            raise Refused(
+                f"the schedule {text!r} never starts",
+                "write days that its months have, and `*` as the year",
+            )
     elif kind == "at":
         raise Refused("a schedule with `at(...)` runs only once", _EXAMPLES)
     else:

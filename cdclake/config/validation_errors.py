@@ -143,6 +143,11 @@ def _unknown_key(location: Location) -> tuple[str, str]:
     key = str(location[-1])
     if key in REMOVED_KEYS and _is_stream(location[:-1]):
         return REMOVED_KEYS[key]
+    if key == "name" and location[0] == "environments" and len(location) == 3:
+        return (
+            "an environment cannot have another pipeline `name`",
+            "remove it: the names of deployed resources contain the environment",
+        )
     message = f"unknown key {key!r}"
     if any(word in key.lower() for word in _SECRET_WORDS):
         return message, NO_PASSWORDS

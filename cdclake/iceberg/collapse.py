@@ -13,7 +13,7 @@ from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.key_values import key_values
 from cdclake.iceberg.latest_row import CREATED_AT, created_at
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 
 # How long a delete is kept after its ingestion: longer than any event that it must outlive can be
 # read again, twice Kafka's retention of seven days. Its commit may be much older than that.
@@ -30,6 +30,16 @@ def collapse_age(history_days: int) -> timedelta:
     (14, 90)
     """
     return max(timedelta(days=history_days), TOMBSTONE_HORIZON)
+
+
+def history_notes(plan: Plan) -> Iterator[str]:
+    """Yield a note if the changelogs keep more days than the file asks for."""
+    kept = collapse_age(plan.history_days).days
+    if plan.all_tables and kept > plan.history_days:
+        yield (
+            f"`history_days: {plan.history_days}` counts as {kept}: late events need the rows"
+            " of these days"
+        )
 
 
 def replay_age(table: Table, history_days: int) -> timedelta | None:

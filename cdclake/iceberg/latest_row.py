@@ -25,7 +25,8 @@ NEWEST_FACTS = (
     naming.UNAVAILABLE,
 )
 
-# In a folded row with carried columns: position where the key's newest row begins; '' if unknown.
+# In a folded row with carried columns, or `with_creation`: position where the key's newest row
+# begins; '' if unknown.
 CREATED_AT = "cdc__created_at"
 
 Newest = Callable[[str], str]  # a column of the newest event, by its name
@@ -52,7 +53,13 @@ def floor_of_log(changes: str, known: str, dialect: Dialect) -> str:
 
 
 def folded_rows(
-    table: Table, changes: str, carried: Carried, dialect: Dialect, floor: str = ""
+    table: Table,
+    changes: str,
+    carried: Carried,
+    dialect: Dialect,
+    floor: str = "",
+    *,
+    with_creation: bool = False,
 ) -> str:
     """Return a SELECT of one row per key from the relation `changes` in the changelog's schema.
 
@@ -62,6 +69,7 @@ def folded_rows(
     `changes` must contain no truncates, and no unavailable value of a column that is not
     `carried`. Rows below the truncate at `floor` are marked as deleted.
     """
+    with_creation = with_creation or bool(carried)
     fields = _newest_fields(table, carried, dialect)
 
     def newest(name: str) -> str:
@@ -80,24 +88,19 @@ def folded_rows(
         *(f"{newest(fact)} AS {fact}" for fact in NEWEST_FACTS),
         f"{_is_deleted(newest(naming.OP), floor, dialect)} AS {naming.DELETED}",
         *_positions(table, carried, newest),
+        *([CREATED_AT] if with_creation else []),
     ]
-    grouped = _grouped(table, changes, carried, dialect, dialect.struct(fields))
+    grouped = _grouped(table, changes, carried, dialect, dialect.struct(fields), with_creation)
     return f"SELECT {', '.join(selected)}\nFROM ({grouped}) AS grouped"
 
 
 def _positions(table: Table, carried: Carried, newest: Newest) -> list[str]:
-    """Return the positions of the carried values, and where the row begins.
-
-    The row of a deleted key lacks no value.
-    """
-    if not carried:
-        return []
+    """Return the positions of the carried values; the row of a deleted key lacks no value."""
     gone = ""
     if table.deletes == "hard":
         gone = f"WHEN {deleted_by_source(newest)} THEN {naming.POSITION} "
     positions = (value_position(carried, column) for column in carried)
-    own = (f"CASE {gone}WHEN {_is_own(at)} THEN {at} END AS {at}" for at in positions)
-    return [*own, CREATED_AT]
+    return [f"CASE {gone}WHEN {_is_own(at)} THEN {at} END AS {at}" for at in positions]
 
 
 def _is_own(position: str) -> str:
@@ -117,14 +120,21 @@ def _newest_fields(table: Table, carried: Carried, dialect: Dialect) -> list[tup
     return [*((fact, fact) for fact in NEWEST_FACTS), *((n, dialect.name(n)) for n in values)]
 
 
-def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect, newest: str) -> str:
+def _grouped(
+    table: Table,
+    changes: str,
+    carried: Carried,
+    dialect: Dialect,
+    newest: str,
+    with_creation: bool,
+) -> str:
     keys = dict(zip(map(dialect.name, table.key), key_values(table, dialect), strict=True))
     selected = [
         *(key if key == name else f"{key} AS {name}" for name, key in keys.items()),
         f"max({naming.POSITION}) AS {naming.POSITION}",
         f"max_by({newest}, {naming.POSITION}) AS cdc__newest",
     ]
-    if carried:
+    if with_creation:
         selected.append(created_at(table))
     for index, name in enumerate(carried):
         held = dialect.struct([("held", dialect.name(name))])

@@ -5,6 +5,8 @@ Deletes become tombstones: they must outlive every event that could revive the r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cdclake import naming
 from cdclake.iceberg.ddl import qualified
 from cdclake.iceberg.dialect import SPARK
@@ -20,18 +22,24 @@ from cdclake.plan import Table
 
 
 def merge_changes(
-    table: Table, database: str, changes: str, carried: Carried, floor: str = ""
+    table: Table,
+    database: str,
+    changes: str,
+    carried: Carried,
+    floor: str = "",
+    dropped: Sequence[str] = (),
 ) -> str:
     """Return the MERGE of `changes` (in the changelog's schema, without truncates) into `<t>`.
 
     `carried` must name every column with an unavailable value in `changes` or in an earlier merge;
     the fewer, the simpler the statement. `floor` is that of the newest truncate, if `changes` may
-    contain rows below it (`above_truncates`).
+    contain rows below it (`above_truncates`). `dropped` are columns that only the state has.
     """
     name = SPARK.name
     matches = " AND ".join(f"t.{name(key)} = s.{name(key)}" for key in table.key)
-    folded = folded_rows(table, changes, carried, SPARK, floor_of_kept(table, floor))
-    updated = updated_values(table, carried)
+    kept = floor_of_kept(table, floor)
+    folded = folded_rows(table, changes, carried, SPARK, kept, with_creation=bool(dropped))
+    updated = updated_values(table, carried, dropped)
     assignments = ",\n  ".join(f"t.{name(column)} = {value}" for column, value in updated.items())
     inserted = inserted_values(table, carried)
     return (

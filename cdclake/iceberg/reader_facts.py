@@ -46,6 +46,7 @@ class ReaderFacts:
     equality_deletes: Fact
     types: Fact
     views: str  # how fresh `<t>_current` is there
+    has_views: bool = True
     attached_by: str
     limits: str
     source: str  # of the version, the views, and how it is attached
@@ -146,6 +147,7 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
             "Snowflake user guide, Data types for Apache Iceberg tables",
         ),
         views="none is generated",
+        has_views=False,
         attached_by="a catalog integration with Glue and an external volume",
         limits="",
         source="Snowflake user guide, Apache Iceberg tables",
@@ -163,6 +165,7 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         equality_deletes=Fact(f"no in format version 3; in 2 {NOT_STATED}", _REDSHIFT_V3_LIMITS),
         types=Fact("with a zone `TIMESTAMPTZ`; lists and maps as `SUPER`", _REDSHIFT_TYPES),
         views="none is generated",
+        has_views=False,
         attached_by="an external schema of the Glue catalog",
         limits="cuts text after 16,384 and binary after 64,000 bytes, without an error",
         source=_REDSHIFT_TYPES,
@@ -181,6 +184,7 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
         equality_deletes=Fact("no: an error", f"{_ASKED}; apache/iceberg-python#3270"),
         types=Fact("all of the lake's, as Arrow's; with a zone in UTC", _ASKED),
         views="none: filter `NOT cdc_deleted` of `<t>`",
+        has_views=False,
         attached_by="the catalog type `glue`",
         limits="",
         source="`tests/spark/test_incremental_readers.py`",
@@ -199,6 +203,7 @@ READER_FACTS: Mapping[str, ReaderFacts] = {
             "ClickHouse/ClickHouse#86641",
         ),
         views="none is generated",
+        has_views=False,
         attached_by="the database engine `DataLakeCatalog` with Glue, or `icebergS3`",
         limits="25.8 has the years 1900 to 2299 only: a date beyond fails the query, a timestamp"
         " may become another one without an error",

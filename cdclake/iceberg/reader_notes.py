@@ -1,4 +1,4 @@
-"""Notes on values that a listed reader changes or refuses, by the table of its facts."""
+"""Notes on views that a listed reader lacks, and on values that it changes or refuses."""
 
 from __future__ import annotations
 
@@ -14,9 +14,14 @@ _CHARACTERS = frozenset({"varchar", "char", "bit", "varbit"})  # their parameter
 
 
 def reader_notes(plan: Plan) -> Iterator[str]:
-    """Yield a note for each table with columns whose values a listed reader may not read."""
+    """Yield a note for each listed reader without views, or for values that it may not read."""
     for reader in plan.readers:
         facts = READER_FACTS[reader]
+        if plan.all_tables and not facts.has_views:
+            yield (
+                f"{facts.title} has no `<t>_current` and no `<t>_history`: read `<t>` with"
+                " `NOT cdc_deleted`, whose rows are those of the last apply"
+            )
         for table in plan.all_tables:
             if names := [c.name for c in table.columns if _is_limited(c, facts)]:
                 yield (

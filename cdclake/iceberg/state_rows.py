@@ -5,6 +5,8 @@ Every column takes the value of the greater position, so a replay or another ord
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
@@ -20,8 +22,12 @@ def brings_news(table: Table, carried: Carried) -> str:
     return " OR ".join([_ROW_IS_NEWER, *newer])
 
 
-def updated_values(table: Table, carried: Carried) -> dict[str, str]:
-    """Return the value of each non-key column if a row of the key is stored."""
+def updated_values(table: Table, carried: Carried, dropped: Sequence[str] = ()) -> dict[str, str]:
+    """Return the value of each non-key column if a row of the key is stored.
+
+    `dropped` are columns that only the stored row has: a value of an earlier row of the key is not
+    the new row's.
+    """
     updated: dict[str, str] = {}
     for column in table.value_columns:
         source, target = f"s.{SPARK.name(column.name)}", f"t.{SPARK.name(column.name)}"
@@ -33,6 +39,9 @@ def updated_values(table: Table, carried: Carried) -> dict[str, str]:
         if fact == naming.UNAVAILABLE:
             newer = f"s.{naming.POSITION} >= t.{naming.POSITION}"  # equal: completed again
         updated[fact] = f"CASE WHEN {newer} THEN s.{fact} ELSE t.{fact} END"
+    is_other = _is_other(f"t.{naming.POSITION}", table)
+    for name in dropped:
+        updated[name] = f"CASE WHEN NOT {is_other} THEN t.{SPARK.name(name)} END"
     positions = {
         column: f"greatest({_kept_position(column, table)}, {_brought(column, table, carried)})"
         for column in carried  # greatest skips NULL: no change here has the value
@@ -74,7 +83,7 @@ def _value_is_newer(column: str, table: Table, carried: Carried) -> str:
     brought, stored = _brought(column, table, carried), _stored_position(column)
     differs = f"NOT (s.{SPARK.name(column)} <=> t.{SPARK.name(column)})"
     newer = f"{brought} > {stored} OR {brought} = {stored} AND {differs}"
-    return f"({newer} OR {_is_other(column, table)})"
+    return f"({newer} OR {_is_other(stored, table)})"
 
 
 def _brought(column: str, table: Table, carried: Carried) -> str:
@@ -89,9 +98,12 @@ def _brought(column: str, table: Table, carried: Carried) -> str:
     return f"(CASE WHEN {is_late} THEN NULL ELSE {position} END)"
 
 
-def _is_other(column: str, table: Table) -> str:
-    """Return a condition: the stored value is of an earlier row of the key, or of none."""
-    is_other = f"s.{CREATED_AT} > {_stored_position(column)}"
+def _is_other(stored: str, table: Table) -> str:
+    """Return a condition: the stored value is of an earlier row of the key, or of none.
+
+    `stored` is its position.
+    """
+    is_other = f"s.{CREATED_AT} > {stored}"
     if table.deletes == "soft":
         return is_other
     return f"({is_other} OR {_ROW_IS_NEWER} AND {deleted_by_source('t.{}'.format)})"
@@ -99,7 +111,7 @@ def _is_other(column: str, table: Table) -> str:
 
 def _kept_position(column: str, table: Table) -> str:
     stored = _stored_position(column)
-    return f"CASE WHEN {_is_other(column, table)} THEN '{_MISSING}' ELSE {stored} END"
+    return f"CASE WHEN {_is_other(stored, table)} THEN '{_MISSING}' ELSE {stored} END"
 
 
 def _stored_position(column: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from cdclake.debezium.types import ColumnType, parse_type, same_in_the_lake
+from cdclake.debezium.types import ColumnType, Conversion, parse_type, same_in_the_lake
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Plan, Table
 
@@ -27,6 +27,25 @@ def with_widened(plan: Plan, widened: WidenedTypes) -> Plan:
         return plan
     tables = tuple(_widen(table, widened.get(table.name, {})) for table in plan.tables)
     return replace(plan, tables=tables)
+
+
+def advise_rebuild(plan: Plan, table: Table, columns: Iterable[str]) -> str:
+    """Return how the state gets values that one of these columns was too narrow for, or "".
+
+    Refused values are replayed; those that `not_representable: null` replaced are not.
+    """
+    became_null = (
+        column.name in columns
+        and column.column_type.conversion is Conversion.DECIMAL
+        and not plan.refuses_unheld(table, column)
+        for column in table.columns
+    )
+    if not any(became_null):
+        return ""
+    return (
+        f"run `cdclake job rebuild_tables --table {table.name}` after the next batch: earlier"
+        f" values beyond the old type are NULL in {table.name} (`not_representable: null`)"
+    )
 
 
 def still_widened(plan: Plan, stored: Iterable[Table]) -> Plan:

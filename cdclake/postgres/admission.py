@@ -8,7 +8,8 @@ from difflib import get_close_matches
 
 from cdclake import naming
 from cdclake.debezium.types import ColumnType, same_in_the_lake
-from cdclake.errors import APPLY_FILE
+from cdclake.delivery_remedies import earlier_values_read
+from cdclake.errors import APPLY_FILE, START_AGAIN
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Table
 from cdclake.postgres.catalog import SourceColumn, SourceTable, TableId
@@ -112,7 +113,7 @@ def _not_returned(column: Column, declared: Table, actual: Mapping[str, SourceCo
 def _returned_as(column: Column, declared: Table, found: SourceColumn) -> Refusal:
     kind, name, also = found.type, identifier(column.source), ""
     if kind is not None:
-        also = f", or write `{retyped_line(column, kind)}`{_first(column, kind)}"
+        also = f", or write `{retyped_line(column, kind)}`{_first(column, kind, declared)}"
     target = _cast_target(column.column_type)
     remedy = f"cast it in the query, as in `(...)::{target} AS {name}`"
     if kind is not None and {kind.base, column.column_type.base} == _TIMES:
@@ -220,7 +221,7 @@ def check_column(column: Column, declared: Table, actual: SourceTable) -> Refusa
             f"column {column.source!r} is generated, and generated columns are not in the stream",
             f"remove `{column.source}` from `columns`; compute it in a view of the lake",
         )
-    return _check_type(column, found, actual)
+    return _check_type(column, found, declared, actual)
 
 
 def check_validated(column: Column, actual: SourceTable) -> Refusal | None:
@@ -261,7 +262,9 @@ def _gone(column: Column, declared: Table, actual: SourceTable) -> Refusal:
     )
 
 
-def _check_type(column: Column, found: SourceColumn, actual: SourceTable) -> Refusal | None:
+def _check_type(
+    column: Column, found: SourceColumn, declared: Table, actual: SourceTable
+) -> Refusal | None:
     if found.type is None:
         return Refusal(
             actual.source,
@@ -274,17 +277,20 @@ def _check_type(column: Column, found: SourceColumn, actual: SourceTable) -> Ref
     return Refusal(
         actual.source,
         f"column {column.source!r} is declared {column.type}, but has the type {found.shown}",
-        f"write `{retyped_line(column, found.type)}`{_first(column, found.type)}",
+        f"write `{retyped_line(column, found.type)}`{_first(column, found.type, declared)}",
     )
 
 
-def _first(column: Column, kind: ColumnType) -> str:
+def _first(column: Column, kind: ColumnType, declared: Table) -> str:
     """Return the step that precedes a declaration which the stored values do not allow."""
     if can_become(column.column_type, kind):
         return ""
+    if column.name in declared.key:
+        return f"; if it streams already, a key keeps its types: {START_AGAIN}"
+    read = earlier_values_read(declared.name, declared.delivery)
     return (
-        f"; if it streams already, first remove `{column.source}` from the file and {APPLY_FILE}:"
-        f" the lake keeps the old values as {naming.dropped_column(column.name, 1)}"
+        f"; if it streams already, first remove `{column.source}` from the file, {APPLY_FILE} and"
+        f" {read}: the lake keeps the old values as {naming.dropped_column(column.name, 1)}"
     )
 
 

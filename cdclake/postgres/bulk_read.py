@@ -85,6 +85,15 @@ def blocks(table: Table) -> str:
     return f"SELECT greatest({own}, ({largest})) / current_setting('block_size')::bigint"
 
 
+def column_names(table: Table) -> str:
+    """Return a SELECT of the names of the table's columns."""
+    name = literal(qualified(table.schema, table.table))
+    return (
+        f"SELECT attname::text FROM pg_attribute WHERE attrelid = {name}::regclass"
+        " AND attnum > 0 AND NOT attisdropped"
+    )
+
+
 def unique_indexes(table: Table) -> str:
     """Return a SELECT of the number of unique indexes over the table's key."""
     name = literal(qualified(table.schema, table.table))

@@ -55,8 +55,7 @@ def fold(changes: pa.Table, table: Table, carried: Sequence[str], floor: str) ->
     folded[naming.DELETED] = _is_deleted(is_delete, folded[naming.POSITION], floor)
     is_gone = deleted_by_source(folded, table)  # the row of a deleted key lacks no value
     positions: dict[str, pa.Array] = {}
-    begins = np.flatnonzero(_begins_row(columns, table)) if carried else newest[:0]
-    born = _last_rows(codes, count, begins)
+    born = _last_rows(codes, count, np.flatnonzero(_begins_row(columns, table)))
     created = columns[naming.POSITION].take(pa.array(born, mask=born < 0))
     for column in table.value_columns:
         if column.name in carried:

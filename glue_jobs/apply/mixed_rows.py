@@ -38,7 +38,7 @@ def mixed_rows(
     """Combine each folded row with the stored row of the same number.
 
     Returns all rows, and which of them the changes alter. `dropped` are columns that only the
-    stored rows have.
+    stored rows have: a value of an earlier row of the key is not the new row's.
     """
     s, t = folded.columns, {name: _column(stored, name) for name in stored.column_names}
     at_s, at_t = s[naming.POSITION], t[naming.POSITION]
@@ -67,9 +67,20 @@ def mixed_rows(
         # Equal positions: an event that was completed again.
         newer = pc.greater_equal(at_s, at_t) if fact == naming.UNAVAILABLE else is_newer
         rows[fact] = pc.if_else(newer, s[fact], _cast(t[fact], s[fact]))
-    rows |= {name: t[name] for name in dropped if name in t}
+    rows |= _dropped_values(t, dropped, pc.or_(pc.greater(folded.created, at_t), is_gone))
     facts = _value_facts(positions, rows[naming.POSITION])
     return pa.table({**rows, **facts}), altered
+
+
+def _dropped_values(
+    stored: Mapping[str, pa.Array], dropped: Sequence[str], is_other: pa.Array
+) -> dict[str, pa.Array]:
+    """Return the stored values, NULL where the stored row is another one than the new row."""
+    return {
+        name: pc.if_else(is_other, pa.scalar(None, stored[name].type), stored[name])
+        for name in dropped
+        if name in stored
+    }
 
 
 def _value_is_newer(brought: pa.Array, kept: pa.Array, value: pa.Array, old: pa.Array) -> pa.Array:

@@ -33,6 +33,7 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.iceberg.views import viewed
+from cdclake.naming import is_dropped_column
 from cdclake.plan import Table
 
 
@@ -174,8 +175,11 @@ class StateUpdate:
     def _merge_by_statement(self, rows: DataFrame, done: AppliedThrough) -> None:
         """Run MERGE, for a format without position delete files."""
         lake, table = self.lake, self.table
+        dropped = [each for each in lake.read(table.name).columns if is_dropped_column(each)]
         with viewed(rows) as changes:
-            statement = merge_changes(table, lake.database, changes, done.carried, done.floor)
+            statement = merge_changes(
+                table, lake.database, changes, done.carried, done.floor, dropped
+            )
 
             def run() -> None:
                 lake.spark.sql(statement)

@@ -100,10 +100,10 @@ class BulkLoad:
                 self.lake.create(schema)
 
     def _load(self, table: Table, snapshot: ExportedSnapshot, refused: dict[str, int]) -> int:
-        loading = TableLoad(self.lake, self.plan, table, snapshot, self.epoch)
         try:
+            named = snapshot.named_now(table)
             with self.leases.hold(table.name):
-                loaded = loading.run()
+                loaded = TableLoad(self.lake, self.plan, named, snapshot, self.epoch).run()
         except (Py4JJavaError, PySparkException, SourceRefused) as error:
             log.exception("loading %s failed", table.name)
             raise TableError(

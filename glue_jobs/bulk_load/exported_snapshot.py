@@ -27,6 +27,7 @@ from cdclake.jobs.bulk_load.load_source import (
 from cdclake.jobs.bulk_load.source_reader import SourceReader
 from cdclake.plan import Table
 from cdclake.postgres import bulk_read
+from cdclake.postgres.published import as_named_now
 
 _LOOK_EVERY_S = 2
 _VERSION = "SELECT current_setting('server_version_num')::bigint"
@@ -53,6 +54,19 @@ class ExportedSnapshot:
         return SourceReader(
             words=self.source.words, authorities=self.source.authorities, snapshot=self.name
         )
+
+    def named_now(self, table: Table) -> Table:
+        """Return the table with its columns' current names: a declared rename may be still to come.
+
+        The locks keep the names until the load ends. A missing column is left for the read to
+        refuse.
+        """
+        if not any(column.renamed_from for column in table.columns):
+            return table
+        with self.reader.batches(bulk_read.column_names(table)) as batches:
+            names = {name for batch in batches for name in batch.column(0).to_pylist()}
+        named = as_named_now(table, names)
+        return named if len(named.columns) == len(table.columns) else table
 
     def chunks(self, table: Table) -> list[str]:
         """Return conditions that divide the table's rows (`bulk_read.chunks`)."""

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.errors import TableError
+from cdclake.errors import APPLY_FILE, TableError
 from cdclake.iceberg.ddl import create_table, qualified
 from cdclake.iceberg.evolution import evolve_table
 from cdclake.iceberg.schemas import DERIVED_PROPERTY, KEY_PROPERTY, TableSchema
@@ -68,8 +68,9 @@ class LakeTables:
             raise TableError(
                 schema.name,
                 str(error),
-                "declare its existing type; or remove the table from the file, then add it again"
-                " under another `name:`",
+                "declare its existing type; or, if the source has the new type, remove the column"
+                f" from the file, {APPLY_FILE}, resume the table and let it read what was sent"
+                " before, then add the column again",
             ) from error
         for statement in statements:
             self.spark.sql(statement)

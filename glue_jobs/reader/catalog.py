@@ -89,6 +89,7 @@ class CatalogTable:
     tagged: Mapping[int, int]  # milliseconds -> snapshot that a tag keeps, before the history
     tags: Mapping[str, int] = field(default_factory=dict)  # every tag -> its snapshot
     properties: Mapping[str, str] = field(default_factory=dict)
+    first_ids: frozenset[int] = frozenset()  # ids of the columns that the table was created with
 
     @property
     def collapsed_before(self) -> date | None:
@@ -175,15 +176,7 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Catalo
     schemas = {schema["schema-id"]: tuple(schema["fields"]) for schema in metadata["schemas"]}
     current = metadata["current-schema-id"]
     snapshots = {
-        raw["snapshot-id"]: TableSnapshot(
-            id=raw["snapshot-id"],
-            parent=raw.get("parent-snapshot-id"),
-            committed_ms=raw["timestamp-ms"],
-            sequence=raw.get("sequence-number", 0),
-            manifests=raw.get("manifest-list", ""),
-            summary=raw.get("summary", {}),
-            columns=schemas[raw.get("schema-id", current)],
-        )
+        raw["snapshot-id"]: _snapshot(raw, schemas[raw.get("schema-id", current)])
         for raw in metadata.get("snapshots", ())
     }
     tags = {
@@ -209,6 +202,19 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Catalo
         },
         tags=tags,
         properties=metadata.get("properties", {}),
+        first_ids=frozenset(field["id"] for field in schemas[min(schemas)]),
+    )
+
+
+def _snapshot(raw: Mapping[str, Any], columns: tuple[Mapping[str, Any], ...]) -> TableSnapshot:
+    return TableSnapshot(
+        id=raw["snapshot-id"],
+        parent=raw.get("parent-snapshot-id"),
+        committed_ms=raw["timestamp-ms"],
+        sequence=raw.get("sequence-number", 0),
+        manifests=raw.get("manifest-list", ""),
+        summary=raw.get("summary", {}),
+        columns=columns,
     )
 
 

@@ -32,6 +32,23 @@ def schema_history(table: CatalogTable) -> Iterator[SchemaChange]:
             yield SchemaChange(snapshot, column, change)
 
 
+def is_added_after(table: CatalogTable, column: str, milliseconds: int) -> bool:
+    """Return whether the column, as far as it is known, was added after that time.
+
+    A column that the table was created without and that the oldest retained snapshot has was added
+    at an unknown time before that snapshot.
+    """
+    number = next(each["id"] for each in table.columns if each["name"] == column)
+    if number in table.first_ids:
+        return False
+    with_it = (
+        snapshot.committed_ms
+        for snapshot in table.snapshots.values()
+        if any(each["id"] == number for each in snapshot.columns)
+    )
+    return milliseconds < min(with_it, default=milliseconds + 1)
+
+
 def _differences(before: Fields, after: Fields) -> Iterator[tuple[str, str]]:
     known = {column["id"]: column for column in before}
     for column in after:

@@ -276,6 +276,10 @@ def describe_drift(table: Table, drift: Drift) -> tuple[str, str]:
         said.append(
             f"its events have values of {source!r} that are not of type {kind}: its type changed"
         )
-        remedies.append(f"declare `{source}` with its current type in the source")
+        remedies.append(
+            f"declare `{source}` with its current type in the source; if it is declared so, these"
+            f" are values from before the change: remove `{source}` from `columns`, and add it"
+            " again when the table streams without lag"
+        )
     places = ", ".join(f'tables."{table.source}".columns.{source}' for source in drift.columns)
     return "; ".join(said), f"{'; '.join(remedies)} ({places}); then {APPLY_FILE}"

@@ -134,7 +134,7 @@ FIRST_DAY = (
     ),
     Mutation(
         "a type's remedy lacks its first step", ("tests/unit/local/test_source_changes.py",),
-        (("cdclake/postgres/admission.py", "{_first(column, found.type)}", ""),),
+        (("cdclake/postgres/admission.py", "{_first(column, found.type, declared)}", ""),),
     ),
     Mutation(
         "another pipeline is not sent to another home", ("tests/unit/local/test_membership.py",),

@@ -235,7 +235,7 @@ STATES = (
     Mutation(
         "a MERGE keeps a value of an earlier row of the key",
         ("tests/spark/test_earlier_rows.py", "-k", "merge"),
-        (("cdclake/iceberg/state_rows.py", 'f"s.{CREATED_AT} > {_stored_position(column)}"',
+        (("cdclake/iceberg/state_rows.py", 'f"s.{CREATED_AT} > {stored}"',
           '"false"'),),
     ),
 )  # fmt: skip

@@ -365,3 +365,18 @@ def test_a_value_that_the_source_cannot_convert_is_the_reason_of_the_failure(spa
     with source.snapshot(plan.tables) as snapshot, failure:
         bulk._load(engine.table, snapshot, {})
     assert engine.log() == []
+
+
+def test_a_column_whose_rename_is_declared_in_advance_is_loaded(spark, source):
+    engine = Engine(spark, plan_of())
+    id, v, big = engine.table.columns
+    table = replace(engine.table, columns=(id, replace(v, renamed_from=("w",)), big))
+    source.run(
+        f"CREATE TABLE {table.name} (id bigint PRIMARY KEY, w text, big text)",
+        f"INSERT INTO {table.name} VALUES (1, 'a', 'b')",
+    )
+    control: Any = MemoryStore()
+    bulk = BulkLoad(engine.plan, engine.lake, control, Leases(control, naming.LOAD_JOB), 1)
+    with source.snapshot([table]) as snapshot:
+        assert bulk._load(table, snapshot, {}) == 1
+    assert engine.state() == {1: ("a", "b")}

@@ -59,11 +59,19 @@ def test_validate_names_the_metadata_that_readers_of_snapshots_cost(run, pipelin
 
 def test_validate_notes_what_a_reader_cuts(run, pipeline):
     pipeline.write_text(VALID + "lake: {readers: [redshift]}\n")
-    [note] = json.loads(run("validate", str(pipeline), "--json")[1])["notes"]
+    views, note = json.loads(run("validate", str(pipeline), "--json")[1])["notes"]
+    assert views.startswith("Redshift has no `<t>_current`")
     assert "Redshift cuts text" in note and note.endswith("another engine")
     assert f"note: {note}" in run("validate", str(pipeline))[1]
     pipeline.write_text(VALID)
     assert json.loads(run("validate", str(pipeline), "--json")[1])["notes"] == []
+
+
+def test_validate_notes_days_of_history_that_are_kept_longer(run, pipeline):
+    for days, noted in ((13, True), (14, False)):
+        pipeline.write_text(f"{VALID}lake: {{history_days: {days}}}\n")
+        notes = json.loads(run("validate", str(pipeline), "--json")[1])["notes"]
+        assert any("`history_days: 13` counts as 14" in note for note in notes) is noted
 
 
 def test_an_invalid_file(run, pipeline):

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from cdclake.config.problems import Refused
 from cdclake.config.schedule import parse_schedule
 from cdclake.schedule_times import is_hourly, longest_days, next_start, runs_a_day
 
@@ -45,12 +46,22 @@ def starts(spelling: str, count: int, after: datetime = NEW_YEAR) -> list[str]:
         ("cron(0 1 29 2 ? *)", ["2028-02-29T01:00", "2032-02-29T01:00"]),
         ("cron(0 1 1 1 ? 2027)", ["2027-01-01T01:00"]),
         ("cron(0 1 1 1 ? 2060)", ["2060-01-01T01:00"]),
-        ("cron(0 1 30 2 ? *)", []),
-        ("cron(0 1 1 1 ? 2020-2025)", []),
+        ("cron(0 1 1 1 ? 2026-2027)", ["2026-01-01T01:00", "2027-01-01T01:00"]),
     ],
 )
 def test_the_first_two_starts(spelling: str, expected: list[str]) -> None:
     assert starts(spelling, 2) == expected
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["cron(0 1 30 2 ? *)", "cron(0 1 31 4,6 ? *)", "cron(0 1 1 1 ? 2020-2025)",
+     "cron(0 1 29 2 ? 2027)"],
+)  # fmt: skip
+def test_a_schedule_that_never_starts_is_refused(spelling: str) -> None:
+    assert next_start(spelling, NEW_YEAR) is None
+    with pytest.raises(Refused, match="never starts"):
+        parse_schedule(spelling)
 
 
 def test_a_start_is_after_the_given_time_to_the_second() -> None:

@@ -45,7 +45,7 @@ _REMEDY = (
 
 
 def check_connectors(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Check each connector against the pipeline's tables and the lake's names."""
+    """Check each connector against the source, the pipeline's tables and the lake's names."""
     spelled = {table.spelled: table for table in tables}
     taken = _lake_names(document, tables)
     for name, entry in document.mapping(_SECTION).items():
@@ -56,6 +56,7 @@ def check_connectors(document: Document, tables: Sequence[TableOutline]) -> Iter
         if not isinstance(entry, dict):
             continue
         yield from _check_class(document, place, entry)
+        yield from _check_format(document, place, entry)
         yield from _check_tables(document, place, entry, spelled, taken)
         yield from _check_settings(document, place, entry)
 
@@ -76,12 +77,6 @@ def _check_class(
     document: Document, place: Location, entry: Mapping[str, Any]
 ) -> Iterator[Problem]:
     is_sink, named = entry.get("plugin") == ICEBERG_SINK, "class" in entry
-    if is_sink and document.get("source", "format") == "avro":
-        yield document.problem(
-            (*place, "plugin"),
-            f"the plugin {ICEBERG_SINK} reads events as JSON, and the source's are Avro",
-            "remove `format: avro` under `source:`, or this connector",
-        )
     if is_sink and named:
         message = f"the plugin {ICEBERG_SINK} has its own class"
         yield document.key_problem((*place, "class"), message, "remove this line")
@@ -89,6 +84,28 @@ def _check_class(
         message = "the connector has no `class`"
         remedy = "add the Java class of the plugin's connector, such as `class: io.example.Sink`"
         yield document.key_problem(place, message, remedy)
+
+
+def _check_format(
+    document: Document, place: Location, entry: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Refuse a connector whose converter would fail at the first event in Avro."""
+    if document.get("source", "format") != "avro":
+        return
+    settings = entry.get("settings")
+    if entry.get("plugin") == ICEBERG_SINK:
+        yield document.problem(
+            (*place, "plugin"),
+            f"the plugin {ICEBERG_SINK} reads events as JSON, and the source's are Avro",
+            "remove `format: avro` under `source:`, or this connector",
+        )
+    elif not (isinstance(settings, dict) and "value.converter" in settings):
+        yield document.key_problem(
+            place,
+            "the source's events are Avro, and the connector's worker would read JSON",
+            "add `value.converter` to its `settings`: a class of the plugin that reads the"
+            " registry's Avro, and the few events that stay JSON",
+        )
 
 
 def _check_tables(

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cdclake.config.column_lines import Lines
-from cdclake.iceberg.widening import is_widening
+from cdclake.iceberg.widening import advise_rebuild, is_widening
 from cdclake.jobs.runtime.source import source_tables
 from cdclake.local.lake.lake import LocalLake
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 from cdclake.postgres.admission import check_column, check_validated
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.file_lines import retyped_line
@@ -45,7 +45,7 @@ def source_changes(lake: LocalLake, lines: Lines) -> dict[str, list[SourceChange
     actual = source_tables(lake.dsn, lake.plan)
     return {
         table.name: [
-            *widened_changes(table, lines),
+            *widened_changes(lake.plan, table, lines),
             *(
                 SourceChange(
                     column=column,
@@ -63,18 +63,18 @@ def source_changes(lake: LocalLake, lines: Lines) -> dict[str, list[SourceChange
     }
 
 
-def widened_changes(table: Table, lines: Lines) -> Iterator[SourceChange]:
+def widened_changes(plan: Plan, table: Table, lines: Lines) -> Iterator[SourceChange]:
     """Yield the columns that the lake has widened after the source, and the file has not yet."""
     for column in table.columns:
         declared = lines.type_of(table, column.source)
         if declared is not None and is_widening(declared, column.column_type):
+            also = advise_rebuild(plan, table, [column.name]) or "nothing else has to be done"
             yield SourceChange(
                 column=column.source,
                 line=lines.of(table, column.source),
                 message=f"column {column.source!r} was widened from {declared} to {column.type},"
                 " as in the source",
-                remedy=f"write `{retyped_line(column, column.column_type)}`; nothing else has to be"
-                " done",
+                remedy=f"write `{retyped_line(column, column.column_type)}`; {also}",
             )
 
 

@@ -20,6 +20,7 @@ from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.reader.as_of import commit_micros
 from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.late_columns import late_columns
 from cdclake.jobs.reader.mentioned_tables import (
     file_tables,
     mentioned,
@@ -87,7 +88,9 @@ def run_query(
 def _warnings(reader: Reader, query: str, as_of: int | None) -> tuple[dict[str, str], ...]:
     if as_of is None or reader.control is None:
         return ()
-    return missing_commits(reader.control, mentioned(reader.plan, query), as_of)
+    tables = mentioned(reader.plan, query)
+    missing = missing_commits(reader.control, tables, as_of)
+    return (*missing, *late_columns(reader, tables, as_of))
 
 
 class _UnknownRelation(Exception):

@@ -157,6 +157,22 @@ def test_what_does_not_fit_is_refused_with_its_line(
     assert problems(tmp_path, entry + "\n") == [expected]
 
 
+def test_a_sink_of_avro_needs_a_converter(tmp_path: Path) -> None:
+    avro = "  format: avro\n  registry: glue\n"
+    file = tmp_path / "shop.yaml"
+    given = TABLES.replace("source: {database: shop}\n", f"source:\n  database: shop\n{avro}")
+    entry = "  out: {plugin: a.zip, class: io.example.Out, tables: [public.orders]"
+    file.write_text(f"{given}{entry}}}\n")
+    [found] = find_problems(read_document(file))
+    assert (found.line, found.message) == (
+        given.count("\n") + 1,
+        "the source's events are Avro, and the connector's worker would read JSON",
+    )
+    assert "add `value.converter` to its `settings`" in found.remedy
+    file.write_text(f"{given}{entry}, settings: {{value.converter: io.example.Avro}}}}\n")
+    assert find_problems(read_document(file)) == []
+
+
 def test_a_sink_takes_no_name_of_another_table(tmp_path: Path) -> None:
     other = "  public.orders_sink: {key: [id], columns: {id: bigint}}\n"
     [found] = problems(

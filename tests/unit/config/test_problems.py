@@ -63,6 +63,9 @@ CASES = {
     "overlay of a table's key": (
         top("environments: {dev: {publish: []}}"), 2, 22, "unknown key 'publish'", "`tables.NAME.publish`",
     ),
+    "overlay of the name": (
+        top("environments: {dev: {name: other}}"), 2, 22, "another pipeline `name`", "remove it",
+    ),
     "password": (top("source_password: x"), 2, 1, "source_password", "CDCLAKE_SOURCE_DSN"),
     "missing": (replaced("name: shop\n", ""), 1, 1, "`name` is missing", "add `name:`"),
     "missing below": (replaced("{database: shop}", "{}"), 3, 1, "`database` is missing", "add"),

@@ -12,6 +12,7 @@ import pytest
 from cdclake.cli.main import main
 from cdclake.config.deployment import load_deployment
 from cdclake.config.resolve import load_plan
+from cdclake.errors import START_AGAIN
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.process.home import Home
 from tests.unit.config.pipelines import VALID
@@ -209,8 +210,7 @@ def test_a_refusal_names_the_remedy_of_what_was_found(
     options = ("--environment", "dev", "--against", str(file))
     other.write_text(FILE.replace("columns:", "deletes: soft\n    columns:", 1))
     _, refused = plan(capsys, str(other), *options)
-    by_name = "undo these changes; or declare the table under another `name:`"
-    assert refused["error"]["remedy"] == by_name
+    assert refused["error"]["remedy"] == f"undo these changes; or {START_AGAIN}"
     other.write_text(FILE.replace("note: text", "note: date", 1))
     _, refused = plan(capsys, str(other), *options)
     assert refused["error"]["remedy"].startswith("for a type, remove the column from the file")

@@ -59,7 +59,9 @@ def take_objects() -> dict[str, Any]:
 def test_a_widened_type_is_advised_for_the_views_that_readers_have(
     readers: tuple[str, ...], advice: str
 ) -> None:
-    plan = Plan(name="shop", source_database="d", lake_database="l", tables=(), readers=readers)
+    plan = Plan(
+        name="shop", source_database="d", lake_database="l", tables=(declared(),), readers=readers
+    )
     [warning] = widening_warnings(plan, {"orders": {"id": "bigint"}})
     assert advice in warning
     assert ("cdclake views" in warning) == bool(advice)

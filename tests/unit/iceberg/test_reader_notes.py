@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ def notes_on(kind: str, readers: tuple[str, ...] = ("athena", "redshift"), **fac
         Column(source="x", name="x", type=kind, **facts),
     )
     plan = make_plan(make_table(columns=columns), readers=readers)
-    return "\n".join(reader_notes(plan))
+    return "\n".join(note for note in reader_notes(plan) if "_current" not in note)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +61,13 @@ def test_clickhouse_reads_values_without_a_year_whole(kind: str) -> None:
 
 def test_other_readers_cut_nothing() -> None:
     assert notes_on("text", readers=("athena", "spark", "duckdb", "trino", "pyiceberg")) == ""
+
+
+@pytest.mark.parametrize("title", ["Snowflake", "Redshift", "PyIceberg", "ClickHouse"])
+def test_a_reader_without_views_is_noted_once(title: str) -> None:
+    tables = (make_table(name="a"), make_table(name="b"))
+    plan = replace(make_plan(tables[0]), tables=tables, readers=("athena", title.lower()))
+    notes = [note for note in reader_notes(plan) if "_current" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith(f"{title} has no `<t>_current` and no `<t>_history`: read `<t>`")
+    assert list(reader_notes(replace(plan, tables=()))) == []

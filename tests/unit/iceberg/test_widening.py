@@ -11,13 +11,19 @@ import pytest
 from cdclake.config.column_lines import Lines
 from cdclake.control_objects import ResumeRequest
 from cdclake.debezium.types import parse_type
-from cdclake.iceberg.widening import is_widening, still_widened, widened_tables, with_widened
+from cdclake.iceberg.widening import (
+    advise_rebuild,
+    is_widening,
+    still_widened,
+    widened_tables,
+    with_widened,
+)
 from cdclake.jobs.control import plan_watcher
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.local.lake.source_changes import widened_changes
 from cdclake.plan import Plan
 from cdclake.postgres.widened import find_widened
-from cdclake.source_notes import note_widened, read_widened
+from cdclake.source_notes import note_widened, read_widened, widening_warnings
 from tests.spark.events import MemoryStore
 from tests.unit.config.pipelines import VALID
 from tests.unit.postgres.tables import actual, column, declared
@@ -112,10 +118,23 @@ def test_status_reports_what_the_file_does_not_say_yet(tmp_path: Any) -> None:
     file = tmp_path / "shop.yaml"
     file.write_text(VALID.replace("note: text", "note: text\n      number: integer"))
     plan = plan_of(("order_id", "bigint"), ("number", "bigint"))
-    [change] = widened_changes(plan.tables[0], Lines(str(file)))
+    [change] = widened_changes(plan, plan.tables[0], Lines(str(file)))
     assert (change.column, change.line) == (
         "number",
         file.read_text().split("number")[0].count("\n") + 1,
     )
     assert "widened from integer to bigint" in change.message
-    assert "`number: bigint`" in change.remedy
+    assert "`number: bigint`; nothing else has to be done" in change.remedy
+
+
+def test_values_that_became_null_need_a_rebuild(tmp_path: Any) -> None:
+    file = tmp_path / "shop.yaml"
+    file.write_text(VALID.replace("note: text", "note: text\n      number: numeric(10,2)"))
+    plan = plan_of(("order_id", "bigint"), ("number", "numeric(14,2)"))
+    nulled = replace(plan, not_representable="null")
+    [change] = widened_changes(nulled, plan.tables[0], Lines(str(file)))
+    assert "`number: numeric(14,2)`; run `cdclake job rebuild_tables" in change.remedy
+    assert advise_rebuild(plan, plan.tables[0], ["number"]) == ""
+    assert advise_rebuild(nulled, plan.tables[0], ["order_id"]) == ""
+    [warning] = widening_warnings(nulled, {plan.tables[0].name: {"number": "numeric(14,2)"}})
+    assert "rebuild_tables" in warning

@@ -192,6 +192,29 @@ def test_update_state_takes_no_value_of_a_late_delete_of_an_earlier_row(tmp_path
     assert (row["v"], row["cdc_toast_missing"]) == (None, ["v"])
 
 
+@pytest.mark.parametrize(
+    ("ops", "kept"), [("u", "m"), ("r", "m"), ("d", None), ("dc", None), ("dcu", None)]
+)
+@pytest.mark.parametrize("in_one_batch", [True, False])
+def test_update_state_gives_a_row_no_dropped_value_of_an_earlier_row_of_its_key(
+    tmp_path: Path, ops: str, kept: str | None, in_one_batch: bool
+) -> None:
+    columns, dropped = {"cdc_dropped_x": "string"}, "cdc_dropped_x"
+    declared = Column(source=dropped, name=dropped, type="text")
+    before = replace(TABLE, columns=(*TABLE.columns, declared))
+    first = changes_of("c", 10, ["a"], columns, cdc_dropped_x=["m"])
+    batches = [
+        changes_of(op, 20 + n, [None if op == "d" else "b"], columns) for n, op in enumerate(ops)
+    ]
+    target = replace(target_of(tmp_path, columns=columns), table=before)
+    [stored] = update_state(target, first).delta.data_files
+    for batch in [pa.concat_tables(batches)] if in_one_batch else batches:
+        target = target_of(tmp_path, path_of(stored), newest="1", columns=columns)
+        [stored] = update_state(target, batch).delta.data_files
+    [row] = pq.read_table(path_of(stored)).to_pylist()
+    assert (row[dropped], row["cdc_deleted"]) == (kept, ops[-1] == "d")
+
+
 def test_update_state_finds_rows_by_the_columns_of_the_present_key(tmp_path: Path) -> None:
     numbers = replace(TABLE, columns=(*TABLE.columns, Column(source="n", name="n", type="bigint")))
     columns = {"n": "long"}

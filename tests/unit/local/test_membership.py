@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.errors import APPLY_FILE, InputError
+from cdclake.errors import APPLY_FILE, START_AGAIN, InputError
 from cdclake.local import joining_tables
 from cdclake.local.joining_tables import (
     join_tables,
@@ -16,7 +16,7 @@ from cdclake.local.joining_tables import (
     request_snapshots,
 )
 from cdclake.plan import Column, Plan, Table
-from cdclake.plan_diff import PlanDiff, compare
+from cdclake.plan_diff import PlanDiff, compare, compare_stored
 from cdclake.rereading import refuse_rereading
 
 
@@ -116,7 +116,19 @@ def test_every_earlier_name_stays_in_the_file() -> None:
 def test_a_type_that_cannot_become_the_new_one_is_refused_with_the_way_there() -> None:
     said = refused(MAIL, table(column("mail", "bigint")))
     assert "changed from text to bigint" in said
+    assert "wait until the table streams without lag" in said
     assert "add it again with its new type" in said and "cdc_dropped_mail" in said
+
+
+def test_a_key_of_another_type_starts_again_under_another_name() -> None:
+    retyped = replace(MAIL, columns=(column("id", "uuid"), column("mail")))
+    with pytest.raises(InputError) as error:
+        change(MAIL, retyped)
+    assert f"changed from bigint to uuid; a key keeps its types: {START_AGAIN}" in (
+        error.value.message
+    )
+    assert "for a type" not in error.value.remedy
+    compare_stored(plan(), plan(replace(retyped, name="t_2")), removed=[MAIL])
 
 
 def test_a_table_whose_columns_are_mended_is_asked_to_go_on_after_its_plan() -> None:

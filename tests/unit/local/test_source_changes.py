@@ -9,7 +9,7 @@ from cdclake.config.column_lines import Lines
 from cdclake.errors import APPLY_FILE
 from cdclake.local.lake.source_changes import compare_columns, is_ignored, widened_changes
 from tests.unit.config.pipelines import VALID
-from tests.unit.postgres.tables import actual, column, declared
+from tests.unit.postgres.tables import actual, column, declared, plan
 
 ID = actual().columns[0]
 NUMBER = actual().columns[1]
@@ -50,7 +50,7 @@ def test_only_undeclared_columns_are_ignored_and_only_by_that_policy(policy: str
 @pytest.mark.parametrize(("kind", "steps"), [("bigint", 1), ("text", 2)])
 def test_a_type_that_the_stored_values_cannot_take_needs_a_step_before(kind, steps) -> None:
     [(_, _, to_do)] = compare_columns(declared(), actual(columns=(ID, column("number", kind))))
-    first = f"first remove `number` from the file and {APPLY_FILE}"
+    first = f"first remove `number` from the file, {APPLY_FILE}"
     assert (first in to_do) == (steps > 1)
     assert f"write `number: {kind}`" in to_do
 
@@ -74,7 +74,7 @@ def test_a_file_with_columns_of_another_form_has_no_types(tmp_path: Path, column
     file = tmp_path / "pipeline.yaml"
     file.write_text(f"tables:\n  public.orders:\n    columns: {columns}\n")
     lines = Lines(str(file))
-    assert list(widened_changes(declared(), lines)) == []
+    assert list(widened_changes(plan(), declared(), lines)) == []
     assert (lines.of(declared(), "number"), lines.of_table(declared())) == (3, 2)
 
 

@@ -73,11 +73,14 @@ def test_a_query_of_a_commit_time_has_the_warning(
     control: ObjectStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     stored(control)
+    late = {"message": "orders_changes: 'status' was added", "remedy": "leave it out"}
     monkeypatch.setattr(query, "_query", lambda *_, **__: Answer((), []))
+    monkeypatch.setattr(query, "late_columns", lambda _, tables, __: (late,) if tables else ())
     reader = Reader(plan=make_plan(TABLE), s3="", glue="", bucket="", spill=tmp_path,
                     control=control)  # fmt: skip
     answer = query.run_query(reader, "SELECT * FROM orders_current", as_of="-1s")
-    [line] = warning_lines(answer.to_json()["warnings"])
-    assert line.startswith("warning: orders: the changelog has the commits until")
+    reached, added = warning_lines(answer.to_json()["warnings"])
+    assert reached.startswith("warning: orders: the changelog has the commits until")
+    assert added.startswith("warning: orders_changes: 'status' was added")
     assert query.run_query(reader, "SELECT * FROM orders_current").warnings == ()
     assert query.run_query(reader, "SELECT 1", as_of="-1s").warnings == ()
