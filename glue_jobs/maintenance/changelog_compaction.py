@@ -71,9 +71,9 @@ class Collapse:
     def _replace(self, rows: DataFrame, before: date, read_from: int | None) -> None:
         """Replace the old days in one commit, which fails if another writer changed them."""
         writer = rows.writeTo(self.lake.qualified(self.table.changes))
-        # By day: else each task would write a file of each of hundreds of days. Iceberg has Spark
-        # sort a task's rows by day, so that one file is open at a time.
-        writer = writer.option("distribution-mode", "hash")
+        # By day: else each task would write a file of each of hundreds of days. By default Iceberg
+        # keeps a file open for each, a MB of memory; without, Spark sorts a task's rows by day.
+        writer = writer.option("distribution-mode", "hash").option("fanout-enabled", "false")
         is_old = F.expr(f"{naming.INGESTED_AT} < {_day(before)}")
         overwrite(writer, is_old, read_from=read_from)
 
