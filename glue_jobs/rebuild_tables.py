@@ -20,10 +20,7 @@ from cdclake.plan import Table
 
 
 def rebuild_table(job: TableJob, table: Table) -> int:
-    """Rebuild the table's state from its changelog in one commit; return the number of rows.
-
-    A state that is gone is created first.
-    """
+    """Rebuild the table's state, even a missing one, in one commit; return the number of rows."""
     with job.leases.hold(table.name):
         create_missing_state(job.lake, table, job.plan)
         job.lake.check_key(table.name, key_text(table))

@@ -1,7 +1,8 @@
 """Leases on tables: one writer of a state table at a time, by conditional PUTs in S3.
 
 Leases keep the cooperating jobs apart (apply, compaction, rebuild). They are not the last line of
-defence: Iceberg's validation rejects the commit of a holder that slept past its lease's expiry.
+defence: Iceberg's validation rejects the commit of a holder that slept past its lease's expiry. It
+does not validate a derived table that is replaced as a whole: its job checks the lease again first.
 """
 
 from __future__ import annotations
