@@ -94,7 +94,8 @@ def test_a_refresh_leaves_what_a_later_run_of_it_has_written(
         patched.setattr(file_copy, "reach", expire)
         lake.refresh()
     assert published(lake) == ROWS
-    assert control.read(lease).content["owner"] == "another"
+    held = control.read(lease)
+    assert held is not None and held.content["owner"] == "another"
 
 
 def write_file(path: Path) -> None:

@@ -235,8 +235,8 @@ def test_a_rebuild_that_lost_to_the_stream_is_done_again(
     """Its lease has expired, as after a suspend: the stream has applied a delete meanwhile."""
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="a"), e("c", 10, 11, id=2, v="b"))
-    leases: Any = FreeLeases()
-    job = TableJob(engine.plan, engine.lake, leases, MemoryStore(), named=True)
+    control: Any = MemoryStore()
+    job = TableJob(engine.plan, engine.lake, FreeLeases(), control, named=True)
 
     def delete() -> None:
         engine.run(e("d", 20, 20, id=1))

@@ -11,7 +11,6 @@ import pytest
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.kinesis.models import kinesis_backends
 
-from cdclake.local.aws import kinesis_store
 from cdclake.local.aws.index import Index
 from cdclake.local.aws.kinesis_store import KinesisStore
 
@@ -38,7 +37,7 @@ def test_records_are_kept_for_as_many_days_as_deployed(
     store.commit(REGION, "PutRecords")
     now = time.time()  # moto notes it for all records
     for days, kept in ((6, [1, 2, 3, 4]), (8, [5])):
-        monkeypatch.setattr(kinesis_store.time, "time", lambda days=days: now + days * DAY_S)
+        monkeypatch.setattr(time, "time", lambda days=days: now + days * DAY_S)
         shard.put_record("a", "ZGF0YQ==", "")
         store.commit(REGION, "PutRecord")
         stored = store.index.connection.execute("select sequence from kinesis_record")
