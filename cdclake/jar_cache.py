@@ -209,6 +209,7 @@ def unpack_postgres(jars: Path, place: Path) -> None:
 def put_in_place(fresh: Path, place: Path) -> None:
     """Replace `place` with `fresh`, readable by everyone (mkdtemp creates private folders)."""
     fresh.chmod(0o755)
+    os.sync()  # a folder that exists is complete, also after a power failure
     if place.exists():
         shutil.rmtree(place)
     fresh.rename(place)

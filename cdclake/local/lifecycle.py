@@ -18,7 +18,7 @@ from cdclake.local.lake.client_files import write_client_files
 from cdclake.local.lake.declared_columns import declare_new_columns
 from cdclake.local.lake.declared_connectors import ConnectorState, apply_connectors, shown
 from cdclake.local.lake.embedded_database import create_database, existing_database
-from cdclake.local.lake.job_schedules import free_leases
+from cdclake.local.lake.job_schedules import end_earlier_runs
 from cdclake.local.lake.lake import (
     LakeState,
     LocalLake,
@@ -178,7 +178,7 @@ def _bring_up(
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None, converter=converter)
     if plan is not None:
         refuse_to_abandon(home, LakeState.load(home), plan)
-    free_leases(home)
+    end_earlier_runs(home)
     write_client_files(home, endpoints)
     if dsn is not None:
         home.remember("source_dsn", dsn)

@@ -15,7 +15,7 @@ from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.client_files import write_client_files
 from cdclake.local.lake.embedded_database import existing_database
-from cdclake.local.lake.job_schedules import free_leases, schedule_jobs
+from cdclake.local.lake.job_schedules import end_earlier_runs, schedule_jobs
 from cdclake.local.lake.lake import (
     LakeState,
     LocalLake,
@@ -53,7 +53,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
         home.remember("source_dsn", dsn)
     endpoints = stack.bring_up(home, embedded_postgres=embedded, streaming=False)
     refuse_to_abandon(home, before, plan)
-    free_leases(home)
+    end_earlier_runs(home)
     write_client_files(home, endpoints)
     state = replace(
         known, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,

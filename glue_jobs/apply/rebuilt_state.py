@@ -23,7 +23,7 @@ from cdclake.jobs.apply.key_changes import with_origins
 from cdclake.jobs.apply.pending_facts_query import facts_of_rows
 from cdclake.jobs.apply.state_task import carried_columns
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
-from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.lake_tables import LakeTables, overwrite
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Plan, Table
@@ -82,8 +82,10 @@ def rebuild_state(
     not be in the changelog. `through` is the newest time of ingestion to read, by default the
     changelog's newest; a changelog that Firehose writes is read as a whole. An error that `check`
     raises ends it, with nothing committed. The stamp gets a new id of the rebuild, so that derived
-    tables and copies are written as a whole.
+    tables and copies are written as a whole. Iceberg refuses the commit if another writer has
+    changed the state since the call began.
     """
+    read_from = lake.stamped(table.name).snapshot_id
     log, until = _whole_log(lake, table, floor, through)
     with ExitStack() as held:
         changes = held.enter_context(persisted(log))
@@ -103,7 +105,7 @@ def rebuild_state(
             stamp = state_stamp_json(done)
             writer = _with_dropped(lake, table, rows).writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
-            writer.overwrite(F.lit(True))
+            overwrite(writer, F.lit(True), read_from=read_from)
     return lake.read(table.name).count()
 
 

@@ -29,7 +29,7 @@ from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, stat
 from cdclake.jobs.iceberg.data_file import Delta
 from cdclake.jobs.iceberg.delta_handle import DeltaHandle
 from cdclake.jobs.iceberg.events_of_keys import compared_keys
-from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.iceberg.views import viewed
@@ -49,8 +49,12 @@ class StateUpdate:
 
     def applied(self) -> AppliedThrough:
         """Return how far the state is applied, from its newest stamp."""
-        stamp = self._state.stamped().stamp
+        stamp = self.stamped().stamp
         return state_stamp(stamp) if stamp else AppliedThrough()
+
+    def stamped(self) -> StampedSnapshot:
+        """Return the state's current snapshot and its newest stamp."""
+        return self._state.stamped()
 
     def forget(self) -> None:
         """Load both tables again before their next use."""

@@ -26,7 +26,7 @@ from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after, sta
 from cdclake.jobs.iceberg.data_file import Delta, rows_of
 from cdclake.jobs.iceberg.delta_handle import DeltaHandle
 from cdclake.jobs.iceberg.file_target import FileTarget
-from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.lake_tables import LakeTables, overwrite
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.jobs.stream.append import (
@@ -204,4 +204,6 @@ class TableLoad:
                 else rebuilt_rows(self.table, view, self._carried)
             )
             writer = self.lake.spark.sql(statement).writeTo(self.lake.qualified(self.table.name))
-            writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp).append()
+            writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
+            with fenced(self.table.name):  # an append would not be refused
+                overwrite(writer, F.lit(True), read_from=None)

@@ -1,7 +1,8 @@
 """Leases on tables: one writer of a state table at a time, by conditional PUTs in S3.
 
 Leases keep the cooperating jobs apart (apply, compaction, rebuild). They are not the last line of
-defence: Iceberg's validation rejects the commit of a holder that slept past its lease's expiry.
+defence: Iceberg's validation rejects the commit of a holder that slept past its lease's expiry. It
+does not validate a derived table that is replaced as a whole: its job checks the lease again first.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake.control_objects import LEASES, Lease, lease_name
 from cdclake.control_reader import StoredObject
@@ -81,6 +80,15 @@ class Leases:
         with self._kept(table):
             yield True
 
+    def check(self, table: str) -> None:
+        """Raise TableError if another job has taken over the lease that this run acquired."""
+        if self._held(table) is None:
+            raise TableError(
+                table,
+                "another job has taken over its lease, which expired while this one could not run",
+                "start the job again if the next run on the schedule is too late",
+            )
+
     def _lease_of_job(self, table: str) -> Lease | None:
         """Return the lease if a run of this job holds it, or did when it died."""
         held = self._control.read(lease_name(table))
@@ -123,7 +131,7 @@ class Leases:
                     return
                 # A refused write may have been applied, with a lost answer: the next round reads.
                 self._write(table, self._new_lease(), held)
-            except (BotoCoreError, ClientError) as error:
+            except Exception as error:  # botocore passes on some of its HTTP client's
                 log.warning("table %s: its lease was not renewed: %s", table, error)
 
     def _held(self, table: str) -> StoredObject | None:

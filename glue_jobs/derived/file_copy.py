@@ -23,6 +23,7 @@ from cdclake import naming
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
+from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.derived.derived_rows import check_keys
 from cdclake.jobs.derived.external_table import ExternalTable
 from cdclake.jobs.derived.partition_files import LINE, WRITTEN_DDL, FileWriter
@@ -39,16 +40,20 @@ _TIME = "yyyy-MM-dd HH:mm:ss.SSSSSS"
 _JSON_OPTIONS = {"timestampFormat": _TIME, "timestampNTZFormat": _TIME, "ignoreNullFields": "false"}
 
 
-def write_files(lake: LakeTables, table: DerivedTable, *, keeps_before: bool = True) -> int:
+def write_files(
+    lake: LakeTables, table: DerivedTable, leases: Leases, *, keeps_before: bool = True
+) -> int:
     """Write the query's whole result into a new folder and publish it; return its rows.
 
     Readers go on with the old folder until the catalog names the new one, in one request. The
     folder that was published before stays until the next refresh, for queries that still read it,
-    unless `keeps_before` is False.
+    unless `keeps_before` is False. Raises TableError, and publishes nothing, if the table's lease
+    has been taken over.
     """
     storage = ObjectStorage.of(dict(lake.load(_any_source(lake, table)).io().properties()))
     home = f"{lake.spark.conf.get(f'spark.sql.catalog.{naming.CATALOG}.warehouse')}"
     base = f"{home}/{lake.database}.db/{table.name}"
+    earlier = storage.list(base)  # before the work: a run that took over the lease adds later files
     folder = f"{base}/{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     with persisted(lake.spark.sql(table.sql)) as rows:
         check_keys(table, rows)
@@ -62,10 +67,10 @@ def write_files(lake: LakeTables, table: DerivedTable, *, keeps_before: bool = T
     partitions = folder_values(table, {tuple(json.loads(row["partition"])) for row in written})
     reach("before_derived_files")
     catalog = ExternalTable(lake.database, table.name)
+    leases.check(table.name)
     before = catalog.publish(table, folder, columns, partitions)
-    read = (f"{folder}/", f"{before}/") if keeps_before else f"{folder}/"
-    for path in storage.list(base):
-        if not path.startswith(read):
+    for path in earlier:
+        if not (keeps_before and path.startswith(f"{before}/")):
             storage.delete(path)
     return sum(row["rows"] for row in written)
 

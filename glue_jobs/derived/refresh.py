@@ -18,6 +18,7 @@ from cdclake.errors import TableError
 from cdclake.fail_points import reach
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import DEFINITION_PROPERTY, DERIVED_PROPERTY
+from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.derived.derived_rows import ChangedRows, changed_rows, check_keys
 from cdclake.jobs.derived.file_copy import write_files
 from cdclake.jobs.derived.own_table import check_format, is_own
@@ -48,7 +49,8 @@ def refresh(job: TableJob, table: DerivedTable) -> int:
     Readers see the table before or after the commit. The progress is noted after it: a run that is
     killed in between, or fails, is done again with the same result. Without a change in a source,
     nothing is written. A table that has changed is maintained once a day, after the note, since
-    maintenance may fail.
+    maintenance may fail. Raises TableError if another run has taken over the lease: it may have
+    read newer sources.
     """
     with job.leases.hold(table.name):
         sources = [open_source(job.lake, job.plan.table(name)) for name in table.sources]
@@ -60,16 +62,20 @@ def refresh(job: TableJob, table: DerivedTable) -> int:
         if known is None:
             _note_whole_write(job, table)
         since = None if known is None else known.sources
-        written = _write(job.lake, table, definition, sources, since)
+        written = _write(job, table, definition, sources, since)
         reach("after_derived_commit")
         at = time.time() if known is None else known.maintained_at
         noted = DerivedProgress(definition, now, at)
-        job.control.write(derived_name(table.name), noted.to_json())
+        _note(job, table, noted)
         if table.stored and time.time() - at > _MAINTAINED_EVERY_S:
             _maintain(job, table)
-            noted = replace(noted, maintained_at=time.time())
-            job.control.write(derived_name(table.name), noted.to_json())
+            _note(job, table, replace(noted, maintained_at=time.time()))
         return written
+
+
+def _note(job: TableJob, table: DerivedTable, noted: DerivedProgress) -> None:
+    job.leases.check(table.name)
+    job.control.write(derived_name(table.name), noted.to_json())
 
 
 def _note_whole_write(job: TableJob, table: DerivedTable) -> None:
@@ -117,19 +123,19 @@ def _known(job: TableJob, table: DerivedTable, definition: str) -> DerivedProgre
 
 
 def _write(
-    lake: LakeTables,
+    job: TableJob,
     table: DerivedTable,
     definition: str,
     sources: Sequence[SourceSnapshot],
     since: Mapping[str, SourceProgress] | None,
 ) -> int:
     if table.format != "iceberg":
-        return write_files(lake, table)
+        return write_files(job.lake, table, job.leases)
     changed = None if since is None else _changed_keys(table, sources, since)
     if changed is None:
-        return write_whole(lake, table, definition)
-    with changed_rows(lake, table, changed) as rows:
-        return _merge(lake, table, rows)
+        return write_whole(job.lake, table, job.leases, definition)
+    with changed_rows(job.lake, table, changed) as rows:
+        return _merge(job, table, rows)
 
 
 def _changed_keys(
@@ -149,10 +155,11 @@ def _changed_keys(
     return found
 
 
-def write_whole(lake: LakeTables, table: DerivedTable, definition: str) -> int:
+def write_whole(lake: LakeTables, table: DerivedTable, leases: Leases, definition: str) -> int:
     """Replace the table by the query's whole result, in one commit; return its number of rows.
 
-    The commit carries the definition.
+    The commit carries the definition. Raises TableError, and commits nothing, if the table's lease
+    has been taken over: Iceberg replaces a table whoever has changed it.
     """
     with ExitStack() as held:
         rows = held.enter_context(persisted(lake.spark.sql(table.sql)))
@@ -163,6 +170,7 @@ def write_whole(lake: LakeTables, table: DerivedTable, definition: str) -> int:
             f"{SPARK.text(key)} = {SPARK.text(value)}"
             for key, value in {**_PROPERTIES, DEFINITION_PROPERTY: definition}.items()
         )
+        leases.check(table.name)
         lake.spark.sql(
             f"CREATE OR REPLACE TABLE {lake.qualified(table.name)} USING iceberg"
             f"{partitioned if table.partition_by else ''} TBLPROPERTIES ({properties})"
@@ -171,7 +179,7 @@ def write_whole(lake: LakeTables, table: DerivedTable, definition: str) -> int:
         return rows.count()
 
 
-def _merge(lake: LakeTables, table: DerivedTable, changed: ChangedRows) -> int:
+def _merge(job: TableJob, table: DerivedTable, changed: ChangedRows) -> int:
     live = changed.live.withColumn(_IS_LIVE, F.lit(True))
     gone = changed.gone.withColumn(_IS_LIVE, F.lit(False))
     rows = live.unionByName(gone, allowMissingColumns=True)
@@ -179,9 +187,10 @@ def _merge(lake: LakeTables, table: DerivedTable, changed: ChangedRows) -> int:
     columns = [SPARK.name(column) for column in changed.live.columns]
     keys = " AND ".join(f"t.{SPARK.name(key)} = s.{SPARK.name(key)}" for key in table.key)
     differs = " OR ".join(f"NOT (t.{column} <=> s.{column})" for column in columns)
+    job.leases.check(table.name)
     with viewed(rows) as view:
-        lake.spark.sql(
-            f"MERGE INTO {lake.qualified(table.name)} AS t USING {view} AS s ON {keys}"
+        job.lake.spark.sql(
+            f"MERGE INTO {job.lake.qualified(table.name)} AS t USING {view} AS s ON {keys}"
             f" WHEN MATCHED AND NOT s.{_IS_LIVE} THEN DELETE"
             f" WHEN MATCHED AND ({differs}) THEN UPDATE SET"
             f" {', '.join(f't.{column} = s.{column}' for column in columns)}"

@@ -49,6 +49,7 @@ class Kind(Enum):
     UNAVAILABLE = auto()  # S3, Glue or Kafka throttles, fails or cannot be reached
     FILE_MISSING = auto()  # a file of the table is gone
     TABLE_MISSING = auto()  # the catalog does not know the table
+    CLOCK_BEHIND = auto()  # the table's newest commit is later than this clock's time
     SCHEMA_MISMATCH = auto()  # Spark cannot resolve the query against the table
     KAFKA_UNREADABLE = auto()  # Kafka does not return the records of a resumed table
     TABLE_FAILED = auto()  # any other TableError, which has its own remedy
@@ -63,6 +64,21 @@ class Policy:
 
     action: Action
     remedy: str = ""
+
+
+_RESTORE = "restore it (`cdclake runbook restore`); `cdclake resume` retries at once"
+_HOLD_REMEDIES = {
+    Kind.UNAVAILABLE: (
+        "if it does not pass by itself, check quotas, endpoints and the service's status"
+    ),
+    Kind.FILE_MISSING: _RESTORE,
+    Kind.TABLE_MISSING: _RESTORE,
+    Kind.CLOCK_BEHIND: (
+        "check the clocks of this machine and of other writers: one was ahead or is behind; commits"
+        " succeed again when the correct time reaches that of the newest one"
+    ),
+    Kind.UNEXPECTED: "read the stream's log for the whole error",
+}
 
 
 def policy(kind: Kind) -> Policy:
@@ -80,18 +96,14 @@ def policy(kind: Kind) -> Policy:
                 Action.FAIL_STREAM,
                 "run one stream per lake; after a restart, this one continues where the other is",
             )
-        case Kind.UNAVAILABLE:
-            return Policy(
-                Action.HOLD_TABLE,
-                "if it does not pass by itself, check quotas, endpoints and the service's status",
-            )
-        case Kind.FILE_MISSING | Kind.TABLE_MISSING:
-            return Policy(
-                Action.HOLD_TABLE,
-                "restore it (`cdclake runbook restore`); `cdclake resume` retries at once",
-            )
-        case Kind.UNEXPECTED:
-            return Policy(Action.HOLD_TABLE, "read the stream's log for the whole error")
+        case (
+            Kind.UNAVAILABLE
+            | Kind.FILE_MISSING
+            | Kind.TABLE_MISSING
+            | Kind.CLOCK_BEHIND
+            | Kind.UNEXPECTED
+        ):
+            return Policy(Action.HOLD_TABLE, _HOLD_REMEDIES[kind])
         case Kind.KAFKA_UNREADABLE:
             return Policy(
                 Action.STOP_TABLE,
@@ -114,6 +126,8 @@ _JAVA_KINDS = {
 }
 # In an IllegalStateException from the planning of a copy-on-write MERGE or DELETE.
 _MODIFIED = "Runtime file filtering is not possible: the table has been concurrently modified"
+# In an IllegalArgumentException, of a commit that is older than the table's by over a minute.
+_OLDER = "Invalid update timestamp"
 _TABLE_NOT_FOUND = "[TABLE_OR_VIEW_NOT_FOUND]"  # Spark's error class, at the start of the message
 _JVM_ERROR = "java.lang.VirtualMachineError"
 _SHUTDOWN = re.compile("SparkContext was shut down|stopped SparkContext")
@@ -168,6 +182,8 @@ def _java_kind(classes: list[str], message: str) -> Kind:
         return named
     if message.startswith(_MODIFIED):
         return Kind.COMMIT_REFUSED
+    if message.startswith(_OLDER):
+        return Kind.CLOCK_BEHIND
     return Kind.UNAVAILABLE if is_transient_java(classes, message) else Kind.OTHER
 
 
@@ -227,6 +243,7 @@ _PROBLEMS = {
     Kind.UNAVAILABLE: "a service that it needs does not answer",
     Kind.FILE_MISSING: "a file referenced by the table's metadata is missing",
     Kind.TABLE_MISSING: "the catalog does not find the table",
+    Kind.CLOCK_BEHIND: "its newest commit has a later time than the clock",
 }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 
 from cdclake import naming
@@ -135,6 +135,18 @@ class LakeTables:
         self._java.CommitMetadata.withCommitProperties(properties, task, thrown)
         if task.error is not None:
             raise task.error
+
+
+def overwrite(writer: DataFrameWriterV2, condition: Column, *, read_from: int | None) -> None:
+    """Replace the rows that fulfil the condition, in one commit.
+
+    Iceberg refuses it if another writer has changed such rows since the snapshot `read_from`, or at
+    any time if that is None: the table was read while it had no snapshot.
+    """
+    writer = writer.option("isolation-level", "serializable")
+    if read_from is not None:
+        writer = writer.option("validate-from-snapshot-id", str(read_from))
+    writer.overwrite(condition)
 
 
 def stamped_snapshot(table: Any) -> StampedSnapshot:

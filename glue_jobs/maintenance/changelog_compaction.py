@@ -23,7 +23,7 @@ from cdclake.iceberg.merge import above_truncates
 from cdclake.jobs.apply.key_changes import is_carried_creation, with_origins
 from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.iceberg.events_of_keys import compared_keys, matching_keys
-from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.lake_tables import LakeTables, overwrite
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Table
 
@@ -71,11 +71,11 @@ class Collapse:
     def _replace(self, rows: DataFrame, before: date, read_from: int | None) -> None:
         """Replace the old days in one commit, which fails if another writer changed them."""
         writer = rows.writeTo(self.lake.qualified(self.table.changes))
-        writer = writer.option("isolation-level", "serializable").option("fanout-enabled", "true")
-        # By day: else each task would write a file of each of hundreds of days.
-        writer = writer.option("distribution-mode", "hash")
-        writer = writer.option("validate-from-snapshot-id", str(read_from))
-        writer.overwrite(F.expr(f"{naming.INGESTED_AT} < {_day(before)}"))
+        # By day: else each task would write a file of each of hundreds of days. By default Iceberg
+        # keeps a file open for each, a MB of memory; without, Spark sorts a task's rows by day.
+        writer = writer.option("distribution-mode", "hash").option("fanout-enabled", "false")
+        is_old = F.expr(f"{naming.INGESTED_AT} < {_day(before)}")
+        overwrite(writer, is_old, read_from=read_from)
 
     def _announce(self, before: date) -> None:
         """Note what may be missing for a reader that lags: it reads the whole table instead."""

@@ -24,6 +24,7 @@ from cdclake.erasures import ErasedKeys
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.apply.state_update import StateUpdate
+from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.derived.file_copy import write_files
@@ -66,6 +67,7 @@ class TableErasure:
     table: Table
     erased: ErasedKeys
     control: ObjectStore
+    leases: Leases
     keeps_files: bool = True  # for queries that have planned them; the caller deletes them
 
     @property
@@ -141,10 +143,11 @@ class TableErasure:
         """Replace a derived table by its query's result, which has no erased row."""
         sources = [open_source(self.lake, self.plan.table(name)) for name in derived.sources]
         if derived.format == "iceberg":
-            write_whole(self.lake, derived, definition_of(self.plan, derived, sources))
+            definition = definition_of(self.plan, derived, sources)
+            write_whole(self.lake, derived, self.leases, definition)
             keep_current_snapshot(self.lake, derived.name, keeps_files=self.keeps_files)
         else:
-            write_files(self.lake, derived, keeps_before=self.keeps_files)
+            write_files(self.lake, derived, self.leases, keeps_before=self.keeps_files)
 
 
 def erase_rows(
@@ -163,6 +166,7 @@ def erase_rows(
         table=stream.table,
         erased=stream.erased,
         control=control,
+        leases=stream.leases,
     )
     with ExitStack() as held:
         if not all(held.enter_context(stream.leases.try_hold(name)) for name in erasure.names):

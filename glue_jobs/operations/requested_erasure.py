@@ -61,6 +61,7 @@ def erase_table_rows(
         table=table,
         erased=erased,
         control=job.control,
+        leases=job.leases,
         keeps_files=keeps_files,
     )
     with ExitStack() as held:

@@ -130,7 +130,7 @@ class MicroBatch:
         timer.end("append")
         updated, applying = self._apply_all(work, records.sparkSession)
         timer.end("apply")
-        self._maintain(work)
+        self._maintain(work, plan)
         self._end_failures(work, updated)
         self._operations.run(plan, records, decoded.ranges, self._progress, self._operated)
         seconds = time.monotonic() - started
@@ -306,7 +306,7 @@ class MicroBatch:
         with self._tables.noting:
             stop_after(error, stream, {})
 
-    def _maintain(self, work: Iterable[Work]) -> None:
+    def _maintain(self, work: Iterable[Work], plan: Plan) -> None:
         """Compact one state, expire old snapshots of one table, renew one's stamps and due views.
 
         The quarantine, which all tables share, is due like a table.
@@ -320,7 +320,7 @@ class MicroBatch:
             if stream is not None:
                 self._run(stream, run)
         self._expiration.expire_quarantine(self._tables.lake)
-        self._stamps.renew_one(flowing)
+        self._stamps.renew_due(flowing, is_scheduled=plan.mode == "scheduled")
         if self._views is not None:
             _run_all(self._commits, self._views.renew, self._views.chosen(flowing))
 

@@ -37,25 +37,31 @@ class StampRenewal:
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
 
-    def renew_one(self, streams: Iterable[TableStream]) -> None:
-        """Renew the stamps of one table that is due: one per batch, so that none is delayed.
+    def renew_due(self, streams: Iterable[TableStream], *, is_scheduled: bool) -> None:
+        """Renew the stamps of a table that is due: one per batch, so that none is delayed.
 
-        A failure is logged, and the table is due again after the interval.
+        A run of a scheduled stream may have one batch only, so it renews those of all tables. A
+        failure is logged, and the table is due again after the interval.
         """
         now = datetime.now(UTC)
-        stream = next((stream for stream in streams if _is_due(stream, now)), None)
-        if stream is None:
-            return
-        stream.schedule.stamps_checked_at = now
-        table = stream.table
-        try:
-            renewals = {table.changes: renew_changelog_stamp, table.name: renew_stamp}
-            for name, renew in renewals.items():
+        due = [stream for stream in streams if _is_due(stream, now)]
+        for stream in due if is_scheduled else due[:1]:
+            stream.schedule.stamps_checked_at = now
+            try:
+                self._renew(stream, now)
+            except Exception as error:
+                name = stream.table.name
+                if hold_reason(name, error) is None:
+                    raise
+                log.warning("table %s: cannot renew its stamps", name, exc_info=error)
+
+    def _renew(self, stream: TableStream, now: datetime) -> None:
+        for name, handle, renew in (
+            (stream.table.changes, stream.handle, renew_changelog_stamp),
+            (stream.table.name, stream.update, renew_stamp),
+        ):
+            if not _is_young(handle.stamped(), now):  # mostly known, unlike the lease
                 run_if_free(self._leases, name, partial(renew, stream.lake, name, now))
-        except Exception as error:
-            if hold_reason(table.name, error) is None:
-                raise
-            log.warning("table %s: cannot renew its stamps", table.name, exc_info=error)
 
 
 def _is_due(stream: TableStream, now: datetime) -> bool:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from cdclake.config.derived_sql import SourceColumns, analyze
 from cdclake.derived_table import DerivedTable, FileFormat
+from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.derived.refresh import refresh
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Plan
@@ -49,6 +50,7 @@ class DerivedLake:
     partition_by: tuple[str, ...] = ()
     format: FileFormat = "iceberg"
     control: MemoryStore = field(default_factory=MemoryStore)
+    leases: Leases = field(default_factory=FreeLeases)
 
     def __post_init__(self) -> None:
         plans = [plan_of(replica_identity="full") for _ in range(3)]
@@ -84,7 +86,7 @@ class DerivedLake:
     def job(self) -> TableJob:
         """The job's inputs and services."""
         plan: Plan = replace(self.address.plan, tables=tuple(self.sources), derived=(self.table,))
-        return TableJob(plan, self.address.lake, FreeLeases(), self.control, named=False)  # type: ignore[arg-type]
+        return TableJob(plan, self.address.lake, self.leases, self.control, named=False)  # type: ignore[arg-type]
 
     def refresh(self) -> int:
         """Refresh the table; the number of rows written or deleted."""

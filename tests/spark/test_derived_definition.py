@@ -116,9 +116,12 @@ def test_an_erasure_under_the_plan_before_is_not_continued(
     lake.refresh()
     table = lake.address.table
     nothing = ErasedKeys(KeyHash.of(table.name, "salt"), {})
-    TableErasure(
-        lake=older.lake, plan=older.plan, table=table, erased=nothing, control=older.control
-    ).run()
+    erasing = TableErasure(
+        lake=older.lake, plan=older.plan, table=table, erased=nothing, control=older.control,
+        leases=older.leases,
+    )  # fmt: skip
+    with older.leases.hold(lake.table.name):
+        erasing.run()
     assert lake.rows() == ROWS
     lake.refresh()
     assert lake.rows() == ROWS[1:]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -11,11 +13,15 @@ import pytest
 from moto import mock_aws
 from pyspark.sql import DataFrame, SparkSession
 
+from cdclake.control_objects import Lease, lease_name
 from cdclake.derived_table import DerivedTable
+from cdclake.errors import TableError
+from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.derived import file_copy
 from cdclake.jobs.derived import refresh as refreshing
 from cdclake.jobs.derived.partition_files import LINE, WRITTEN_DDL, FileWriter
 from tests.spark.derived import DerivedLake
+from tests.spark.events import MemoryStore
 from tests.spark.test_derived_definition import ALL, ROWS, SOME, killed
 
 pytestmark = pytest.mark.spark
@@ -63,6 +69,38 @@ def test_a_task_that_ends_after_the_publication_doubles_no_row(
     assert published(lake) == ROWS
     frames[0].mapInArrow(writers[0], WRITTEN_DDL).collect()
     assert published(lake) == ROWS
+
+
+@mock_aws
+def test_a_refresh_leaves_what_a_later_run_of_it_has_written(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease may expire, as after a suspend, while it works."""
+    lake, control = filled(spark, monkeypatch), MemoryStore()
+    lake.leases = Leases(control, "refresh_derived")  # type: ignore[arg-type]
+    lease = lease_name(lake.table.name)
+    home = f"{spark.conf.get('spark.sql.catalog.lake.warehouse')}"
+    later = Path(home) / f"{lake.address.lake.database}.db/{lake.table.name}/later/part-0"
+
+    def expire(_: str) -> None:
+        control.write(lease, Lease("another", time.time() + 600.0).to_json())
+
+    with monkeypatch.context() as patched:
+        patched.setattr(file_copy, "reach", lambda _: write_file(later))
+        lake.refresh()
+    assert later.exists()
+    lake.sql = SOME
+    with monkeypatch.context() as patched, pytest.raises(TableError, match="its lease"):
+        patched.setattr(file_copy, "reach", expire)
+        lake.refresh()
+    assert published(lake) == ROWS
+    held = control.read(lease)
+    assert held is not None and held.content["owner"] == "another"
+
+
+def write_file(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"")
 
 
 @pytest.mark.parametrize("by", [(), ("part",)])

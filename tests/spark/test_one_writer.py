@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,14 +14,17 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.position import just_after
 from cdclake.errors import CommitConflict, Fenced
 from cdclake.jobs.apply.rebuilt_state import ingested_through, rebuild_state
+from cdclake.jobs.bulk_load.table_load import TableLoad
 from cdclake.jobs.iceberg import commit_retry
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import delete_stale_rows
-from cdclake.plan import Column
-from tests.spark.events import Engine, plan_of
+from cdclake.jobs.rebuild_tables import rebuild_table
+from cdclake.jobs.table_jobs.table_job import TableJob
+from cdclake.plan import Column, Table
+from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
 from tests.spark.listeners import Meanwhile
 
 pytestmark = pytest.mark.spark
@@ -153,6 +157,13 @@ def test_the_fence_stands_in_a_table_of_many_columns(spark: SparkSession) -> Non
 # --- merge and maintenance ------------------------------------------------------------------------
 
 
+class FakeSource:
+    """Source of a load, with unique keys."""
+
+    def has_unique_keys(self, _: Table) -> bool:
+        return True
+
+
 def small_files(engine: Engine) -> MaintainedTable:
     """Maintenance of a state of several files, some with position deletes."""
     for lsn in range(10, 16):
@@ -216,6 +227,33 @@ def test_a_compaction_that_lost_to_a_merge_is_done_again(
     }  # fmt: skip
     files = engine.spark.sql(f"SELECT * FROM {engine.lake.qualified(engine.table.name)}.files")
     assert files.count() < 6
+
+
+def test_a_rebuild_that_lost_to_the_stream_is_done_again(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its lease has expired, as after a suspend: the stream has applied a delete meanwhile."""
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="a"), e("c", 10, 11, id=2, v="b"))
+    control: Any = MemoryStore()
+    job = TableJob(engine.plan, engine.lake, FreeLeases(), control, named=True)
+
+    def delete() -> None:
+        engine.run(e("d", 20, 20, id=1))
+
+    with Meanwhile(engine.spark).at_scan_of(engine.table.changes, delete):
+        rebuild_table(job, engine.table)
+    assert engine.state() == {2: ("b", None)}
+    assert "try 1 lost to another writer" in caplog.text
+
+
+def test_a_load_does_not_fill_a_state_that_another_writer_has_filled(engine: Engine) -> None:
+    engine.run(engine.event("c", 10, 10, id=1, v="a"))
+    source: Any = FakeSource()
+    load = TableLoad(engine.lake, engine.plan, engine.table, source, epoch=1)
+    with pytest.raises(Fenced, match="another stream has written"):
+        load._fill_state("{}")
+    assert engine.state() == {1: ("a", None)}
 
 
 @pytest.mark.slow

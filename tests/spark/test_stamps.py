@@ -101,10 +101,10 @@ def test_a_quiet_table_that_another_tool_compacts_keeps_its_stamps(
     for name in names:
         compact_as_glue_does(engine, name)
     renewal = StampRenewal(engine.leases)
-    renewal.renew_one([engine.stream()])
+    renewal.renew_due([engine.stream()], is_scheduled=False)
     assert not any(engine.lake.stamped(name).is_current for name in names)  # they are young
     monkeypatch.setattr(stamp_renewal, "RENEW_AFTER", timedelta(0))
-    renewal.renew_one([engine.stream()])
+    renewal.renew_due([engine.stream()], is_scheduled=False)
     assert all(engine.lake.stamped(name).is_current for name in names)
     for name in names:
         expire_all_but_the_newest(engine, name)

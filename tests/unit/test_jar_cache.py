@@ -68,6 +68,19 @@ def test_jars_are_fetched_when_they_are_first_needed(
     assert capsys.readouterr().err == ""
 
 
+def test_jars_are_on_the_disk_before_their_folder_has_its_name(
+    repository: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[bool] = []
+    monkeypatch.setattr("cdclake.jar_cache.os.sync", lambda: synced.append(has_name()))
+
+    def has_name() -> bool:
+        return (jars / "kafka").exists()
+
+    jar_cache.ensure_fetched(jars / "kafka")
+    assert synced == [False] and has_name()
+
+
 class Heard:
     """Listener that keeps the steps."""
 

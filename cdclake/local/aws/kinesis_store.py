@@ -1,6 +1,6 @@
 """moto's Kinesis, stored in SQLite: streams with a fixed number of shards, and their records.
 
-Unlike Kinesis: records older than a day are removed at the next start, not at once; other
+Unlike Kinesis: records older than the retention are removed once a day and at each start; other
 properties of a stream do not survive a restart (no tags, consumers, encryption); requests to split
 or merge shards are rejected.
 """
@@ -15,9 +15,11 @@ from typing import Any
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.kinesis.models import KinesisBackend, Record, Shard, Stream, kinesis_backends
 
+from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.local.aws.index import Index
 
-RETENTION_S = 86_400
+RETENTION_S = RETENTION_DAYS * 86_400  # as deployed
+_FORGET_EVERY_S = 86_400
 REFUSED = frozenset({"SplitShard", "MergeShards", "UpdateShardCount", "UpdateStreamMode"})
 
 
@@ -27,6 +29,7 @@ class KinesisStore:
     def __init__(self, index: Index) -> None:
         self.index = index
         self._saved: dict[tuple[str, str, str], int] = {}  # newest sequence number, by shard
+        self._forgotten_at = 0.0
 
     def install(self) -> None:
         """Load the stored streams and records."""
@@ -56,6 +59,8 @@ class KinesisStore:
                 )
                 for shard in stream.shards.values():
                     self._save(region, stream, shard)
+            if time.time() - self._forgotten_at > _FORGET_EVERY_S:
+                self._forget_old()
 
     def _save(self, region: str, stream: Stream, shard: Shard) -> None:
         place = (region, stream.stream_name, shard.shard_id)
@@ -93,13 +98,26 @@ class KinesisStore:
 
     def _forget_old(self) -> None:
         """Delete expired records, except the last of each shard: moto counts on from it."""
+        self._forgotten_at = time.time()
+        oldest = self._forgotten_at - RETENTION_S
         self.index.connection.execute(
             "delete from kinesis_record where created < ? and exists (select * from kinesis_record"
             " later where later.region = kinesis_record.region"
             " and later.stream = kinesis_record.stream and later.shard = kinesis_record.shard"
             " and later.sequence > kinesis_record.sequence)",
-            (time.time() - RETENTION_S,),
+            (oldest,),
         )
+        for backend in kinesis_backends[DEFAULT_ACCOUNT_ID].values():
+            for stream in backend.streams.values():
+                for shard in stream.shards.values():
+                    _drop_old(shard, oldest)
+
+
+def _drop_old(shard: Shard, oldest: float) -> None:
+    """Drop the records that were created before, except the last one."""
+    for sequence in [*shard.records][:-1]:
+        if shard.records[sequence].created_at < oldest:
+            del shard.records[sequence]
 
 
 def _newer(shard: Shard, than: int) -> Iterator[Record]:

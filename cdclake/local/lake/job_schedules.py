@@ -45,8 +45,8 @@ def schedule_jobs(lake: LocalLake) -> None:
     stack.schedule_jobs(lake.home, [*scheduled, *refreshed, *polls, *published])
 
 
-def free_leases(home: Home) -> None:
-    """Free the leases of jobs that ended with an earlier supervisor.
+def end_earlier_runs(home: Home) -> None:
+    """Free the leases of jobs that ended with an earlier supervisor, and delete their reports.
 
     Do nothing if that is done: the scheduled jobs of the present one may run. An `up` that failed
     before it leaves it to the next one.
@@ -60,6 +60,8 @@ def free_leases(home: Home) -> None:
         held = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB)
         for job in (*held, naming.POLL_JOB, naming.PUBLISH_JOB):
             Leases(lake.control, job).abandon_earlier_runs()
+        for name in [*lake.control.names(naming.REPORTS)]:
+            lake.control.delete(f"{naming.REPORTS}/{name}")
     home.earlier_leases_file.unlink()
 
 

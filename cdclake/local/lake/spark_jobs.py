@@ -138,8 +138,11 @@ class RunningJob:
         return None if stored is None else JobAdvance.shown(stored.content)
 
     def report(self) -> dict[str, Any]:
-        """Return the report of the ended job; raise ComponentFailed if it wrote none."""
+        """Return the report of the ended job and delete it; ComponentFailed if it wrote none."""
         report = self.lake.control.read(naming.report_name(self.run))
+        # Each run has its own, and the local S3 holds all names in memory.
+        for name in (naming.advance_name(self.run), naming.report_name(self.run)):
+            self.lake.control.delete(name)
         if report is None:
             log = self.lake.home.log(self.job)
             raise ComponentFailed(

@@ -60,6 +60,7 @@ def test_every_kind_has_a_policy():
         Kind.UNAVAILABLE,
         Kind.FILE_MISSING,
         Kind.TABLE_MISSING,
+        Kind.CLOCK_BEHIND,
         Kind.UNEXPECTED,
     }
 
@@ -98,6 +99,16 @@ def test_missing_file_holds_its_table_back_with_a_remedy(name: str):
     assert reason is not None
     assert "'orders'" in reason and "s3://b/f.avro" in reason and "restore" in reason
     assert cause_for(java_error((ICEBERG + name, "f")), Action.RETRY) is None
+
+
+def test_commit_before_the_newest_one_holds_its_table_back_and_names_the_clock():
+    """The message is that of Iceberg 1.10."""
+    message = (
+        "Invalid update timestamp 1790000000000: before last snapshot log entry at 1790007200000"
+    )
+    reason = hold_reason("orders", java_error(("java.lang.IllegalArgumentException", message)))
+    assert reason is not None
+    assert message in reason and "check the clocks" in reason and "stream's log" not in reason
 
 
 def test_table_errors_stop_their_table_with_their_own_text():

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
+from urllib3.exceptions import SSLError
 
 from cdclake.control_objects import Lease, lease_name
 from cdclake.errors import TableError
@@ -59,6 +60,18 @@ def test_a_dead_holders_lease_is_taken_over_and_not_taken_away_again(store, monk
             assert not held
 
 
+def test_a_lease_that_another_job_has_taken_over_is_refused(store, monkeypatch):
+    monkeypatch.setattr(leases, "LEASE_DURATION_S", 0.1)
+    sleeper = Leases(store, "a")
+    with sleeper.hold("t"):
+        sleeper.check("t")
+        time.sleep(0.2)
+        with Leases(store, "b").hold("t"), pytest.raises(TableError, match="has taken over"):
+            sleeper.check("t")
+        with pytest.raises(TableError, match="has taken over"):
+            sleeper.check("t")
+
+
 class FaultyStore(MemoryStore):
     """Store that applies one conditional write, counted from 1, without returning its ETag."""
 
@@ -79,7 +92,9 @@ class FaultyStore(MemoryStore):
         return written
 
 
-@pytest.mark.parametrize("error", [None, EndpointConnectionError(endpoint_url="s3")])
+@pytest.mark.parametrize(
+    "error", [None, EndpointConnectionError(endpoint_url="s3"), SSLError("bad record mac")]
+)
 def test_a_lease_is_renewed_again_after_a_lost_answer(monkeypatch, error):
     monkeypatch.setattr(leases, "RENEWAL_INTERVAL_S", 0.01)
     store: Any = FaultyStore(2, error)

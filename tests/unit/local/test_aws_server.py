@@ -391,7 +391,7 @@ def test_old_records_of_kinesis_go_but_for_the_last_of_a_shard(server: AwsProces
         kinesis.put_record(StreamName="logs", Data=data, PartitionKey="a")
     server.kill()
     with sqlite3.connect(server.folder / "index.db") as index:
-        index.execute("update kinesis_record set created = created - 2 * 86400")
+        index.execute("update kinesis_record set created = created - 8 * 86400")
     kinesis = server.start().client("kinesis")
     [kept] = records_of(kinesis).values()
     assert [record["Data"] for record in kept] == [b"3"]

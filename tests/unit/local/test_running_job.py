@@ -42,6 +42,14 @@ def test_job_is_awaited_and_its_progress_noted(monkeypatch: pytest.MonkeyPatch) 
     assert shown.advance == Advance(done=1, total=2, unit="tables", now="t is done")
 
 
+def test_report_of_a_job_is_deleted_when_it_is_read() -> None:
+    control = MemoryStore()
+    for name in (naming.advance_name("r"), naming.report_name("r")):
+        control.write(name, {"ok": True})
+    assert job_that_runs(0, control).report() == {"ok": True}
+    assert control.stored == {}
+
+
 STARTER = """
 import sys
 from pathlib import Path

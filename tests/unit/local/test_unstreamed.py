@@ -138,7 +138,7 @@ def test_polls_log_in_as_the_session_that_checked_the_source(
     monkeypatch.setattr(unstreamed, "write_client_files", lambda *_: None)
     monkeypatch.setattr(unstreamed, "describe_lake", lambda _, state: replace(lake, state=state))
     monkeypatch.setattr(stack, "bring_up", lambda *_, **__: lake.endpoints)
-    monkeypatch.setattr(unstreamed, "free_leases", lambda _: None)
+    monkeypatch.setattr(unstreamed, "end_earlier_runs", lambda _: None)
     answer = unstreamed.up(lake.home, PLAN, "shop.yaml", given)
     assert ran["kept"] == kept
     assert (answer["source"]["user"], answer["source"]["password"]) == (kept[0], None)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from cdclake import naming
 from cdclake.config.resolve import load_plan
 from cdclake.errors import NotRunning
 from cdclake.jobs.control.leases import Leases
@@ -19,6 +20,7 @@ from cdclake.local.lake.lake import LakeState
 from cdclake.local.operations_backend import LocalBackend
 from cdclake.local.process import supervisor_client
 from cdclake.local.process.home import Home
+from tests.spark.events import MemoryStore
 from tests.unit.postgres.tables import plan
 
 PUTS = load_plan(Path(__file__).parents[3] / "pipelines" / "puts.yaml")
@@ -54,14 +56,20 @@ def test_resume_needs_up_first() -> None:
     LocalBackend(lake).check_resumable()
 
 
-def test_leases_are_freed_once_after_the_start_of_a_supervisor(
+def test_earlier_runs_are_ended_once_after_the_start_of_a_supervisor(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Also if the `up` that started it fails. With a supervisor of before, its jobs run on."""
+    """Their leases are freed and their reports deleted, also if the `up` that started it fails.
+
+    With a supervisor of before, its jobs run on.
+    """
     home, freed = Home(tmp_path), list[str]()
     home.create()
     LakeState(plan=PUTS.to_json()).save(home)
-    lake = SimpleNamespace(control=None)
+    control = MemoryStore()
+    lake = SimpleNamespace(control=control)
+    report = naming.report_name("maintain_tables-1")
+    control.write(report, {"ok": True})
     monkeypatch.setattr(job_schedules, "describe_lake", lambda *_: lake)
     monkeypatch.setattr(job_schedules, "create_bucket_and_database", lambda _: None)
     monkeypatch.setattr(Leases, "abandon_earlier_runs", lambda _: freed.append("."))
@@ -81,9 +89,11 @@ def test_leases_are_freed_once_after_the_start_of_a_supervisor(
     assert freed == []
     monkeypatch.setattr(stack, "bring_up", bring_up)
     monkeypatch.setattr(supervisor_client, "supervisor_alive", lambda _: True)
-    for _ in range(2):
+    for left in ([], [report]):
         lifecycle._bring_up(home, None, None)
         assert len(freed) == 5
+        assert [*control.stored] == left
+        control.write(report, {"ok": True})  # of a run that has started since
 
 
 def test_an_erasure_leaves_a_stopped_stream_alone(
