@@ -1,8 +1,8 @@
 """Metrics of the stream, published once a minute by the thread that waits for its end.
 
 A scheduled stream publishes freshness and stopped tables only at the end of a run: until a batch
-has ended, they are those of the previous run, which may be hours old. A table that fails then counts
-as stopped: the next run, which tries it again, may be days away.
+has ended, they are those of the previous run, which may be hours old. At the end of a run a table
+whose last try failed counts as stopped: the next run, which tries it again, may be days away.
 Publishing does not delay a batch: the values come from the progress object that batches write.
 Refused events are published at least once: what is published is noted after CloudWatch has accepted
 it, in a control object that outlives the process.

@@ -39,7 +39,8 @@ BATCHES = (
     Mutation(
         "a paused run publishes nothing", _METRICS_TESTS,
         (("glue_jobs/stream/streaming_query.py",
-          '        _gauges(control, arguments, PlanWatcher(arguments["plan"]).read()).publish(None)\n', ""),),
+          '        _gauges(control, arguments, PlanWatcher(arguments["plan"]).read()).publish(None)\n',
+          ""),),
     ),
     Mutation(
         "a new process takes refused events for published", _METRICS_TESTS,
