@@ -27,6 +27,7 @@ BATCH_SECONDS = Metric("BatchSeconds", "Seconds")  # duration of the last batch
 BATCH_EVENTS = Metric("BatchEvents")  # events of the last batch
 STATE_AGE = Metric("StateAge", "Seconds")  # of the state that is behind its changelog longest
 LAG = Metric("Lag")  # unread records of the topic with the most
+# Also by each poll that quarantines rows.
 QUARANTINED = Metric("Quarantined")  # events refused since the last publication
 WITHHELD = Metric("Withheld")  # events that a rule has withheld since the last publication
 STOPPED_TABLES = Metric("StoppedTables")

@@ -51,7 +51,8 @@ def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
     control = ObjectStore(arguments["control"])
     if control.read(PAUSE) is not None:
         log.warning("the stream is paused: `cdclake resume` lets it run again")
-        _gauges(control, arguments, PlanWatcher(arguments["plan"]).read()).publish(None)
+        plan = PlanWatcher(arguments["plan"]).read()
+        _gauges(control, arguments, plan).publish(None)
         return
     spark = open_session(arguments["JOB_NAME"])
     restarts = Restarts()

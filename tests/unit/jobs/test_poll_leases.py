@@ -35,9 +35,11 @@ def store() -> Any:
     return MemoryStore()
 
 
-def begin(_: Any, plan: Plan, store: Any, table: Table, started: float, plan_uri: str) -> Any:
+def begin(_: Any, plan: Plan, store: Any, table: Table, *run: Any) -> Any:
     """Return a poll of three rows, if the table is that of the newest plan."""
-    del store, started
+    del store
+    _, plan_uri, metrics = run
+    assert metrics._dimensions == {"Deployment": "shop"}  # as the stream's: the alarm adds them
     assert (plan, table, plan_uri) == (make_plan(WIDER), WIDER, "s3://b/plan.json")
     return SimpleNamespace(run=lambda _: 3)
 
@@ -67,7 +69,7 @@ def poll(store: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
         hold(holder)
         lake: Any = SimpleNamespace()
         own = Leases(store, "poll_tables")
-        given = {"run": name, "plan": "s3://b/plan.json"}
+        given = {"run": name, "plan": "s3://b/plan.json", "metrics": "shop"}
         job = TableJob(
             make_plan(CITY), lake, own, store, named=True, arguments=given, read_plan=read_plan
         )
