@@ -27,7 +27,8 @@ _OF_TABLE = {
     ),
     "cdclake_table_state_age_seconds": (
         "state_age_s",
-        "Seconds since the state fell behind its changelog; 0 if it has every change.",
+        "Seconds since the state fell behind its changelog; 0 if it has every change. Without a"
+        " value for tables whose state a schedule updates.",
     ),
     "cdclake_table_quarantined_events": (
         "quarantined",

@@ -157,7 +157,7 @@ def _figures(table: Table, progress: Progress) -> dict[str, Any]:
         **dict.fromkeys(("lag_events", "end_offset", "unapplied_rows")),
         "freshness_s": None if fresh is None else round(max(0.0, fresh), 1),
         **dict.fromkeys(("freshness_p50_s", "freshness_p95_s")),  # read from the changelog's rows
-        "state_age_s": round(place.state_age_s(now), 1),
+        "state_age_s": place.state_age_s(now),
         "state": _state(place.life),
         "last_error": place.last_error,
     }

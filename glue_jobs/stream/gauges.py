@@ -86,8 +86,9 @@ class StreamGauges:
             metrics.QUARANTINED: _increase(reported.quarantined, progress.refused.quarantined),
             metrics.WITHHELD: _increase(reported.withheld, progress.refused.withheld),
         }
-        ages = (table.state_age_s(now) for table in progress.tables.values())
-        values[metrics.STATE_AGE] = max(ages, default=0.0)
+        ages = [table.state_age_s(now) for table in progress.tables.values()]
+        if known := [age for age in ages if age is not None]:
+            values[metrics.STATE_AGE] = max(known)
         if progress.written_at:
             ended = datetime.fromisoformat(progress.written_at).timestamp()
             values[metrics.BATCH_AGE] = now - ended

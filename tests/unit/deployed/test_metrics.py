@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from dataclasses import replace
@@ -231,6 +232,13 @@ def test_a_paused_run_publishes_the_lakes_age():
 def test_without_a_first_heartbeat_nothing_is_said_of_freshness_and_lag(control):
     StreamGauges(control, Metrics("shop")).publish(None)
     assert not {"Freshness", "Lag", "BatchAge"} & told().keys()
+
+
+def test_gauges_have_no_age_of_states_that_the_stream_does_not_apply(control, capsys):
+    stands(control, tables={"orders": TableProgress()})
+    StreamGauges(control, Metrics("shop"), "shop").publish(None)
+    assert "StateAge" not in told()
+    assert not {"TableStateAge"} & json.loads(capsys.readouterr().out).keys()
 
 
 def test_a_lake_that_is_not_deployed_publishes_nothing(control, monkeypatch, caplog):
