@@ -26,6 +26,7 @@ from cdclake.control_objects import PAUSE
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.deployed.held_events import held_events
+from cdclake.deployed.lasting_failures import failed_records, failed_runs
 from cdclake.errors import InputError
 from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
@@ -53,10 +54,13 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
         is_paused = lake.control.read(PAUSE) is not None
         progress = Progress.load(lake.control)
         tables = _tables(lake, progress)
+        runs, records = failed_runs(lake), failed_records(lake)
     components = [_stream(lake, is_paused=is_paused), *_connectors(lake)]
     alarms = _alarms(lake.deployment.prefix)
     attention = [_alarm_text(name) for name in alarms]
     attention += [f"{t['table']}: {t['last_error']}" for t in tables if t["last_error"]]
+    attention += [_run_text(run, job) for run, job in runs.items()]
+    attention += [_records_text(folder) for folder in records]
     down = [part["name"] for part in components if part["state"] not in _WANTED]
     health = "down" if down else "attention" if attention else "healthy"
     return {
@@ -71,6 +75,8 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
         "lag_events": _newest(lake.deployment.prefix, metrics.LAG),
         "freshness_s": _newest(lake.deployment.prefix, metrics.FRESHNESS),
         "alarms": alarms,
+        "failed_runs": [*runs],
+        "failed_records": records,
     }
 
 
@@ -212,6 +218,15 @@ def _alarm_text(alarm: str) -> str:
     found = alarm_runbook(alarm)
     where = f"`{naming.runbook_command(found)}`" if found else "its description in CloudWatch"
     return f"alarm {alarm} is on: see {where}"
+
+
+def _run_text(run: str, job: str) -> str:
+    return f"the scheduled job {run} failed; `cdclake logs {job} --target aws` shows why"
+
+
+def _records_text(folder: str) -> str:
+    see = f"`{naming.runbook_command('redrive')}`"
+    return f"records that Firehose could not deliver are in {folder} and perhaps later: see {see}"
 
 
 def _newest(prefix: str, metric: metrics.Metric) -> float | None:
