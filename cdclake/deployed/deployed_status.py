@@ -38,7 +38,8 @@ from cdclake.plan import Table
 from cdclake.runbooks import alarm_runbook
 
 _THREADS = 8
-_RECENT = timedelta(minutes=30)  # metrics are published each minute or every five
+_OWN_RECENT = timedelta(minutes=5)  # the stream publishes each minute while it runs
+_RECENT = timedelta(minutes=30)  # a metric of AWS may be late
 _WANTED = ("running", "scheduled", "paused", "off")
 _OF_A_PROCESS = dict.fromkeys(("pid", "port"))  # which a service of AWS does not show
 _RUNNING = ("STARTING", "RUNNING", "WAITING")
@@ -72,8 +73,8 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
         "components": components,
         "tables": tables,
         "slot": _slot(lake),
-        "lag_events": _newest(lake.deployment.prefix, metrics.LAG),
-        "freshness_s": _newest(lake.deployment.prefix, metrics.FRESHNESS),
+        "lag_events": _lag(lake.deployment.prefix),
+        "freshness_s": _freshness(progress),
         "alarms": alarms,
         "failed_runs": [*runs],
         "failed_records": records,
@@ -229,9 +230,16 @@ def _records_text(folder: str) -> str:
     return f"records that Firehose could not deliver are in {folder} and perhaps later: see {see}"
 
 
-def _newest(prefix: str, metric: metrics.Metric) -> float | None:
+def _lag(prefix: str) -> float | None:
     dimensions = [{"Name": metrics.DEPLOYMENT, "Value": prefix}]
-    return _datapoint(metrics.NAMESPACE, metric.name, dimensions)
+    return _datapoint(metrics.NAMESPACE, metrics.LAG.name, dimensions, _OWN_RECENT)
+
+
+def _freshness(progress: Progress) -> float | None:
+    """Return the age of the newest heartbeat in the lake, also while no stream publishes it."""
+    if not progress.heartbeat_committed_us:
+        return None
+    return round(max(0.0, time.time() - progress.heartbeat_committed_us / 1e6), 1)
 
 
 def _slot(lake: DeployedLake) -> dict[str, Any] | None:
@@ -252,14 +260,16 @@ def _slot(lake: DeployedLake) -> dict[str, Any] | None:
     }
 
 
-def _datapoint(namespace: str, name: str, dimensions: Sequence[dict[str, str]]) -> float | None:
+def _datapoint(
+    namespace: str, name: str, dimensions: Sequence[dict[str, str]], recent: timedelta = _RECENT
+) -> float | None:
     now = datetime.now(UTC)
     with explained(name, "read the metric"):
         found = boto3.client("cloudwatch").get_metric_statistics(
             Namespace=namespace,
             MetricName=name,
             Dimensions=list(dimensions),
-            StartTime=now - _RECENT,
+            StartTime=now - recent,
             EndTime=now,
             Period=60,
             Statistics=["Maximum"],

@@ -155,6 +155,16 @@ def test_state_age_is_unknown_for_states_that_the_stream_does_not_apply(run, dep
     assert ages == {"orders": None, "clicks": None, "rates": 0.0}
 
 
+def test_status_of_a_stream_that_has_ended_has_no_old_lag_or_freshness(run, deployed):
+    """It publishes no longer, and its last figures are not those of now."""
+    for name, value in (("Lag", 7), ("Freshness", 4)):
+        publish(name, value, age_s=600)
+    put(PROGRESS, Progress(heartbeat_committed_us=int((time.time() - 1500) * 1e6)).to_stored())
+    told = json.loads(run("status")[1])
+    assert told["lag_events"] is None
+    assert told["freshness_s"] == pytest.approx(1500, abs=20)
+
+
 def test_metrics_of_a_deployment_are_the_figures_of_its_status(run, deployed):
     boto3.client("glue").start_job_run(JobName=f"{PREFIX}-stream_changes")
     publish("Lag", 7)
