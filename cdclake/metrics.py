@@ -25,8 +25,10 @@ FRESHNESS = Metric("Freshness", "Seconds")  # age of the newest heartbeat in the
 BATCH_AGE = Metric("BatchAge", "Seconds")  # time since the last batch ended
 BATCH_SECONDS = Metric("BatchSeconds", "Seconds")  # duration of the last batch
 BATCH_EVENTS = Metric("BatchEvents")  # events of the last batch
-STATE_AGE = Metric("StateAge", "Seconds")  # of the state that is behind its changelog longest
+# Of the state that is behind its changelog longest, among those that the stream applies.
+STATE_AGE = Metric("StateAge", "Seconds")
 LAG = Metric("Lag")  # unread records of the topic with the most
+# Also by each poll that quarantines rows.
 QUARANTINED = Metric("Quarantined")  # events refused since the last publication
 WITHHELD = Metric("Withheld")  # events that a rule has withheld since the last publication
 STOPPED_TABLES = Metric("StoppedTables")

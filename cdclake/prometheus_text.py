@@ -27,7 +27,8 @@ _OF_TABLE = {
     ),
     "cdclake_table_state_age_seconds": (
         "state_age_s",
-        "Seconds since the state fell behind its changelog; 0 if it has every change.",
+        "Seconds since the state fell behind its changelog; 0 if it has every change. Without a"
+        " value for tables whose state a schedule updates.",
     ),
     "cdclake_table_quarantined_events": (
         "quarantined",
@@ -55,8 +56,8 @@ HELP: Mapping[str, str] = {
     "cdclake_component_up": "1 if the component is running, or waits for its schedule.",
     **{name: text for name, (_, text) in _OF_TABLE.items()},
     "cdclake_table_stopped": "1 if the table is stopped.",
-    "cdclake_table_verified_timestamp_seconds": "Time of the table's last comparison.",
-    "cdclake_table_verified_equal": "1 if the last comparison found the table equal.",
+    "cdclake_table_verified_timestamp_seconds": "Time of the last comparison with a result.",
+    "cdclake_table_verified_equal": "1 if that comparison found the table equal.",
     "cdclake_slot_wal_bytes": "WAL that the replication slot retains.",
     "cdclake_slot_wal_limit_bytes": "Limit of that WAL; PostgreSQL drops the slot beyond it.",
     "cdclake_job_exit_code": "Exit code of the last run of a scheduled job.",

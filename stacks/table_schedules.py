@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from cdclake import naming
 from cdclake.plan import Plan
+from cdclake.scheduled_runs import table_run
 from cdclake.stacks.constructs.job_schedule import JobSchedules
 
 
@@ -30,7 +31,7 @@ def schedule_table_jobs(plan: Plan, schedules: JobSchedules, jobs: Mapping[str, 
             schedule=schedule,
             job=jobs[job],
             # The runs of other tables write their reports under other names.
-            arguments={"--tables": name, "--run": f"{job}-{name}"},
+            arguments={"--tables": name, "--run": table_run(job, name)},
         )
     for every, tables in plan.polls.items():
         polling = tables[0].poll

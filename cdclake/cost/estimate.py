@@ -125,12 +125,14 @@ def _of_source(lines: Sequence[MeterLine], deployment: Deployment) -> list[Savin
     source = deployment.aws.source.declared
     if not isinstance(source, CreatedSource) or not source.multi_az or source.engine != "rds":
         return []
-    halves = _cost(line for line in lines if line.meter.startswith("rds.")) / 2
+    server = [line for line in lines if line.meter.startswith("rds.")]
+    is_known = all(line.price is not None for line in server)
     return [
         Saving(
             change="aws: source: {create: {multi_az: false}}",
-            month_usd=round(halves, 2),
-            consequence="no standby: a failed zone stops the source",
+            month_usd=round(_cost(server) / 2, 2),
+            consequence="no standby: a failed zone stops the source"
+            + ("" if is_known else "; without meters of unknown price"),
         )
     ]
 

@@ -24,6 +24,7 @@ _CPU_S_PER_EVENT = 17.0e-6
 _WRITES, _READS, _CATALOG = 10, 4, 8
 _FREE_CATALOG = 1e6  # requests a month
 _PUBLISHED_METRICS = 26  # by the stream, the jobs and the keepers
+_TABLE_METRICS = 6  # by the stream for each of its tables, with `table_metrics`
 START_MINUTES = 2.0  # until a Glue job works; it is billed from its start
 _MAINTENANCE_MINUTES = 10.0  # of a run, for a small lake
 IDLE_WORKERS = 2  # an autoscaled job's, when little flows: driver and one executor
@@ -129,12 +130,15 @@ def _requests(deployment: Deployment, load: Load) -> Iterator[Quantity]:
     yield Quantity(meter="s3.read", quantity=commits * _READS, unit="requests", detail=detail)
     catalog = max(commits * _CATALOG - _FREE_CATALOG, 0)
     yield Quantity(meter="glue.request", quantity=catalog, unit="requests", detail=detail)
-    yield Quantity(
-        meter="cloudwatch.metric",
-        quantity=_PUBLISHED_METRICS,
-        unit="metrics",
-        detail="metrics of the jobs",
-    )
+    yield _metrics(deployment)
+
+
+def _metrics(deployment: Deployment) -> Quantity:
+    published, detail = _PUBLISHED_METRICS, "metrics of the jobs"
+    if deployment.aws.monitoring.table_metrics:
+        streamed = sum(table.delivery == "stream" for table in deployment.plan.tables)
+        published, detail = published + _TABLE_METRICS * streamed, f"{detail} and the tables"
+    return Quantity(meter="cloudwatch.metric", quantity=published, unit="metrics", detail=detail)
 
 
 def _data(deployment: Deployment, load: Load) -> Iterator[Quantity]:

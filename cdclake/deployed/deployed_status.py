@@ -26,6 +26,7 @@ from cdclake.control_objects import PAUSE
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.deployed.held_events import held_events
+from cdclake.deployed.lasting_failures import failed_records, failed_runs
 from cdclake.errors import InputError
 from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
@@ -37,7 +38,8 @@ from cdclake.plan import Table
 from cdclake.runbooks import alarm_runbook
 
 _THREADS = 8
-_RECENT = timedelta(minutes=30)  # metrics are published each minute or every five
+_OWN_RECENT = timedelta(minutes=5)  # the stream publishes each minute while it runs
+_RECENT = timedelta(minutes=30)  # a metric of AWS may be late
 _WANTED = ("running", "scheduled", "paused", "off")
 _OF_A_PROCESS = dict.fromkeys(("pid", "port"))  # which a service of AWS does not show
 _RUNNING = ("STARTING", "RUNNING", "WAITING")
@@ -53,10 +55,13 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
         is_paused = lake.control.read(PAUSE) is not None
         progress = Progress.load(lake.control)
         tables = _tables(lake, progress)
+        runs, records = failed_runs(lake), failed_records(lake)
     components = [_stream(lake, is_paused=is_paused), *_connectors(lake)]
     alarms = _alarms(lake.deployment.prefix)
     attention = [_alarm_text(name) for name in alarms]
     attention += [f"{t['table']}: {t['last_error']}" for t in tables if t["last_error"]]
+    attention += [_run_text(run, job) for run, job in runs.items()]
+    attention += [_records_text(folder) for folder in records]
     down = [part["name"] for part in components if part["state"] not in _WANTED]
     health = "down" if down else "attention" if attention else "healthy"
     return {
@@ -68,9 +73,11 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
         "components": components,
         "tables": tables,
         "slot": _slot(lake),
-        "lag_events": _newest(lake.deployment.prefix, metrics.LAG),
-        "freshness_s": _newest(lake.deployment.prefix, metrics.FRESHNESS),
+        "lag_events": _lag(lake.deployment.prefix),
+        "freshness_s": _freshness(progress),
         "alarms": alarms,
+        "failed_runs": [*runs],
+        "failed_records": records,
     }
 
 
@@ -157,7 +164,7 @@ def _figures(table: Table, progress: Progress) -> dict[str, Any]:
         **dict.fromkeys(("lag_events", "end_offset", "unapplied_rows")),
         "freshness_s": None if fresh is None else round(max(0.0, fresh), 1),
         **dict.fromkeys(("freshness_p50_s", "freshness_p95_s")),  # read from the changelog's rows
-        "state_age_s": round(place.state_age_s(now), 1),
+        "state_age_s": place.state_age_s(now),
         "state": _state(place.life),
         "last_error": place.last_error,
     }
@@ -214,9 +221,25 @@ def _alarm_text(alarm: str) -> str:
     return f"alarm {alarm} is on: see {where}"
 
 
-def _newest(prefix: str, metric: metrics.Metric) -> float | None:
+def _run_text(run: str, job: str) -> str:
+    return f"the scheduled job {run} failed; `cdclake logs {job} --target aws` shows why"
+
+
+def _records_text(folder: str) -> str:
+    see = f"`{naming.runbook_command('redrive')}`"
+    return f"records that Firehose could not deliver are in {folder} and perhaps later: see {see}"
+
+
+def _lag(prefix: str) -> float | None:
     dimensions = [{"Name": metrics.DEPLOYMENT, "Value": prefix}]
-    return _datapoint(metrics.NAMESPACE, metric.name, dimensions)
+    return _datapoint(metrics.NAMESPACE, metrics.LAG.name, dimensions, _OWN_RECENT)
+
+
+def _freshness(progress: Progress) -> float | None:
+    """Return the age of the newest heartbeat in the lake, also while no stream publishes it."""
+    if not progress.heartbeat_committed_us:
+        return None
+    return round(max(0.0, time.time() - progress.heartbeat_committed_us / 1e6), 1)
 
 
 def _slot(lake: DeployedLake) -> dict[str, Any] | None:
@@ -237,14 +260,16 @@ def _slot(lake: DeployedLake) -> dict[str, Any] | None:
     }
 
 
-def _datapoint(namespace: str, name: str, dimensions: Sequence[dict[str, str]]) -> float | None:
+def _datapoint(
+    namespace: str, name: str, dimensions: Sequence[dict[str, str]], recent: timedelta = _RECENT
+) -> float | None:
     now = datetime.now(UTC)
     with explained(name, "read the metric"):
         found = boto3.client("cloudwatch").get_metric_statistics(
             Namespace=namespace,
             MetricName=name,
             Dimensions=list(dimensions),
-            StartTime=now - _RECENT,
+            StartTime=now - recent,
             EndTime=now,
             Period=60,
             Statistics=["Maximum"],

@@ -55,7 +55,7 @@ def verify_lake(
         engine=None if engine_of is None else engine_of(lake.plan),
     )
     if engine_of is None:
-        note_verified(control, {compared.table: compared.ok for compared in report.tables})
+        note_verified(control, report.verdicts())
     return report
 
 

@@ -1,4 +1,4 @@
-"""When each table was last compared with the source, and with what result: a control object."""
+"""Last comparison of each table with the source that has found a verdict: a control object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cdclake.stream_requests import ControlStore
 
 @dataclass(frozen=True, slots=True)
 class LastVerified:
-    """The newest comparison of one table."""
+    """The newest comparison of one table that has shown whether it is equal."""
 
     at: str  # ISO time of its end
     equal: bool

@@ -34,5 +34,6 @@ def poll_figures(found: PollProgress | None, error: str | None, now: float) -> d
     return {
         "state": "loading" if found is None else "polling",
         "last_error": error,
+        "state_age_s": 0.0,  # a poll updates the state with its rows
         "polled": shown,
     }

@@ -61,7 +61,8 @@ class TableProgress:
     topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known yet
     # Ends of the topic when the epoch's snapshot was complete: its rows are before them.
     snapshot_ends: dict[int, int] = field(default_factory=dict)
-    state_behind_since: float = 0.0  # seconds since 1970; 0: the state has the whole changelog
+    # Seconds since 1970; 0: the state has the whole changelog. None: the stream does not apply it.
+    state_behind_since: float | None = None
     swept: str = ""  # position of the newest snapshot that has replaced the table's older rows
     # From this position on, the table was read completely by a resync or an epoch's snapshot: rows
     # without a later event are gone from the source. "": it is not known to be complete.
@@ -135,9 +136,13 @@ class TableProgress:
         """Return the columns that stopped the table: they do not fit the events."""
         return self.life.columns if isinstance(self.life, Stopped | Resuming) else ()
 
-    def state_age_s(self, now: float) -> float:
-        """Return for how many seconds the state has been behind its changelog; 0 if it is not."""
-        return max(0.0, now - self.state_behind_since) if self.state_behind_since else 0.0
+    def state_age_s(self, now: float) -> float | None:
+        """Return for how many seconds the state has been behind its changelog; 0 if it is not.
+
+        None if another job applies the state.
+        """
+        since = self.state_behind_since
+        return round(max(0.0, now - since), 1) if since else since
 
     @property
     def skips_gap(self) -> bool:

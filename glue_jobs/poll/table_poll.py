@@ -43,12 +43,14 @@ from cdclake.jobs.poll.polled_snapshot import (
     SourceLogin,
     polled_snapshot,
 )
+from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.runtime.source import deployed_dsn
 from cdclake.jobs.stream.append import POLL_PARTITION, append_changes
 from cdclake.jobs.stream.changelog_columns import REFUSAL, event_columns
 from cdclake.jobs.stream.quarantine import quarantine_rows
 from cdclake.jobs.table_jobs.table_job import TableJob
+from cdclake.metrics import QUARANTINED, WITHHELD
 from cdclake.plan import Plan, Table
 from cdclake.poll_definition import poll_definition
 from cdclake.schedule_times import next_start
@@ -82,14 +84,27 @@ def poll_table(job: TableJob, table: Table) -> int:
             login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
             erased = partial(at_every_position, table=declared, salt=login.salt)
             answer_request(current, declared, erased)
-            run = job.started, job.arguments["plan"], job.arguments.get("whole") == "true"
-            poll = TablePoll(job.lake, current.plan, job.control, declared, *run)
-            appended = poll.run(login)
+            appended = _poll_of(job, current.plan, declared).run(login)
     except Exception as error:
         job.control.write(failed, {"error": hold_reason(table.name, error) or str(error)})
         raise
     job.control.delete(failed)
     return appended
+
+
+def _poll_of(job: TableJob, plan: Plan, table: Table) -> TablePoll:
+    """Return the poll that the job's arguments ask for."""
+    arguments = job.arguments
+    return TablePoll(
+        job.lake,
+        plan,
+        job.control,
+        table,
+        job.started,
+        arguments["plan"],
+        is_whole=arguments.get("whole") == "true",
+        metrics=Metrics(arguments.get("metrics")),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,7 @@ class TablePoll:
     started: float = field(default_factory=time.time)  # seconds since 1970; of the job's run
     plan_uri: str = ""
     is_whole: bool = False  # read every row, also those that were not written since the last poll
+    metrics: Metrics = field(default_factory=partial(Metrics, None))
 
     def run(self, login: SourceLogin) -> int:
         """Poll once; return the number of rows appended.
@@ -299,7 +315,10 @@ class TablePoll:
             )
             number = F.row_number().over(Window.orderBy(naming.OFFSET))
             numbered = same.withColumn(naming.OFFSET, number + F.lit(slot * _SLOT_OFFSETS))
-            quarantine_rows(numbered, RECORD, self.lake, self.table)
+            new = quarantine_rows(numbered, RECORD, self.lake, self.table)
+            self.metrics.publish(
+                lambda: {QUARANTINED: new.added - new.withheld, WITHHELD: new.withheld}
+            )
         return count
 
     def _commit(self, changes: DataFrame, stamped: StampedSnapshot, place: ReadPlace) -> None:

@@ -41,6 +41,16 @@ class ApplyScheduler:
         """Mark the table's state as caught up."""
         stream.schedule.behind_since = None
 
+    @staticmethod
+    def behind_since(stream: TableStream) -> float | None:
+        """Return since when the table's state has been behind, 0 if it is not.
+
+        None if no batch updates the state.
+        """
+        if stream.table.apply != "each_batch":
+            return None
+        return stream.schedule.behind_since or 0.0
+
     def note_batch(self, *, busy: bool, seconds: float, states: int, merging: float) -> None:
         """Record a batch's duration; `busy` means that it had table events.
 

@@ -356,7 +356,7 @@ class MicroBatch:
             progress.heartbeat_committed_us, decoded.heartbeat_committed_us
         )
         for stream in self._tables:
-            stream.place.state_behind_since = stream.schedule.behind_since or 0.0
+            stream.place.state_behind_since = self._scheduler.behind_since(stream)
         reach("before_progress")
         progress.save(self._control)
         reach("after_progress")

@@ -1,7 +1,8 @@
 """Metrics of the stream, published once a minute by the thread that waits for its end.
 
 A scheduled stream publishes freshness and stopped tables only at the end of a run: until a batch
-has ended, they are those of the previous run, which may be hours old.
+has ended, they are those of the previous run, which may be hours old. At the end of a run a table
+whose last try failed counts as stopped: the next run, which tries it again, may be days away.
 Publishing does not delay a batch: the values come from the progress object that batches write.
 Refused events are published at least once: what is published is noted after CloudWatch has accepted
 it, in a control object that outlives the process.
@@ -85,17 +86,26 @@ class StreamGauges:
             metrics.QUARANTINED: _increase(reported.quarantined, progress.refused.quarantined),
             metrics.WITHHELD: _increase(reported.withheld, progress.refused.withheld),
         }
-        ages = (table.state_age_s(now) for table in progress.tables.values())
-        values[metrics.STATE_AGE] = max(ages, default=0.0)
+        ages = [table.state_age_s(now) for table in progress.tables.values()]
+        if known := [age for age in ages if age is not None]:
+            values[metrics.STATE_AGE] = max(known)
         if progress.written_at:
             ended = datetime.fromisoformat(progress.written_at).timestamp()
             values[metrics.BATCH_AGE] = now - ended
         if is_current:
-            values[metrics.STOPPED_TABLES] = sum(map(_is_stopped, progress.tables.values()))
+            values[metrics.STOPPED_TABLES] = sum(map(self._is_stopped, progress.tables.values()))
         if is_current and progress.heartbeat_committed_us:
             values[metrics.FRESHNESS] = now - progress.heartbeat_committed_us / _MICROS
         lag = records_behind(query_progress)
         return values if lag is None else {**values, metrics.LAG: lag}
+
+    def _is_stopped(self, table: TableProgress) -> bool:
+        """Return True for a table that an operator must look at: not while a short failure passes.
+
+        Nothing tries a table again between the runs of a scheduled stream.
+        """
+        reported = 1 if self._is_scheduled else FAILURES_TO_REPORT
+        return table.needs_operator or table.failures >= reported
 
     def _read_reported(self) -> RefusedTotals:
         """Return the published totals: those of the previous run before this one has published."""
@@ -124,11 +134,6 @@ def records_behind(query_progress: Mapping[str, Any] | None) -> int | None:
     sources = (query_progress or {}).get("sources", [])
     lags = [(source.get("metrics") or {}).get("maxOffsetsBehindLatest") for source in sources]
     return max((int(lag) for lag in lags if lag is not None), default=None)
-
-
-def _is_stopped(table: TableProgress) -> bool:
-    """Return True for a table that an operator must look at: not while a short failure passes."""
-    return table.needs_operator or table.failures >= FAILURES_TO_REPORT
 
 
 def _increase(before: int, now: int) -> int:

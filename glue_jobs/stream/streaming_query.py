@@ -51,7 +51,8 @@ def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
     control = ObjectStore(arguments["control"])
     if control.read(PAUSE) is not None:
         log.warning("the stream is paused: `cdclake resume` lets it run again")
-        _gauges(control, arguments).publish(None)
+        plan = PlanWatcher(arguments["plan"]).read()
+        _gauges(control, arguments, plan).publish(None)
         return
     spark = open_session(arguments["JOB_NAME"])
     restarts = Restarts()
@@ -74,8 +75,7 @@ def _run_query(
     batch = handover.guarded(restarts.observed(micro_batch))
     discard_unusable(spark, arguments["checkpoint"], topics)
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
-    gauges = _gauges(control, arguments, is_scheduled=plan.mode == "scheduled")
-    publish_until_end(query, handover, gauges)
+    publish_until_end(query, handover, _gauges(control, arguments, plan))
 
 
 def publish_until_end(query: StreamingQuery, handover: Handover, gauges: StreamGauges) -> None:
@@ -95,10 +95,8 @@ def _erasures(control: ObjectStore, arguments: Mapping[str, str]) -> ErasureRegi
     return None if name is None else ErasureRegister(control, lambda: secret_value(name, SALT_KEY))
 
 
-def _gauges(
-    control: ObjectStore, arguments: Mapping[str, str], *, is_scheduled: bool = False
-) -> StreamGauges:
-    deployment = arguments.get("metrics")
+def _gauges(control: ObjectStore, arguments: Mapping[str, str], plan: Plan) -> StreamGauges:
+    deployment, is_scheduled = arguments.get("metrics"), plan.mode == "scheduled"
     tables_of = deployment if arguments.get("table_metrics") == "true" else None
     return StreamGauges(control, Metrics(deployment), tables_of, is_scheduled=is_scheduled)
 

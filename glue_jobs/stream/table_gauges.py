@@ -40,7 +40,8 @@ def _values(
 ) -> Iterator[tuple[Metric, float]]:
     if freshness_s is not None:
         yield metrics.TABLE_FRESHNESS, freshness_s
-    yield metrics.TABLE_STATE_AGE, place.state_age_s(now)
+    if (state_age_s := place.state_age_s(now)) is not None:
+        yield metrics.TABLE_STATE_AGE, state_age_s
     yield metrics.TABLE_QUARANTINED, float(place.quarantined)
     yield metrics.TABLE_WITHHELD, float(place.withheld)
     yield metrics.TABLE_STOPPED, float(not place.is_streaming)

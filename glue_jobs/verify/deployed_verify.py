@@ -169,7 +169,7 @@ def run(arguments: Mapping[str, str]) -> int:
         report, unequal = found.to_json(), sum(not table.ok for table in found.tables)
         equal = len(found.tables) - unequal
         if "reader" not in arguments:
-            note_verified(control, {table.table: table.ok for table in found.tables})
+            note_verified(control, found.verdicts())
     except CdcError as error:
         log.error("%s", error)
         report, unequal, equal = error_report(error), len(plan.all_tables), 0

@@ -58,8 +58,13 @@ class TableComparison:
 
         Withheld rows are intended, and incomplete ones are documented for the engine.
         """
+        return not self.differs and self.error is None
+
+    @property
+    def differs(self) -> bool:
+        """True if a difference was found."""
         is_equal = not (self.missing or self.extra or self.different)
-        return is_equal and self.error is None and (self.deep is None or self.deep.ok)
+        return not is_equal or (self.deep is not None and not self.deep.ok)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +81,17 @@ class Report:
     def ok(self) -> bool:
         """True if every table is; unsettled keys are not differences, but a stopped table is."""
         return all(table.ok for table in self.tables)
+
+    def verdicts(self) -> dict[str, bool]:
+        """Return by table whether it is equal, without tables for which that is not known.
+
+        An equal sample does not show that a table is, and a late one may only lack late changes.
+        """
+        return {
+            table.table: table.ok
+            for table in self.tables
+            if (table.differs and not table.late) or (table.ok and self.sample is None)
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return the contract's object."""

@@ -39,7 +39,7 @@ BATCHES = (
     Mutation(
         "a paused run publishes nothing", _METRICS_TESTS,
         (("glue_jobs/stream/streaming_query.py",
-          "        _gauges(control, arguments).publish(None)\n", ""),),
+          "        _gauges(control, arguments, plan).publish(None)\n", ""),),
     ),
     Mutation(
         "a new process takes refused events for published", _METRICS_TESTS,

@@ -18,6 +18,8 @@ from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.poll.polled_snapshot import SourceLogin
 from cdclake.jobs.poll.table_poll import TablePoll
+from cdclake.jobs.runtime.metrics import Metrics, Values
+from cdclake.metrics import QUARANTINED
 from cdclake.plan import Column, Table
 from cdclake.polling import Polling
 from tests.spark.events import MemoryStore, plan_of
@@ -33,6 +35,17 @@ COLUMNS = tuple(
 )
 
 
+class LastMetrics(Metrics):
+    """Metrics of a deployment that keep the last number of refused rows."""
+
+    def __init__(self) -> None:
+        super().__init__("shop")
+        self.quarantined = 0.0
+
+    def _put(self, values: Values) -> None:
+        self.quarantined = values[QUARANTINED]
+
+
 @dataclass
 class PolledTable:
     """Table of the source whose column `at` says when a row was written, and its polls."""
@@ -41,6 +54,7 @@ class PolledTable:
     dsn: str
     settings: dict[str, Any] = field(default_factory=dict)
     control: MemoryStore = field(default_factory=MemoryStore)
+    metrics: LastMetrics = field(default_factory=LastMetrics)
     create: bool = True
 
     def __post_init__(self) -> None:
@@ -83,7 +97,8 @@ class PolledTable:
 
     def poll(self, dsn: str = "") -> int:
         """Poll once, as the superuser or by another DSN; return the number of rows appended."""
-        poll = TablePoll(self.lake, self.plan, self.control, self.table)  # type: ignore[arg-type]
+        control: Any = self.control
+        poll = TablePoll(self.lake, self.plan, control, self.table, metrics=self.metrics)
         return poll.run(SourceLogin(dsn=dsn or self.dsn, salt="salt"))
 
     def poll_and_die(self, monkeypatch: pytest.MonkeyPatch) -> None:

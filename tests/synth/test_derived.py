@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from tests.synth.deployments import DERIVED, PIPELINE, Deploy, Synthesized
+from cdclake.config.deployment import load_deployment
+from cdclake.scheduled_runs import scheduled_runs
+from tests.synth.deployments import DERIVED, PIPELINE, VARIANTS, Deploy, Synthesized
 from tests.synth.rules import broken_rules
 
 
@@ -47,6 +50,20 @@ def test_schedules_of_long_names_fit_their_service(deploy: Deploy) -> None:
     }
     assert {f"{long}_all", f"{long}_cow", f"{long}_mor"} <= found.keys()
     assert [line for line in broken_rules(deployed.templates) if "names_fit" in line] == []
+
+
+def test_scheduled_runs_of_a_status_are_those_of_the_schedules(
+    variants: dict[str, Synthesized], tmp_path: Path
+) -> None:
+    (tmp_path / "pipeline.yaml").write_text(VARIANTS["governed"])
+    inputs = [json.loads(s["Target"]["Input"]) for s in schedules(variants["governed"]).values()]
+    started = {
+        each.get("Arguments", {}).get("--run", each["JobName"].removeprefix("shop-"))
+        for each in inputs
+        if "JobName" in each
+    }
+    expected = scheduled_runs(load_deployment(tmp_path / "pipeline.yaml").plan)
+    assert {run for run in started if not run.startswith("poll_tables")} == {*expected}
 
 
 def test_runs_for_different_tables_may_overlap(variants: dict[str, Synthesized]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,12 @@ from cdclake.config.deployment import Deployment, load_deployment
 from cdclake.cost.prices import load_prices
 from cdclake.cost.usage import DAYS, Load, usage_quantities
 from cdclake.errors import InputError
+from cdclake.jobs.control.last_verified import LastVerified
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.stream.table_gauges import table_lines
 from tests.unit.config.pipelines import VALID
+from tests.unit.deployed.stored_lake import DELIVERED
 
 DERIVED = """\
 derived:
@@ -113,3 +120,17 @@ def test_a_load_that_is_none_is_refused(given):
         Load.of(float(given), None)
     with pytest.raises(InputError, match="invalid --events-s"):
         Load.of(1, float(given))
+
+
+def test_metrics_of_tables_are_counted_if_they_are_published(tmp_path):
+    """As many as the stream writes for a table with a value of each."""
+    beat = int(time.time() * 1e6)
+    progress = Progress(
+        heartbeat_committed_us=beat, tables={"orders": TableProgress(state_behind_since=0.0)}
+    )
+    verified = {"orders": LastVerified(at="2026-11-30T00:00:00+00:00", equal=True)}
+    [line] = table_lines("shop", progress, verified, time.time())
+    published = json.loads(line)["_aws"]["CloudWatchMetrics"][0]["Metrics"]
+    on = f"{VALID}{DELIVERED}aws: {{monitoring: {{table_metrics: true}}}}\n"
+    counted = [month(tmp_path, text, Load.of(None, 0))["cloudwatch.metric"] for text in (VALID, on)]
+    assert counted[1] - counted[0] == len(published)

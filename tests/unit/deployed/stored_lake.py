@@ -42,8 +42,10 @@ def add_table(name: str, *, rows: int, deleted: int) -> None:
     boto3.client("glue").create_table(DatabaseName="cdc_iceberg", TableInput=table)
 
 
-def publish(name: str, value: float, namespace: str = metrics.NAMESPACE) -> None:
-    """Have CloudWatch know a value of ten seconds ago."""
+def publish(
+    name: str, value: float, namespace: str = metrics.NAMESPACE, *, age_s: float = 10
+) -> None:
+    """Have CloudWatch know a value that is a few seconds old, or older."""
     dimensions = [{"Name": metrics.DEPLOYMENT, "Value": PREFIX}]
     boto3.client("cloudwatch").put_metric_data(
         Namespace=namespace,
@@ -52,7 +54,7 @@ def publish(name: str, value: float, namespace: str = metrics.NAMESPACE) -> None
                 "MetricName": name,
                 "Dimensions": dimensions,
                 "Value": value,
-                "Timestamp": datetime.now(UTC) - timedelta(seconds=10),
+                "Timestamp": datetime.now(UTC) - timedelta(seconds=age_s),
             }
         ],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from dataclasses import replace
@@ -196,23 +197,48 @@ def test_gauges_of_a_scheduled_run_publish_its_alarms_at_its_end(control, name):
     assert all("BatchSeconds" in names for names in published)
 
 
+def test_gauges_count_a_held_table_at_the_end_of_a_scheduled_run(control):
+    """Its next try is the next run, which may be days away: a stream that is always on retries."""
+    held = TableProgress()
+    held.hold("a data file is missing", time.time())
+    stands(control, tables={"a": held, "b": TableProgress()})
+    counted = []
+    for is_scheduled in (False, True):
+        StreamGauges(control, Metrics("shop"), is_scheduled=is_scheduled).publish(None)
+        counted.append(told()["StoppedTables"][0])
+    assert counted == [0, 1]
+
+
 def test_a_paused_run_publishes_the_lakes_age():
     """A forgotten pause ends each scheduled run as a success; events expire after seven days."""
     boto3.client("s3").create_bucket(
         Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"}
     )
     control = ObjectStore("s3://state/control")
-    Progress(heartbeat_committed_us=int((time.time() - 7200) * 1e6)).save(control)
+    plan = replace(plan_of(), mode="scheduled")
+    boto3.client("s3").put_object(Bucket="state", Key="plan.json", Body=plan.to_json().encode())
+    held = TableProgress()
+    held.hold("a data file is missing", time.time())
+    beat = int((time.time() - 7200) * 1e6)
+    Progress(heartbeat_committed_us=beat, tables={"orders": held}).save(control)
     control.write(PAUSE, {"since": "2026-11-28T10:00:00+00:00"})
-    run_stream({"control": "s3://state/control", "metrics": "shop"}, Mock())
+    paths = {"control": "s3://state/control", "plan": "s3://state/plan.json"}
+    run_stream({**paths, "metrics": "shop"}, Mock())
     found = told()
     assert found["Freshness"][0] == pytest.approx(7200, abs=60)
-    assert "StoppedTables" in found
+    assert found["StoppedTables"][0] == 1
 
 
 def test_without_a_first_heartbeat_nothing_is_said_of_freshness_and_lag(control):
     StreamGauges(control, Metrics("shop")).publish(None)
     assert not {"Freshness", "Lag", "BatchAge"} & told().keys()
+
+
+def test_gauges_have_no_age_of_states_that_the_stream_does_not_apply(control, capsys):
+    stands(control, tables={"orders": TableProgress()})
+    StreamGauges(control, Metrics("shop"), "shop").publish(None)
+    assert "StateAge" not in told()
+    assert not {"TableStateAge"} & json.loads(capsys.readouterr().out).keys()
 
 
 def test_a_lake_that_is_not_deployed_publishes_nothing(control, monkeypatch, caplog):

@@ -133,15 +133,36 @@ def test_freshness_of_a_streamed_table_is_the_age_of_the_newest_heartbeat(run, d
     assert freshness() == unknown
 
 
-@pytest.mark.parametrize(("behind_since", "age_s"), [(0, 0), (-40, 40), (5, 0)])
+@pytest.mark.parametrize(("behind_since", "age_s"), [(None, 0), (-40, 40), (5, 0)])
 def test_state_age_is_never_negative(run, deployed, behind_since, age_s):
     """The clock of the job that notes it may be ahead of this one."""
     progress = Progress()
-    if behind_since:
-        progress.table("orders").state_behind_since = time.time() + behind_since
+    noted = time.time() + behind_since if behind_since else 0.0
+    progress.table("orders").state_behind_since = noted
     put(PROGRESS, progress.to_stored())
     [table] = json.loads(run("status")[1])["tables"]
     assert table["state_age_s"] == pytest.approx(age_s, abs=20 if age_s else 0)
+
+
+def test_state_age_is_unknown_for_states_that_the_stream_does_not_apply(run, deployed, tmp_path):
+    (tmp_path / "p.yaml").write_text(f"{VALID}{DELIVERED}{POLLED}environments: {{dev: {{}}}}\n")
+    progress = Progress()
+    progress.table("orders")  # as the stream notes a table with `apply: scheduled`
+    put(PROGRESS, progress.to_stored())
+    ages = {
+        table["table"]: table["state_age_s"] for table in json.loads(run("status")[1])["tables"]
+    }
+    assert ages == {"orders": None, "clicks": None, "rates": 0.0}
+
+
+def test_status_of_a_stream_that_has_ended_has_no_old_lag_or_freshness(run, deployed):
+    """It publishes no longer, and its last figures are not those of now."""
+    for name, value in (("Lag", 7), ("Freshness", 4)):
+        publish(name, value, age_s=600)
+    put(PROGRESS, Progress(heartbeat_committed_us=int((time.time() - 1500) * 1e6)).to_stored())
+    told = json.loads(run("status")[1])
+    assert told["lag_events"] is None
+    assert told["freshness_s"] == pytest.approx(1500, abs=20)
 
 
 def test_metrics_of_a_deployment_are_the_figures_of_its_status(run, deployed):

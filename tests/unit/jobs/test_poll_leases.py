@@ -18,6 +18,7 @@ from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.poll import table_poll
 from cdclake.jobs.poll.polled_snapshot import SourceLogin
 from cdclake.jobs.poll.table_poll import TablePoll, poll_table
+from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Plan, Table
 from cdclake.polling import Polling
@@ -35,9 +36,20 @@ def store() -> Any:
     return MemoryStore()
 
 
-def begin(_: Any, plan: Plan, store: Any, table: Table, *run: Any) -> Any:
+def begin(
+    _: Any,
+    plan: Plan,
+    store: Any,
+    table: Table,
+    started: float,
+    plan_uri: str,
+    *,
+    is_whole: bool,
+    metrics: Metrics,
+) -> Any:
     """Return a poll of three rows, or of seven if all are read; check that the plan is newest."""
-    _, plan_uri, is_whole = run
+    del store, started
+    assert metrics._dimensions == {"Deployment": "shop"}  # as the stream's: the alarm adds them
     assert (plan, table, plan_uri) == (make_plan(WIDER), WIDER, "s3://b/plan.json")
     return SimpleNamespace(run=lambda _: 7 if is_whole else 3)
 
@@ -67,7 +79,7 @@ def poll(store: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
         hold(holder)
         lake: Any = SimpleNamespace()
         own = Leases(store, "poll_tables")
-        given = {"run": name, "plan": "s3://b/plan.json", **more}
+        given = {"run": name, "plan": "s3://b/plan.json", "metrics": "shop", **more}
         job = TableJob(
             make_plan(CITY), lake, own, store, named=True, arguments=given, read_plan=read_plan
         )

@@ -11,10 +11,11 @@ def test_a_poll_is_shown_with_its_age_and_that_of_the_last_sweep() -> None:
     assert poll_figures(found, "why", NOW) == {
         "state": "polling",
         "last_error": "why",
+        "state_age_s": 0.0,
         "polled": {"age_s": 5.0, "swept_age_s": 60.0, "refused": 2},
     }
 
 
 def test_before_the_first_poll_a_table_is_loading() -> None:
     shown = poll_figures(None, None, NOW)
-    assert shown == {"state": "loading", "last_error": None, "polled": None}
+    assert (shown["state"], shown["last_error"], shown["polled"]) == ("loading", None, None)

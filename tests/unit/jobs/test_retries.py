@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from botocore.exceptions import ClientError
@@ -14,6 +15,7 @@ from cdclake.errors import RulesFailed, TableError
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Held
 from cdclake.jobs.control.table_progress import MAX_RETRY_S, TableProgress
+from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.stream import gauges, restarts
 from cdclake.jobs.stream.restarts import Restarts
 from cdclake.jobs.table_jobs import table_job, table_reports
@@ -111,14 +113,14 @@ def test_a_table_stopped_for_good_is_not_due():
 
 
 def test_a_table_that_fails_for_minutes_is_reported_as_stopped():
-    place = TableProgress()
+    place, stream = TableProgress(), gauges.StreamGauges(Mock(), Metrics(None))
     shown = []
     for _ in range(gauges.FAILURES_TO_REPORT):
         place.hold("S3 does not answer", 10.0)
-        shown.append(gauges._is_stopped(place))
+        shown.append(stream._is_stopped(place))
     assert shown == [False] * (gauges.FAILURES_TO_REPORT - 1) + [True]
     place.stop("a column is gone")
-    assert gauges._is_stopped(place)
+    assert stream._is_stopped(place)
 
 
 def test_a_query_starts_again_after_a_failure_that_passes(pauses: list[float]):

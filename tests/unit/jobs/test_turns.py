@@ -217,6 +217,15 @@ def test_a_stopped_table_does_not_take_the_others_turns(turns, clock):
     assert turns.chosen(ALL, flowing=ALL - {"a"}) == {"b"}
 
 
+def test_scheduler_knows_since_when_only_of_states_that_batches_update(turns, clock):
+    """The stream settles the others without an update: they are the job's that applies them."""
+    turns.streams["b"].table.apply = "scheduled"
+    clock.now = 7.0
+    turns.wait("a", "b")
+    turns.settle("b")
+    assert [turns.scheduler.behind_since(turns.streams[name]) for name in TABLES] == [7.0, None, 0]
+
+
 def test_the_state_whose_freshness_ends_first_is_the_next(turns, clock):
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
     turns.streams["c"].table.state_freshness = 20
