@@ -181,7 +181,7 @@ class ResyncRequest:
     id: str
     position: str  # rows whose newest event is older are stale
     notified: int  # offset of the connector's next notification, when the request was written
-    rejoins: bool = False  # the table has missed changes
+    rejoins: bool = False  # the table has missed changes, or values of new columns
     ended: ScanEnd | None = None  # set by the stream when the connector has read the table
     # Next offsets of the table by partition, as the stream had read them before the request; none
     # in requests of earlier versions. Their events are older than all that the snapshot reads.

@@ -80,7 +80,7 @@ def request_resync(
         lsn: The source's WAL position. The changelog may be far behind it, and rows with events in
             between may be gone from the source without one. The rows of commits up to it, and of
             the first one above it, are visible (`settled_lsn`).
-        rejoins: True if the table has missed changes.
+        rejoins: True if the table has missed changes, or values of new columns.
         read: The table's progress from before `lsn`: the resync settles refused events up to it.
     """
     newest = epoch_start(epoch)

@@ -51,7 +51,7 @@ class TableProgress:
     # ended: a batch that runs again does not count them twice.
     counted: dict[int, int] = field(default_factory=dict)
     warning: str | None = None  # why some rows may have older values, until a resync
-    # The table missed changes below this position; its state still has values older than it.
+    # The table may have missed changes below this position; its state has values older than it.
     missed_below: str | None = None
     # By declared column (name and type): position of the first event that has it.
     first_seen: dict[str, str] = field(default_factory=dict)

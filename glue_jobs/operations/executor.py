@@ -224,7 +224,7 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
     """Delete stale rows once all rows of the snapshot are in the changelog; None if not yet."""
     mine, ended = progress.table(stream.table.name), request.ended
     if request.rejoins:
-        mine.missed_below = mine.missed_below or request.position
+        mine.missed_below = request.position  # kept if the resync fails
     if Position.parse(request.position).epoch < progress.epoch:
         # The signal was lost with the old epoch, and the new one began with a snapshot of all.
         if progress.is_replacing(stream.table, progress.epoch):
@@ -246,7 +246,7 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
     _release_markers(mine, stream, None)
     released = _release_refused(request, mine, stream)
     done = {"rows": ended.rows, "ghosts": ghosts, "released": released}
-    return {**done, "older_values": _note_missed(mine, stream)}
+    return {**done, "older_values": _note_missed(request, mine, stream)}
 
 
 def _release_markers(mine: TableProgress, stream: TableStream, below: str | None) -> None:
@@ -297,20 +297,20 @@ def _why_unknown(
     return None
 
 
-def _note_missed(mine: TableProgress, stream: TableStream) -> int:
-    """Count rows that may have values older than changes that the table missed.
+def _note_missed(request: ResyncRequest, mine: TableProgress, stream: TableStream) -> int:
+    """Count rows that changed during the read and have values from before it.
 
-    `status` shows them as the table's last error.
+    `status` shows them as the table's last error. A repeated resync without a new loss counts the
+    values that an earlier one has read as current.
     """
+    if mine.incomplete is not None or mine.missed_below is None:
+        mine.missed_below = request.position
     mine.incomplete = None
-    if mine.missed_below is None:
-        mine.warning = None
-        return 0
     rows = count_older_values(stream, mine.missed_below)
     if rows:
         mine.warning = (
-            f"{rows} rows changed during the resync, and their events lacked large values that may "
-            "have changed while the table was not in the pipeline: run "
+            f"{rows} rows changed while they were read, and their events lacked large values, "
+            "which the lake may have of an earlier time or not at all: run "
             f"`cdclake resync {stream.table.name}` to read them"
         )
     else:

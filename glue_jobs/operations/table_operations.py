@@ -129,7 +129,7 @@ class TableOperations:
         return answers
 
     def request_rejoins(self, known: Mapping[str, str | None]) -> dict[str, str]:
-        """Request the deletion of stale rows of tables that rejoin; return the ids by table.
+        """Request resyncs of tables that rejoin or have new columns; return the ids by table.
 
         `known` is the newest position of each. `up` has read their relations before; it sends the
         signal of each table under its request's id.
