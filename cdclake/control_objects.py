@@ -225,7 +225,7 @@ class ResumeRequest:
     """Request to a stopped table to read its gap and rejoin."""
 
     skip_gap: bool = False  # continue with the oldest event that Kafka still has
-    columns_changed: bool = False  # only if the declared columns were the reason for the stop
+    columns_changed: bool = False  # only if columns or refused events were the reason for the stop
     has_snapshot: bool = False  # a new epoch's snapshot replaces the rows of the skipped gap
 
     def to_json(self) -> Json:

@@ -54,7 +54,7 @@ def request_resume(
         control: The control objects.
         table: Lake name of the table.
         skip_gap: Continue with the oldest event that Kafka still has; a resync reads the rest.
-        columns_changed: Resume the table only if its declared columns were why it stopped.
+        columns_changed: Resume the table only if declared columns or refused events stopped it.
         has_snapshot: A new epoch's snapshot replaces the rows of the skipped gap; no resync has to.
     """
     request = ResumeRequest(

@@ -104,7 +104,8 @@ class TableProgress:
             return False
         self.stop(
             f"{self.quarantined} events refused, more than stop_table_after={limit}; see "
-            f"{naming.QUARANTINE} for the reasons, fix the cause, then run `cdclake resume`"
+            f"{naming.QUARANTINE} for the reasons, fix the cause, then run `cdclake resume`",
+            refused=True,
         )
         return True
 
@@ -144,9 +145,10 @@ class TableProgress:
         """Return whether records that Kafka has deleted are skipped; a resync reads their rows."""
         return isinstance(self.life, Held | Resuming) and self.life.skips_gap
 
-    def stop(self, reason: str, columns: Sequence[str] = ()) -> None:
+    def stop(self, reason: str, columns: Sequence[str] = (), *, refused: bool = False) -> None:
         """Stop the table at its current offsets."""
-        self.life, self.failures = Stopped(reason=reason, columns=tuple(columns)), 0
+        self.life = Stopped(reason=reason, columns=tuple(columns), refused=refused)
+        self.failures = 0
 
     def hold(self, reason: str, now: float) -> None:
         """Stop the table for a pause that grows with each consecutive failure."""
@@ -164,9 +166,11 @@ class TableProgress:
     def ask_to_resume(self, request: ResumeRequest) -> None:
         """Let a stopped table read its gap in the next batch; ignore the request otherwise.
 
-        A gap that an earlier request lets it skip stays one, since a resync waits for the table.
+        A request for changed columns resumes tables that columns or refused events have stopped. A
+        gap that an earlier request lets it skip stays one, since a resync waits for the table.
         """
-        is_for_others = request.columns_changed and not self.columns
+        is_refusing = isinstance(self.life, Stopped) and self.life.refused
+        is_for_others = request.columns_changed and not (self.columns or is_refusing)
         if isinstance(self.life, Streaming) or is_for_others:
             return
         if not isinstance(self.life, Resuming):  # else a batch may have counted some since
