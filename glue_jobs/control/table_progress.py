@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -180,10 +180,6 @@ class TableProgress:
         self.failures = 0
         if request.skip_gap and not request.has_snapshot:
             self.incomplete = _INCOMPLETE
-
-    def forget_all_but(self, columns: Collection[str]) -> None:
-        """Drop other columns from `first_seen`: a column that is declared again is a new one."""
-        self.first_seen = {key: at for key, at in self.first_seen.items() if key in columns}
 
     def flow(self) -> None:
         """Let a table stream, once it has read its gap or a part of it.

@@ -103,12 +103,6 @@ def test_another_topic_has_no_counted_events() -> None:
         assert place.counted == counted
 
 
-def test_a_column_that_is_declared_otherwise_is_forgotten() -> None:
-    place = TableProgress(first_seen={"y text": "1", "z int": "2"})
-    place.forget_all_but({"y int", "z int"})
-    assert place.first_seen == {"z int": "2"}
-
-
 def test_what_an_earlier_version_wrote_is_read() -> None:
     raw = Progress(tables={"t": TableProgress(offsets={0: 7})}).to_stored()
     raw["heartbeat_offsets"] = {}
