@@ -114,15 +114,16 @@ class ReplayRequest:
     """Request to retry a table's quarantined events."""
 
     id: str
+    repeated: int = 0  # how often it was requested again while it was pending
 
     def to_json(self) -> Json:
         """Return the content of the control object."""
-        return {"id": self.id}
+        return {"id": self.id} | ({"repeated": self.repeated} if self.repeated else {})
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> ReplayRequest:
         """Parse the content of the control object."""
-        return ReplayRequest(str(content["id"]))
+        return ReplayRequest(str(content["id"]), content.get("repeated", 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,10 +129,20 @@ class OperationExecutor:
         self._answer(request, failed_result(error))
 
     def _answer(self, request: TableRequest, result: Json) -> None:
+        """Write the outcome and remove the request; leave a repeated one to the next batch."""
         table, verb = request.table.name, request.verb
+        if isinstance(request.content, ReplayRequest) and self._is_repeated(table, request.content):
+            return
         outcome = outcome_content(request.content.id, result)
         self._control.write(outcome_name(table, verb), outcome)
         remove_request(self._control, table, verb, request.content.id)
+
+    def _is_repeated(self, table: str, request: ReplayRequest) -> bool:
+        """Return whether the replay was requested again since this batch has read the request."""
+        stored = self._control.read(request_name(table, REPLAY))
+        if stored is None or stored.content.get("id") != request.id:
+            return False
+        return stored.content != request.to_json()
 
     def _result(self, request: Request, progress: Progress, stream: TableStream) -> Json | None:
         if isinstance(request, ReplayRequest):
