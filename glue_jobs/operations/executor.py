@@ -40,7 +40,7 @@ from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of, passing_cause
 from cdclake.jobs.operations.erasure import erase_rows
 from cdclake.jobs.operations.oversized_rows import release_markers, unread_markers
-from cdclake.jobs.operations.replay import release_refused, replay_quarantine
+from cdclake.jobs.operations.replay import note_released, release_refused, replay_quarantine
 from cdclake.jobs.operations.stale_rows import (
     count_older_values,
     count_read_rows,
@@ -226,7 +226,7 @@ def _replay(progress: Progress, stream: TableStream) -> Json:
     done = replay_quarantine(stream, epoch=progress.epoch)
     mine = progress.table(stream.table.name)
     # Withheld events were never counted among those that stop the table.
-    mine.quarantined = max(0, mine.quarantined - (done.released - done.withheld))
+    note_released(mine, stream, done.released - done.withheld)
     return asdict(done)
 
 
@@ -262,7 +262,7 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
 def _release_markers(mine: TableProgress, stream: TableStream, below: str | None) -> None:
     """Drop the markers of rows that were too large once, and have been read since."""
     if mine.oversized is not None:
-        mine.quarantined = max(0, mine.quarantined - release_markers(stream, below))
+        note_released(mine, stream, release_markers(stream, below))
         mine.oversized = None
 
 
@@ -278,7 +278,7 @@ def _release_refused(request: ResyncRequest, mine: TableProgress, stream: TableS
     if stream.table.deletes == "soft" or count_older_values(stream, request.position):
         return 0
     released = release_refused(stream, request.offsets)
-    mine.quarantined = max(0, mine.quarantined - released)
+    note_released(mine, stream, released)
     return released
 
 
