@@ -319,9 +319,9 @@ def _note_missed(request: ResyncRequest, mine: TableProgress, stream: TableStrea
     rows = count_older_values(stream, mine.missed_below)
     if rows:
         mine.warning = (
-            f"{rows} rows changed while they were read, and their events lacked large values, "
-            "which the lake may have of an earlier time or not at all: run "
-            f"`cdclake resync {stream.table.name}` to read them"
+            f"{rows} rows changed while they were read, and their events lacked large values, so"
+            f" the lake may have older ones or none: run `cdclake resync {stream.table.name}` to"
+            " read them"
         )
     else:
         mine.missed_below = mine.warning = None
