@@ -114,15 +114,16 @@ class ReplayRequest:
     """Request to retry a table's quarantined events."""
 
     id: str
+    repeated: int = 0  # how often it was requested again while it was pending
 
     def to_json(self) -> Json:
         """Return the content of the control object."""
-        return {"id": self.id}
+        return {"id": self.id} | ({"repeated": self.repeated} if self.repeated else {})
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> ReplayRequest:
         """Parse the content of the control object."""
-        return ReplayRequest(str(content["id"]))
+        return ReplayRequest(str(content["id"]), content.get("repeated", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class ResyncRequest:
     id: str
     position: str  # rows whose newest event is older are stale
     notified: int  # offset of the connector's next notification, when the request was written
-    rejoins: bool = False  # the table has missed changes
+    rejoins: bool = False  # the table has missed changes, or values of new columns
     ended: ScanEnd | None = None  # set by the stream when the connector has read the table
     # Next offsets of the table by partition, as the stream had read them before the request; none
     # in requests of earlier versions. Their events are older than all that the snapshot reads.
@@ -225,7 +226,7 @@ class ResumeRequest:
     """Request to a stopped table to read its gap and rejoin."""
 
     skip_gap: bool = False  # continue with the oldest event that Kafka still has
-    columns_changed: bool = False  # only if the declared columns were the reason for the stop
+    columns_changed: bool = False  # only if columns or refused events were the reason for the stop
     has_snapshot: bool = False  # a new epoch's snapshot replaces the rows of the skipped gap
 
     def to_json(self) -> Json:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
 
 from cdclake.control_objects import NEW_COLUMNS, WIDENED
 from cdclake.iceberg.widening import WidenedTypes, advise_rebuild
 from cdclake.plan import Plan, Table
 from cdclake.stream_requests import ControlStore, request_replay, request_resume
 
+_UNREQUESTED = "unrequested"  # tables of a note whose requests may not have been written
 NewColumns = Mapping[str, Mapping[str, str | None]]  # type by lake table and source column
 
 
@@ -24,15 +26,16 @@ def note_widened(control: ControlStore, plan: Plan, found: WidenedTypes) -> None
     A table that stopped because of a widened column reads its gap. Quarantined events are replayed:
     only those that now fit are appended.
     """
-    if not found:
-        return
-    known = read_widened(control)
+    noted = _read_note(control, WIDENED)
+    known = noted["tables"]
     tables = {name: {**known.get(name, {}), **found.get(name, {})} for name in {*known, *found}}
-    control.write(WIDENED, {"tables": tables})
-    for table in plan.tables:
-        if table.name in found and table.delivery == "stream":
-            request_resume(control, table.name, columns_changed=True)
-            request_replay(control, table.name)
+
+    def repair(table: str) -> None:
+        request_resume(control, table, columns_changed=True)
+        request_replay(control, table)
+
+    changed = _streamed(plan, {*found, *noted.get(_UNREQUESTED, ())})
+    _write_note(control, WIDENED, noted, tables, changed, repair)
 
 
 def widening_warnings(plan: Plan, found: WidenedTypes) -> Iterator[str]:
@@ -83,15 +86,46 @@ def note_new_columns(control: ControlStore, plan: Plan, found: NewColumns) -> No
     A table that they stopped reads its gap once it has none: they were declared, excluded or
     dropped.
     """
-    stored = control.read(NEW_COLUMNS)
-    noted = {} if stored is None else stored.content["tables"]
+    noted = _read_note(control, NEW_COLUMNS)
     wanted = found if plan.new_columns == "stop" else {}
-    if noted == wanted:
-        return
-    control.write(NEW_COLUMNS, {"tables": {name: dict(found) for name, found in wanted.items()}})
-    for table in plan.tables:
-        if table.name in noted and table.name not in wanted:
-            request_resume(control, table.name, columns_changed=True)
+    tables = {name: dict(columns) for name, columns in wanted.items()}
+
+    def resume(table: str) -> None:
+        request_resume(control, table, columns_changed=True)
+
+    changed = _streamed(plan, {*noted["tables"], *noted.get(_UNREQUESTED, ())} - wanted.keys())
+    _write_note(control, NEW_COLUMNS, noted, tables, changed, resume)
+
+
+def _read_note(control: ControlStore, name: str) -> dict[str, Any]:
+    stored = control.read(name)
+    return {"tables": {}} if stored is None else stored.content
+
+
+def _streamed(plan: Plan, names: Collection[str]) -> list[str]:
+    return [t.name for t in plan.tables if t.name in names and t.delivery == "stream"]
+
+
+def _write_note(
+    control: ControlStore,
+    name: str,
+    noted: Mapping[str, Any],
+    tables: Mapping[str, Mapping[str, str | None]],
+    changed: Collection[str],
+    request: Callable[[str], None],
+) -> None:
+    """Write a note, and then the requests for the tables that it changes.
+
+    Until these are written, the note lists the tables: if this call dies, the next one requests
+    them.
+    """
+    content = {"tables": dict(tables)}
+    if changed:
+        control.write(name, {**content, _UNREQUESTED: list(changed)})
+        for table in changed:
+            request(table)
+    if changed or content != noted:
+        control.write(name, content)
 
 
 def _undeclared(table: Table, noted: Mapping[str, str | None]) -> dict[str, str | None]:

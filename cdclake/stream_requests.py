@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import Any, Protocol
 
 from cdclake.control_objects import (
@@ -30,10 +31,15 @@ class ControlStore(Protocol):
 def request_replay(control: ControlStore, table: str) -> str:
     """Request a replay of the table's quarantined events; return the request's id.
 
-    A pending request keeps its id.
+    A pending request keeps its id. If the stream is carrying it out already, it does so again: its
+    plan may be an earlier one.
     """
     stored = control.read(request_name(table, REPLAY))
-    request = ReplayRequest.from_json(stored.content) if stored else ReplayRequest(uuid.uuid4().hex)
+    if stored is None:
+        request = ReplayRequest(uuid.uuid4().hex)
+    else:
+        pending = ReplayRequest.from_json(stored.content)
+        request = replace(pending, repeated=pending.repeated + 1)
     control.write(request_name(table, REPLAY), request.to_json())
     return request.id
 
@@ -54,7 +60,7 @@ def request_resume(
         control: The control objects.
         table: Lake name of the table.
         skip_gap: Continue with the oldest event that Kafka still has; a resync reads the rest.
-        columns_changed: Resume the table only if its declared columns were why it stopped.
+        columns_changed: Resume the table only if declared columns or refused events stopped it.
         has_snapshot: A new epoch's snapshot replaces the rows of the skipped gap; no resync has to.
     """
     request = ResumeRequest(

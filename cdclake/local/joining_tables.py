@@ -49,16 +49,18 @@ def request_snapshots(lake: LocalLake, change: PlanDiff) -> None:
     The snapshot of a rejoining table does not contain rows that were deleted while it was absent,
     or that vanished with the change of its relation, perhaps before the stream has read them.
     The stream deletes these stale rows after it has read the snapshot, as `resync` does, so that a
-    row that changes meanwhile keeps the values that the change does not contain.
+    row that changes meanwhile keeps the values that the change does not contain. It then counts
+    the rows whose values are older than the request, as those of a new column may be.
     """
     if change.is_first or not change.by_signal or not change.lacking:
         return
     kept = {table.name for table in change.kept}
-    known = {table.name: last_position(lake, table) for table in change.joining}
-    rejoining = {name: at for name, at in known.items() if at is not None or name in kept}
-    requests = local_operations(lake).request_rejoins(rejoining)
+    streamed = [table for table in change.lacking if table.delivery == "stream"]
+    known = {table.name: last_position(lake, table) for table in streamed}
+    stored = {name: at for name, at in known.items() if at is not None or name in kept}
+    requests = local_operations(lake).request_rejoins(stored)
     if others := [table for table in change.lacking if table.name not in requests]:
         signal_snapshot(lake.dsn, others)
-    for table in change.joining:
+    for table in change.lacking:
         if table.name in requests:
             signal_snapshot(lake.dsn, [table], requests[table.name])

@@ -33,7 +33,7 @@ from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.lake import LakeState, LocalLake
 from cdclake.local.lake.load_advance import reading_from_now
 from cdclake.local.lake.spark_jobs import STREAM, stream_spec
-from cdclake.local.lake.topics import end_offsets, topic_state
+from cdclake.local.lake.topics import end_offsets, read_messages, topic_state
 from cdclake.local.reader.table_figures import last_position
 from cdclake.plan import Table
 from cdclake.postgres.relations import SourceState
@@ -113,6 +113,12 @@ class LocalBackend:
         """Return the end offset of the notification topic."""
         topic = self.lake.plan.notification_topic
         return end_offsets(self.lake.kafka, [topic])[topic][0]
+
+    def first_notification(self) -> int:
+        """Return the first retained offset of the notification topic."""
+        topic = self.lake.plan.notification_topic
+        first, _ = read_messages(self.lake.kafka, topic, self.next_notification())
+        return first
 
     def read_relations(self) -> SourceState:
         """Read the source's catalog."""

@@ -40,19 +40,20 @@ def pause_of(control: ObjectStore) -> NotRunning | None:
 
 
 def pending_resync(
-    control: ObjectStore, table: str, is_signalled: Callable[[str], bool]
+    control: ObjectStore, table: str, will_end: Callable[[ResyncRequest], bool]
 ) -> str | None:
     """Return the id of the table's pending resync, or None if there is none that will finish.
 
-    A command may have died after the request and before its signal. The connector never reads the
-    table for such a request; a new one replaces it, at the current position, because the table may
-    have lost changes since.
+    A command may have died after the request and before its signal, or the end of the read may
+    have expired from Kafka. The stream never gets the end of such a read: `will_end` returns False.
+    A new request replaces it, at the current position, because the table may have lost changes
+    since.
     """
     stored = control.read(request_name(table, RESYNC))
     if stored is None:
         return None
     request = ResyncRequest.from_json(stored.content)
-    will_finish = request.ended is not None or is_signalled(request.id)
+    will_finish = request.ended is not None or will_end(request)
     return request.id if will_finish else None
 
 
@@ -80,7 +81,7 @@ def request_resync(
         lsn: The source's WAL position. The changelog may be far behind it, and rows with events in
             between may be gone from the source without one. The rows of commits up to it, and of
             the first one above it, are visible (`settled_lsn`).
-        rejoins: True if the table has missed changes.
+        rejoins: True if the table has missed changes, or values of new columns.
         read: The table's progress from before `lsn`: the resync settles refused events up to it.
     """
     newest = epoch_start(epoch)

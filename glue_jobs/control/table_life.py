@@ -36,6 +36,7 @@ class Stopped:
 
     reason: str
     columns: tuple[str, ...] = ()  # why it stopped: they do not fit the events
+    refused: bool = False  # it stopped because too many events were refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,7 @@ def life_to_stored(life: TableLife, last_error: str | None) -> dict[str, Any]:
         "retry_at": life.retry_at if isinstance(life, Held) else 0.0,
         "gap_given_up": isinstance(life, Held | Resuming) and life.skips_gap,
         "columns": list(life.columns) if isinstance(life, Stopped | Resuming) else [],
+        "refused": isinstance(life, Stopped) and life.refused,
     }
 
 
@@ -72,4 +74,4 @@ def parse_life(raw: Mapping[str, Any]) -> TableLife:
         return Resuming(reason=reason, columns=columns, skips_gap=skips_gap)
     if raw.get("retry_at"):
         return Held(reason=reason, retry_at=raw["retry_at"], skips_gap=skips_gap)
-    return Stopped(reason=reason, columns=columns)
+    return Stopped(reason=reason, columns=columns, refused=raw.get("refused", False))

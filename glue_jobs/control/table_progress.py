@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
@@ -51,7 +51,7 @@ class TableProgress:
     # ended: a batch that runs again does not count them twice.
     counted: dict[int, int] = field(default_factory=dict)
     warning: str | None = None  # why some rows may have older values, until a resync
-    # The table missed changes below this position; its state still has values older than it.
+    # The table may have missed changes below this position; its state has values older than it.
     missed_below: str | None = None
     # By declared column (name and type): position of the first event that has it.
     first_seen: dict[str, str] = field(default_factory=dict)
@@ -105,7 +105,8 @@ class TableProgress:
             return False
         self.stop(
             f"{self.quarantined} events refused, more than stop_table_after={limit}; see "
-            f"{naming.QUARANTINE} for the reasons, fix the cause, then run `cdclake resume`"
+            f"{naming.QUARANTINE} for the reasons, fix the cause, then run `cdclake resume`",
+            refused=True,
         )
         return True
 
@@ -149,9 +150,10 @@ class TableProgress:
         """Return whether records that Kafka has deleted are skipped; a resync reads their rows."""
         return isinstance(self.life, Held | Resuming) and self.life.skips_gap
 
-    def stop(self, reason: str, columns: Sequence[str] = ()) -> None:
+    def stop(self, reason: str, columns: Sequence[str] = (), *, refused: bool = False) -> None:
         """Stop the table at its current offsets."""
-        self.life, self.failures = Stopped(reason=reason, columns=tuple(columns)), 0
+        self.life = Stopped(reason=reason, columns=tuple(columns), refused=refused)
+        self.failures = 0
 
     def hold(self, reason: str, now: float) -> None:
         """Stop the table for a pause that grows with each consecutive failure."""
@@ -169,9 +171,11 @@ class TableProgress:
     def ask_to_resume(self, request: ResumeRequest) -> None:
         """Let a stopped table read its gap in the next batch; ignore the request otherwise.
 
-        A gap that an earlier request lets it skip stays one, since a resync waits for the table.
+        A request for changed columns resumes tables that columns or refused events have stopped. A
+        gap that an earlier request lets it skip stays one, since a resync waits for the table.
         """
-        is_for_others = request.columns_changed and not self.columns
+        is_refusing = isinstance(self.life, Stopped) and self.life.refused
+        is_for_others = request.columns_changed and not (self.columns or is_refusing)
         if isinstance(self.life, Streaming) or is_for_others:
             return
         if not isinstance(self.life, Resuming):  # else a batch may have counted some since
@@ -181,10 +185,6 @@ class TableProgress:
         self.failures = 0
         if request.skip_gap and not request.has_snapshot:
             self.incomplete = _INCOMPLETE
-
-    def forget_all_but(self, columns: Collection[str]) -> None:
-        """Drop other columns from `first_seen`: a column that is declared again is a new one."""
-        self.first_seen = {key: at for key, at in self.first_seen.items() if key in columns}
 
     def flow(self) -> None:
         """Let a table stream, once it has read its gap or a part of it.

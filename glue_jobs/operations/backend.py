@@ -60,6 +60,9 @@ class Backend(Protocol):
     def next_notification(self) -> int:
         """Return the offset that the connector's next notification will have."""
 
+    def first_notification(self) -> int:
+        """Return the offset of the connector's first notification that Kafka has not deleted."""
+
     def read_relations(self) -> SourceState:
         """Read the source's relations as they are before a resync."""
 

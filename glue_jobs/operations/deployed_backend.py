@@ -29,7 +29,7 @@ from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.connect_offsets import ConnectOffsets
-from cdclake.jobs.runtime.kafka import offsets
+from cdclake.jobs.runtime.kafka import bounds
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.runtime.source import (
     deployed_dsn,
@@ -137,7 +137,11 @@ class DeployedBackend:
 
     def next_notification(self) -> int:
         """Return the end offset of the notification topic."""
-        return self._offsets(self._plan.notification_topic)[0]
+        return self._notifications()[1]
+
+    def first_notification(self) -> int:
+        """Return the first retained offset of the notification topic."""
+        return self._notifications()[0]
 
     def read_relations(self) -> SourceState:
         """Read the source's catalog."""
@@ -171,5 +175,5 @@ class DeployedBackend:
     def start_stream(self) -> None:
         """Leave it to the stream keeper."""
 
-    def _offsets(self, topic: str) -> dict[int, int]:
-        return offsets(self._spark, self._brokers, [topic]).get(topic, {})
+    def _notifications(self) -> tuple[int, int]:
+        return bounds(self._spark, self._brokers, self._plan.notification_topic)[0]

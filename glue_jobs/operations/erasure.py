@@ -48,6 +48,7 @@ from cdclake.jobs.operations.erased_records import (
     erased_records,
     erased_state_keys,
 )
+from cdclake.jobs.operations.replay import note_released
 from cdclake.jobs.stream.append import commit_files
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Plan, Table
@@ -174,7 +175,7 @@ def erase_rows(
         counts, refused = erasure.run()
         stream.load_again()
         stream.read_changelog()
-    mine.quarantined = max(0, mine.quarantined - refused)
+    note_released(mine, stream, refused)
     return counts
 
 

@@ -40,7 +40,7 @@ from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of, passing_cause
 from cdclake.jobs.operations.erasure import erase_rows
 from cdclake.jobs.operations.oversized_rows import release_markers, unread_markers
-from cdclake.jobs.operations.replay import release_refused, replay_quarantine
+from cdclake.jobs.operations.replay import note_released, release_refused, replay_quarantine
 from cdclake.jobs.operations.stale_rows import (
     count_older_values,
     count_read_rows,
@@ -129,10 +129,20 @@ class OperationExecutor:
         self._answer(request, failed_result(error))
 
     def _answer(self, request: TableRequest, result: Json) -> None:
+        """Write the outcome and remove the request; leave a repeated one to the next batch."""
         table, verb = request.table.name, request.verb
+        if isinstance(request.content, ReplayRequest) and self._is_repeated(table, request.content):
+            return
         outcome = outcome_content(request.content.id, result)
         self._control.write(outcome_name(table, verb), outcome)
         remove_request(self._control, table, verb, request.content.id)
+
+    def _is_repeated(self, table: str, request: ReplayRequest) -> bool:
+        """Return whether the replay was requested again since this batch has read the request."""
+        stored = self._control.read(request_name(table, REPLAY))
+        if stored is None or stored.content.get("id") != request.id:
+            return False
+        return stored.content != request.to_json()
 
     def _result(self, request: Request, progress: Progress, stream: TableStream) -> Json | None:
         if isinstance(request, ReplayRequest):
@@ -216,7 +226,7 @@ def _replay(progress: Progress, stream: TableStream) -> Json:
     done = replay_quarantine(stream, epoch=progress.epoch)
     mine = progress.table(stream.table.name)
     # Withheld events were never counted among those that stop the table.
-    mine.quarantined = max(0, mine.quarantined - (done.released - done.withheld))
+    note_released(mine, stream, done.released - done.withheld)
     return asdict(done)
 
 
@@ -224,7 +234,7 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
     """Delete stale rows once all rows of the snapshot are in the changelog; None if not yet."""
     mine, ended = progress.table(stream.table.name), request.ended
     if request.rejoins:
-        mine.missed_below = mine.missed_below or request.position
+        mine.missed_below = request.position  # kept if the resync fails
     if Position.parse(request.position).epoch < progress.epoch:
         # The signal was lost with the old epoch, and the new one began with a snapshot of all.
         if progress.is_replacing(stream.table, progress.epoch):
@@ -246,13 +256,13 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
     _release_markers(mine, stream, None)
     released = _release_refused(request, mine, stream)
     done = {"rows": ended.rows, "ghosts": ghosts, "released": released}
-    return {**done, "older_values": _note_missed(mine, stream)}
+    return {**done, "older_values": _note_missed(request, mine, stream)}
 
 
 def _release_markers(mine: TableProgress, stream: TableStream, below: str | None) -> None:
     """Drop the markers of rows that were too large once, and have been read since."""
     if mine.oversized is not None:
-        mine.quarantined = max(0, mine.quarantined - release_markers(stream, below))
+        note_released(mine, stream, release_markers(stream, below))
         mine.oversized = None
 
 
@@ -268,7 +278,7 @@ def _release_refused(request: ResyncRequest, mine: TableProgress, stream: TableS
     if stream.table.deletes == "soft" or count_older_values(stream, request.position):
         return 0
     released = release_refused(stream, request.offsets)
-    mine.quarantined = max(0, mine.quarantined - released)
+    note_released(mine, stream, released)
     return released
 
 
@@ -297,21 +307,21 @@ def _why_unknown(
     return None
 
 
-def _note_missed(mine: TableProgress, stream: TableStream) -> int:
-    """Count rows that may have values older than changes that the table missed.
+def _note_missed(request: ResyncRequest, mine: TableProgress, stream: TableStream) -> int:
+    """Count rows that changed during the read and have values from before it.
 
-    `status` shows them as the table's last error.
+    `status` shows them as the table's last error. A repeated resync without a new loss counts the
+    values that an earlier one has read as current.
     """
+    if mine.incomplete is not None or mine.missed_below is None:
+        mine.missed_below = request.position
     mine.incomplete = None
-    if mine.missed_below is None:
-        mine.warning = None
-        return 0
     rows = count_older_values(stream, mine.missed_below)
     if rows:
         mine.warning = (
-            f"{rows} rows changed during the resync, and their events lacked large values that may "
-            "have changed while the table was not in the pipeline: run "
-            f"`cdclake resync {stream.table.name}` to read them"
+            f"{rows} rows changed while they were read, and their events lacked large values, so"
+            f" the lake may have older ones or none: run `cdclake resync {stream.table.name}` to"
+            " read them"
         )
     else:
         mine.missed_below = mine.warning = None

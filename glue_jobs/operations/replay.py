@@ -22,6 +22,7 @@ from cdclake.debezium import refusals
 from cdclake.iceberg.collapse import replay_age
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.limit_condition import is_withheld
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.persistence import persisted
@@ -148,6 +149,18 @@ def release_refused(stream: TableStream, before: Mapping[int, int]) -> int:
         settled = F.expr(f"({is_older}) AND {is_refused}")
         _delete(stream, _places(rows, settled), f"NOT {is_withheld('q.reason')}")
     return held - _quarantine(stream).count()
+
+
+def note_released(place: TableProgress, stream: TableStream, released: int) -> None:
+    """Lower the count of refused events, of which `released` have left the quarantine.
+
+    At most those that are in the quarantine remain: an operation that was killed before its
+    progress was saved has released some already, and finds fewer when it is repeated.
+    """
+    place.quarantined = max(0, place.quarantined - released)
+    if place.quarantined:
+        held = _quarantine(stream).where(f"NOT {is_withheld('reason')}").count()
+        place.quarantined = min(place.quarantined, held)
 
 
 def _places(decoded: DataFrame, is_chosen: Expression) -> DataFrame:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from cdclake import naming
+from cdclake.errors import ComponentFailed
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.runtime.source import connect
 from cdclake.plan import Plan, Table
@@ -23,6 +24,8 @@ from cdclake.postgres.relation_record import RelationRecord
 from cdclake.postgres.relations import RelationChange, SourceState
 from cdclake.postgres.source import read_catalog, read_server
 from cdclake.postgres.source_names import check_rereading
+
+_MAX_ATTEMPTS = 10  # each attempt after the first follows a write of another command
 
 
 def load_records(control: ObjectStore, plan: Plan) -> dict[str, RelationRecord]:
@@ -89,16 +92,16 @@ def check_snapshot(dsn: str, plan: Plan, table: Table) -> None:
 def keep_records(
     control: ObjectStore, source: SourceState, plan: Plan, *, read: Collection[str], settled: bool
 ) -> None:
-    """Store new records of the tables that are `read` (`schema.table`), and keep the others'.
+    """Store new records of the tables that are `read` (`schema.table`), and keep the other tables'.
 
-    Call it when the reading is certain: a change that is recorded is no longer reported.
+    Those of tables that left the plan are removed: only `up` calls it. Call it when the reading is
+    certain: a change that is recorded is no longer reported.
     """
-    records = merged_records(source, plan.tables, load_records(control, plan))
-    for table in plan.tables:
-        found = source.tables.get((table.schema, table.table))
-        if found is not None and table.source in read:
-            records[table.source] = RelationRecord.of(table, found, settled=settled)
-    control.write(naming.RELATIONS, records_content(records))
+
+    def changed(records: Records) -> Records:
+        return _with_read(source, plan, records, read=read, settled=settled)
+
+    _change_records(control, plan, changed, keeps_others=False)
 
 
 def mark_missed(
@@ -109,18 +112,22 @@ def mark_missed(
     The publication omits changes of these tables. Call it before that is repaired: the records keep
     the marks until the tables are read.
     """
-    records = load_records(control, plan)
-    for table in plan.tables:
-        found = source.tables.get((table.schema, table.table))
-        if found is None:
-            continue
-        record = records.get(table.source)
-        if table.source in omitted:
-            record = record or RelationRecord.of(table, found, settled=source.streams)
-            record = replace(record, omitted=True)
-        if record is not None:
-            records[table.source] = record.with_unlogged(found.leaves)
-    control.write(naming.RELATIONS, records_content(records))
+
+    def marked(records: Records) -> Records:
+        changed = dict(records)
+        for table in plan.tables:
+            found = source.tables.get((table.schema, table.table))
+            if found is None:
+                continue
+            record = records.get(table.source)
+            if table.source in omitted:
+                record = record or RelationRecord.of(table, found, settled=source.streams)
+                record = replace(record, omitted=True)
+            if record is not None:
+                changed[table.source] = record.with_unlogged(found.leaves)
+        return changed
+
+    _change_records(control, plan, marked, keeps_others=True)
 
 
 def keep_resynced(control: ObjectStore, source: SourceState, plan: Plan, table: Table) -> None:
@@ -128,4 +135,41 @@ def keep_resynced(control: ObjectStore, source: SourceState, plan: Plan, table: 
 
     A change since then is reported: the resync may have missed it.
     """
-    keep_records(control, source, plan, read=[table.source], settled=True)
+
+    def changed(records: Records) -> Records:
+        return _with_read(source, plan, records, read=[table.source], settled=True)
+
+    _change_records(control, plan, changed, keeps_others=True)
+
+
+def _with_read(
+    source: SourceState, plan: Plan, records: Records, *, read: Collection[str], settled: bool
+) -> Records:
+    """Return the records of the plan's tables, with new ones of those that are `read`."""
+    changed = merged_records(source, plan.tables, records)
+    for table in plan.tables:
+        found = source.tables.get((table.schema, table.table))
+        if found is not None and table.source in read:
+            changed[table.source] = RelationRecord.of(table, found, settled=settled)
+    return changed
+
+
+def _change_records(
+    control: ObjectStore,
+    plan: Plan,
+    change: Callable[[Records], Records],
+    *,
+    keeps_others: bool,
+) -> None:
+    """Store the plan's records as `change` returns them; other commands may write meanwhile."""
+    for _ in range(_MAX_ATTEMPTS):
+        stored = control.read(naming.RELATIONS)
+        content, etag = ({"tables": {}}, None) if stored is None else (stored.content, stored.etag)
+        others = parse_records(content, ()) if keeps_others else {}
+        records = {**others, **change(parse_records(content, plan.tables))}
+        if control.write_if(naming.RELATIONS, records_content(records), etag) is not None:
+            return
+    raise ComponentFailed(
+        f"{naming.RELATIONS} was changed by other commands {_MAX_ATTEMPTS} times",
+        "wait until they have ended, then run the command again",
+    )

@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cdclake import naming
 from cdclake.activity import Advance, Sampler, step
-from cdclake.control_objects import FORGET, REPLAY, RESYNC
+from cdclake.control_objects import FORGET, REPLAY, RESYNC, ResyncRequest
 from cdclake.errors import CdcError, ComponentFailed, TableError
 from cdclake.fail_points import reach
 from cdclake.jobs.control import requests
@@ -82,7 +83,7 @@ class TableOperations:
         self._skip_expired_gap(table)
         with self.backend.exclusive():
             pending = requests.pending_resync(
-                self.backend.control, table.name, self.backend.is_signalled
+                self.backend.control, table.name, partial(self._will_end, table)
             )
             request = pending or self._request_resync(table)
         if not wait:
@@ -129,7 +130,7 @@ class TableOperations:
         return answers
 
     def request_rejoins(self, known: Mapping[str, str | None]) -> dict[str, str]:
-        """Request the deletion of stale rows of tables that rejoin; return the ids by table.
+        """Request resyncs of tables that rejoin or have new columns; return the ids by table.
 
         `known` is the newest position of each. `up` has read their relations before; it sends the
         signal of each table under its request's id.
@@ -174,6 +175,13 @@ class TableOperations:
             ids = {t.name: request_replay(control, t.name) for t in tables if t.name not in stopped}
         self.backend.wake_stream()
         return ids
+
+    def _will_end(self, table: Table, request: ResyncRequest) -> bool:
+        """Return whether the stream will get the end of the read that was requested."""
+        if not self.backend.is_signalled(request.id):
+            return False
+        has_notifications = request.notified >= self.backend.first_notification()
+        return has_notifications or table.source in self.backend.tables_being_read()
 
     def _request_resync(self, table: Table) -> str:
         """Note the source's position before the signal: all that the snapshot reads is after it.

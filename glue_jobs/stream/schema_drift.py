@@ -18,8 +18,10 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import Position
+from cdclake.debezium.types import parse_type
 from cdclake.errors import APPLY_FILE
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.evolution import can_become
 from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
 from cdclake.jobs.stream.partition_summary import (
@@ -63,13 +65,31 @@ class Drift:
 
 
 def column_key(column: Column) -> str:
-    """Return the key of a column; declared with another type, it is another column."""
+    """Return the key of a column in `first_seen`."""
     return f"{column.source} {column.type}"
 
 
-def column_keys(table: Table) -> frozenset[str]:
-    """Return the keys of all declared columns."""
-    return frozenset(map(column_key, table.columns))
+def followed_columns(first_seen: Mapping[str, str], table: Table) -> dict[str, str]:
+    """Return `first_seen` for the declared columns, also for those whose type was widened.
+
+    A column of any other type is a new one, and so is one that is declared again.
+    """
+    followed = {}
+    for column in table.columns:
+        at = [position for key, position in first_seen.items() if _is_earlier(key, column)]
+        if at:
+            followed[column_key(column)] = min(at)
+    return followed
+
+
+def _is_earlier(key: str, column: Column) -> bool:
+    """Return whether the key is the column's, with its type or one that can become it."""
+    if key == column_key(column):
+        return True
+    if not key.startswith(f"{column.source} "):
+        return False
+    earlier = parse_type(key.removeprefix(f"{column.source} "))
+    return earlier is not None and can_become(earlier, column.column_type)
 
 
 def find_drift(

@@ -21,7 +21,7 @@ from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.stream.partition_summary import RefusedReasons
-from cdclake.jobs.stream.schema_drift import KnownColumns, column_keys
+from cdclake.jobs.stream.schema_drift import KnownColumns, followed_columns
 from cdclake.jobs.stream.table_errors import note_reasons, stop_after
 from cdclake.jobs.stream.table_schedule import TableSchedule
 from cdclake.jobs.stream.table_stream import TableStream
@@ -53,7 +53,7 @@ class StreamTables:
         self._quarantine = TableHandle(lake, naming.QUARANTINE)
         for table in plan.tables:
             place = self._progress.table(table.name)
-            place.forget_all_but(column_keys(table))
+            place.first_seen = followed_columns(place.first_seen, table)
             before = self._streams.get(table.name)
             self._streams[table.name] = TableStream(
                 lake=lake,

@@ -43,7 +43,7 @@ NEW_COLUMNS = (
     ),
     Mutation(
         "a table without new columns stays stopped", _TESTS,
-        ((_NOTES, "if table.name in noted and table.name not in wanted:", "if False:"),),
+        ((_NOTES, "        for table in changed:\n            request(table)\n", ""),),
     ),
     Mutation(
         "a file that excludes a column resumes no table", _TESTS,

@@ -63,7 +63,7 @@ WITHHOLDING = (
     ),
     Mutation(
         "forget unreadable events when withheld ones are replayed", (*_SPARK, "-k", "never_stop"),
-        (("glue_jobs/operations/executor.py", "(done.released - done.withheld)", "done.released"),),
+        (("glue_jobs/operations/executor.py", "done.released - done.withheld", "done.released"),),
     ),
     Mutation(
         "see no drift in rows that a rule withholds", (*_SPARK, "-k", "dropped_column"),

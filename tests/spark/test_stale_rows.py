@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.operations.stale_rows import count_older_values, delete_stale_rows
 from tests.spark.events import Engine, plan_of
+from tests.spark.test_columns import declare
 from tests.spark.test_repairs import known
 from tests.spark.test_replayed_values import current
 
@@ -62,6 +63,21 @@ def test_values_that_are_older_than_a_gap_are_counted(engine: Engine) -> None:
     assert delete_stale_rows(engine.stream(), position) == 1
     assert count_older_values(engine.stream(), position) == 1
     engine.run(e("u", 40, 40, id=1, v="3", big="SENT"))
+    assert count_older_values(engine.stream(), position) == 0
+
+
+def test_unsent_value_of_a_new_column_is_counted(spark: SparkSession) -> None:
+    """The row's earlier events lack the column, whose value was not NULL."""
+    key, v, big = plan_of().tables[0].columns
+    engine = Engine(spark, plan_of(columns=(key, v)))
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="1"))
+    position = known(engine)
+    declare(engine, v, big)
+    engine.run(e("u", 20, 20, id=1, v="2", big=...))
+    assert engine.state() == {1: ("2", None)}
+    assert count_older_values(engine.stream(), position) == 1
+    engine.run(e("r", 30, 30, id=1, v="2", big="READ", incremental=True))
     assert count_older_values(engine.stream(), position) == 0
 
 

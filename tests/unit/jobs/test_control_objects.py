@@ -31,6 +31,7 @@ READ = replace(RESYNC, offsets={0: 7}, topic_id="t")
 ENDED_JSON = {"status": "SUCCEEDED", "rows": 9, "offsets": {"0": 7}}
 STORED: list[tuple[Any, dict[str, Any]]] = [
     (ReplayRequest("i"), {"id": "i"}),
+    (ReplayRequest("i", repeated=2), {"id": "i", "repeated": 2}),
     (RESYNC, RESYNC_JSON),
     (READ, {**RESYNC_JSON, "offsets": {"0": 7}, "topic_id": "t"}),
     (ENDED, {**RESYNC_JSON, "ended": ENDED_JSON}),

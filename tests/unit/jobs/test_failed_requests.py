@@ -24,12 +24,14 @@ from cdclake.debezium.position import epoch_start, snapshot_start
 from cdclake.errors import ComponentFailed, ServiceUnavailable
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.requests import read_outcome
-from cdclake.jobs.operations import executor
+from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.operations import executor, replay
 from cdclake.jobs.operations.executor import OperationExecutor
-from cdclake.jobs.operations.replay import Replayed
+from cdclake.jobs.operations.replay import Replayed, note_released
 from tests.spark.events import MemoryStore, plan_of
 
 NO_EVENTS: Any = None
+NO_STREAM: Any = None
 
 
 @pytest.mark.parametrize(
@@ -159,3 +161,15 @@ def test_resync_that_a_new_epoch_replaces_ends_with_its_snapshot() -> None:
     place.swept = str(snapshot_start(2, 50))
     assert run()["epoch"] == 2
     assert not (place.last_error or place.missed_below)
+
+
+@pytest.mark.parametrize(("released", "held", "left"), [(2, 1, 1), (0, 1, 1), (0, 5, 3), (3, 5, 0)])
+def test_repeated_operation_counts_refused_events_that_are_held(
+    monkeypatch: pytest.MonkeyPatch, released: int, held: int, left: int
+) -> None:
+    """One that was killed before it saved the progress has released events already."""
+    quarantine = SimpleNamespace(where=lambda _: SimpleNamespace(count=lambda: held))
+    monkeypatch.setattr(replay, "_quarantine", lambda _: quarantine)
+    place = TableProgress(quarantined=3)
+    note_released(place, NO_STREAM, released)
+    assert place.quarantined == left

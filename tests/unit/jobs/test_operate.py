@@ -46,6 +46,7 @@ class MemoryBackend:
     lost: bool = False
     known: str | None = None
     lsn: int = 0
+    first: int = 0
     asked: list[str] = field(default_factory=list)  # of the source, in this order
     refusal: InputError | None = None
     signalled: list[Any] = field(default_factory=list)
@@ -93,6 +94,9 @@ class MemoryBackend:
 
     def next_notification(self) -> int:
         return 41
+
+    def first_notification(self) -> int:
+        return self.first
 
     def read_relations(self) -> Any:
         self.asked.append("relations")
@@ -217,11 +221,6 @@ def test_resync_without_wait_returns_after_its_signal(control):
     assert len(backend.signals) == 1
 
 
-def killed(*_: Any) -> None:
-    raise KeyboardInterrupt
-
-
-REQUESTED: dict[str, Any] = {"position": str(Position(1, 5, 1, 6, 0)), "notified": 7}
 SWEPT: dict[str, Any] = {"rows": 9, "ghosts": 2, "older_values": 0}
 
 
@@ -242,14 +241,6 @@ def test_a_resync_is_asked_of_the_stream_before_the_connector_reads(control, mon
     [asked] = backend.signalled
     assert (asked["notified"], asked["rejoins"]) == (41, False)
     assert backend.signals == {asked["id"]}
-
-
-def test_a_resync_that_a_dead_run_asked_for_is_waited_for_and_read_once(control, monkeypatch):
-    control.write(request_name(TABLE.name, RESYNC), {**REQUESTED, "id": "of-the-dead"})
-    stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    backend = MemoryBackend(control, signals={"of-the-dead"})
-    assert run(control, RESYNC, backend)["rows"] == 9
-    assert backend.signalled == []
 
 
 @pytest.mark.parametrize("phase", [SNAPSHOT_PHASE, STREAM_PHASE, POLL_PHASE])
@@ -298,33 +289,6 @@ def test_a_resync_records_the_relations_from_before_its_position(control):
     backend = MemoryBackend(control)
     TableOperations(backend).resync(TABLE, wait=False)
     assert backend.asked == ["relations", "lsn", "signal, recorded: relations"]
-
-
-def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control, monkeypatch):
-    """At the position of now: what was lost since is swept, too."""
-    first, known = (
-        MemoryBackend(control, known=str(Position(1, 5, 1, 6, 0))),
-        str(Position(1, 9, 1, 9, 0)),
-    )
-    monkeypatch.setattr(first, "signal_snapshot", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run(control, RESYNC, first)
-    left = control.read(request_name(TABLE.name, RESYNC)).content
-    stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    backend = MemoryBackend(control, known=known)
-    assert run(control, RESYNC, backend)["rows"] == 9
-    [asked] = backend.signalled
-    assert asked["id"] != left["id"]
-    assert asked["position"] > left["position"]
-
-
-def test_what_has_been_read_is_waited_for(control, monkeypatch):
-    more = {"ended": {"status": "SUCCEEDED"}}
-    control.write(request_name(TABLE.name, RESYNC), {**REQUESTED, "id": "of-another", **more})
-    stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    backend = MemoryBackend(control)
-    assert run(control, RESYNC, backend)["rows"] == 9
-    assert backend.signalled == []
 
 
 @pytest.mark.parametrize("signalled", [True, False])

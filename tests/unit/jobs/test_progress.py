@@ -40,16 +40,19 @@ def test_a_resume_leaves_a_resync_its_skipped_gap() -> None:
     assert place.skips_gap
 
 
-def test_mended_columns_wake_a_table_that_they_had_stopped() -> None:
+def test_changed_columns_resume_a_table_that_they_may_have_stopped() -> None:
+    """A widened column stops its table by the number of its refused values alone."""
     by_columns = TableProgress(life=Stopped(reason="y", columns=("y",)))
-    by_refusals, flowing = TableProgress(life=Stopped(reason="why")), TableProgress()
-    for place in (by_columns, by_refusals, flowing):
+    by_refusals, by_error = TableProgress(quarantined=101), TableProgress()
+    assert by_refusals.stop_if_refusing(100)
+    by_error.stop("why")
+    stored = json.loads(json.dumps(by_refusals.to_stored()))
+    places = (by_columns, TableProgress.parse(stored), by_error, TableProgress())
+    for place in places:
         place.ask_to_resume(ResumeRequest(columns_changed=True))
-    assert [place.is_due(0) for place in (by_columns, by_refusals, flowing)] == [
-        True, False, False,
-    ]  # fmt: skip
-    by_refusals.ask_to_resume(ResumeRequest())
-    assert by_refusals.is_due(0)
+    assert [place.is_due(0) for place in places] == [True, True, False, False]
+    by_error.ask_to_resume(ResumeRequest())
+    assert by_error.is_due(0)
 
 
 def test_a_table_that_flows_goes_on_counting() -> None:
@@ -98,12 +101,6 @@ def test_another_topic_has_no_counted_events() -> None:
         place = TableProgress(counted={0: 9}, topic_id="a")
         accept_topic(place, TopicState(id=topic, first={0: 2}, end={0: 30}))
         assert place.counted == counted
-
-
-def test_a_column_that_is_declared_otherwise_is_forgotten() -> None:
-    place = TableProgress(first_seen={"y text": "1", "z int": "2"})
-    place.forget_all_but({"y int", "z int"})
-    assert place.first_seen == {"z int": "2"}
 
 
 def test_what_an_earlier_version_wrote_is_read() -> None:

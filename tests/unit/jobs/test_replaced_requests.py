@@ -18,11 +18,12 @@ from cdclake.control_objects import (
     resume_name,
 )
 from cdclake.jobs.control.progress import Progress
-from cdclake.jobs.control.requests import take_resumes
+from cdclake.jobs.control.requests import read_outcome, take_resumes
 from cdclake.jobs.control.table_life import Resuming
 from cdclake.jobs.operations import executor, requested_erasure
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.operations.replay import Replayed
+from cdclake.stream_requests import request_replay
 from tests.spark.events import MemoryStore, plan_of
 
 PLAN = plan_of()
@@ -66,6 +67,29 @@ def test_the_stream_answers_a_request_that_has_replaced_another(
         OperationExecutor(control, {}).run(PLAN, NO_EVENTS, {}, progress, lambda _: stream)
         assert control.read(outcome).content["id"] == answered
         assert getattr(control.read(request), "content", None) == left
+
+
+def test_replay_that_is_requested_again_meanwhile_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The plan of the batch may be older than the second command."""
+    control: Any = MemoryStore()
+    first = request_replay(control, TABLE.name)
+    commands = [lambda: request_replay(control, TABLE.name)]
+    found, progress = [5, 0], Progress()
+
+    def replay(*_: Any, **__: Any) -> Replayed:
+        if commands:
+            assert commands.pop()() == first
+        return Replayed(replayed=0, known=0, withheld=0, refused={"RULE": found.pop(0)})
+
+    monkeypatch.setattr(executor, "replay_quarantine", replay)
+    stream: Any = SimpleNamespace(table=TABLE)
+    for outcome in (None, {"RULE": 0}):
+        OperationExecutor(control, {}).run(PLAN, NO_EVENTS, {}, progress, lambda _: stream)
+        answered = read_outcome(control, TABLE.name, REPLAY, first)
+        assert (answered and answered["refused"]) == outcome
+    assert control.read(request_name(TABLE.name, REPLAY)) is None
 
 
 def test_a_job_answers_an_erasure_that_has_replaced_another(

@@ -212,13 +212,13 @@ def test_a_column_renamed_in_advance_needs_no_values() -> None:
 @pytest.mark.parametrize(
     ("known", "kept", "requested"),
     [
-        (None, False, {}),
-        (None, True, {"t": None}),
-        ("p", False, {"t": "p"}),
-        ("p", True, {"t": "p"}),
+        (None, False, {"wide": None}),
+        (None, True, {"t": None, "wide": None}),
+        ("p", False, {"t": "p", "wide": "p"}),
+        ("p", True, {"t": "p", "wide": "p"}),
     ],
 )
-def test_rejoining_tables_are_signalled_under_their_requests(
+def test_tables_with_rows_are_signalled_under_their_requests(
     monkeypatch: pytest.MonkeyPatch, known: str | None, kept: bool, requested: dict[str, str | None]
 ) -> None:
     """The stream may not have read any event of a table that the lake has."""
@@ -235,15 +235,18 @@ def test_rejoining_tables_are_signalled_under_their_requests(
     monkeypatch.setattr(joining_tables, "last_position", lambda *_: known)
     monkeypatch.setattr(joining_tables, "local_operations", lambda _: operations)
     monkeypatch.setattr(joining_tables, "signal_snapshot", signal)
-    wide = table(name="wide")
-    joining = PlanDiff(
-        is_first=False, joining=(MAIL,), widened=(wide,), kept=(MAIL, wide) if kept else (wide,)
+    wide, delivered = table(name="wide"), replace(table(name="d"), delivery="firehose")
+    widened = (wide, delivered)
+    change = PlanDiff(
+        is_first=False,
+        joining=(MAIL,),
+        widened=widened,
+        kept=(*widened, *((MAIL,) if kept else ())),
     )
-    request_snapshots(LAKE, joining)
-    if requested:
-        assert asked == [requested, (["wide"], None), (["t"], "id of t")]
-    else:
-        assert asked == [{}, (["t", "wide"], None)]
+    request_snapshots(LAKE, change)
+    bare = [name for name in ("t", "d") if name not in requested]
+    signals = [([name], f"id of {name}") for name in ("t", "wide") if name in requested]
+    assert asked == [requested, (bare, None), *signals]
 
 
 def test_what_a_published_plan_lacked_is_read_again() -> None:

@@ -110,6 +110,7 @@ def test_a_dead_resync_is_joined_only_if_the_connector_was_asked(
     )
     monkeypatch.setattr(operations_backend, "last_position", lambda *_: None)
     monkeypatch.setattr(operations_backend, "end_offsets", lambda *_: {"n": {0: 9}})
+    monkeypatch.setattr(operations_backend, "read_messages", lambda *_: (7, []))
     monkeypatch.setattr(
         operations_backend, "signal_snapshot", lambda dsn, tables, id: signals.append(id)
     )

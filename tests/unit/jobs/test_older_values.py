@@ -1,0 +1,56 @@
+"""Rows that changed while a resync read them, and whose events lacked large values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cdclake.control_objects import ResyncRequest
+from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.operations import executor
+from cdclake.jobs.operations.executor import _note_missed
+from tests.unit.postgres.tables import declared
+
+
+class Stream:
+    table = declared()
+
+
+STREAM: Any = Stream()
+
+
+def request(position: str) -> ResyncRequest:
+    return ResyncRequest(id="i", position=position, notified=0)
+
+
+@pytest.mark.parametrize(
+    ("place", "counted_from"),
+    [
+        (TableProgress(), "p2"),
+        (TableProgress(incomplete="events were lost"), "p2"),
+        (TableProgress(missed_below="p1"), "p1"),
+        (TableProgress(missed_below="p1", incomplete="events were lost"), "p2"),
+    ],
+)
+def test_every_resync_counts_older_values(
+    monkeypatch: pytest.MonkeyPatch, place: TableProgress, counted_from: str
+) -> None:
+    """Values that an earlier resync has read are current, unless events were lost since."""
+    asked: list[str] = []
+
+    def count(_: Any, position: str) -> int:
+        asked.append(position)
+        return 3
+
+    monkeypatch.setattr(executor, "count_older_values", count)
+    assert _note_missed(request("p2"), place, STREAM) == 3
+    assert (asked, place.missed_below, place.incomplete) == ([counted_from], counted_from, None)
+    assert "3 rows changed while they were read" in str(place.last_error)
+
+
+def test_resync_without_older_values_ends_the_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = TableProgress(missed_below="p1", warning="older values")
+    monkeypatch.setattr(executor, "count_older_values", lambda *_: 0)
+    assert _note_missed(request("p2"), place, STREAM) == 0
+    assert (place.missed_below, place.last_error) == (None, None)
