@@ -34,7 +34,8 @@ def places_left(
     ]
     copies = {"where": "copies that others made of the lake's tables", "until": "deleted there"}
     outside = places_outside(plan, table, in_kafka=in_kafka)
-    return [*kept, *outside, *_late_failures(plan, table), copies]
+    late = (*_late_failures(plan, table), *_late_partitions(plan, table))
+    return [*kept, *outside, *late, copies]
 
 
 def _late_failures(plan: Plan, table: Table) -> Iterator[dict[str, str]]:
@@ -45,6 +46,16 @@ def _late_failures(plan: Plan, table: Table) -> Iterator[dict[str, str]]:
             "where": f"failed records that Firehose writes below {folder}/ later",
             "until": f"`cdclake redrive` or this command again, in {minutes} minutes or later",
         }
+
+
+def _late_partitions(plan: Plan, table: Table) -> Iterator[dict[str, str]]:
+    """Yield the partitions that the catalog has until a copy is written without their files."""
+    for copy in plan.copies:
+        if copy.table == table.name and copy.partition_by is not None:
+            yield {
+                "where": f"partitions of {copy.name} in the catalog, named by values",
+                "until": "the next run of publish_hudi",
+            }
 
 
 def erased_places(

@@ -130,6 +130,13 @@ def test_failed_records_that_are_still_to_be_written_are_named() -> None:
     assert not any("failed" in place["where"] for place in streamed)
 
 
+def test_partitions_of_copies_are_named() -> None:
+    copy = HudiCopy(name="h", table=TABLE.name, type="cow", schedule="x", partition_by="city")
+    for copies, expected in (((copy,), 1), ((replace(copy, partition_by=None),), 0)):
+        places = left(plan(TABLE, copies=copies), TABLE)
+        assert sum("partitions of h" in place["where"] for place in places) == expected
+
+
 def test_each_place_that_had_the_rows_is_named_with_their_number() -> None:
     outcome = {"events": 5, "keys": 2, "records": 0, "derived": ["mails"], "metadata": {}}
     places = erased_places(TABLE, outcome, {"firehose": 4}, ["mails_hudi"])
