@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from cdclake import naming
+from cdclake.jobs.erasure.content_search import HUDIS_OWN
 from cdclake.jobs.erasure.reachable_files import reachable_files
 from cdclake.jobs.erasure.stored_objects import newest_content
 from cdclake.jobs.iceberg.catalog_entries import table_entries
@@ -15,7 +16,6 @@ from cdclake.jobs.publish.hudi_timeline import HudiCommit, copy_folder, newest_s
 from cdclake.plan import Plan, Table
 
 _METADATA = "metadata_location"  # parameter of an Iceberg table in Glue
-_HUDIS_OWN = "/.hoodie"  # its timeline, and the marks of its partitions's folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class LakeObjects:
         A copy that was written as a whole has no older file with rows.
         """
         folder = self.copy_folder(name)
-        return folder, {location for location in self._locations(folder) if _HUDIS_OWN in location}
+        return folder, {location for location in self._locations(folder) if HUDIS_OWN in location}
 
     def reachable(self, name: str) -> tuple[str, set[str]]:
         """Return the prefix of a table's objects, and the locations that its readers can reach.
