@@ -26,9 +26,10 @@ from cdclake.jobs.control.requests import (
 )
 from cdclake.jobs.erasure.removed_objects import OtherWriter, delete_objects, removed_objects
 from cdclake.jobs.erasure.sought_values import SoughtValues
-from cdclake.jobs.erasure.stored_objects import ObjectVersion
+from cdclake.jobs.erasure.stored_objects import Leftover, ObjectVersion
 from cdclake.jobs.forget.erased_values import erased_values, sought_values
 from cdclake.jobs.forget.failed_records import FailedRecords, error_prefixes
+from cdclake.jobs.forget.other_records import only_others_have, undeclared_tables
 from cdclake.jobs.forget.surroundings import Surroundings
 from cdclake.jobs.reader.relations import may_be_in_kafka
 from cdclake.plan import Table
@@ -227,6 +228,7 @@ class Erasure:
             left, elsewhere = leftovers(self.lake, self.table, matched)
             in_kafka = may_be_in_kafka(self.table, self.lake.reader.catalog)
             undeclared = self.lake.objects.undeclared_folders()
+            records = undeclared_tables(self.lake.reader, self.lake.objects.declared)
         return {
             "ok": not left,
             "table": self.table.name,
@@ -236,7 +238,10 @@ class Erasure:
             "elsewhere": elsewhere,
             "shared": shared,
             "remaining": places_left(
-                self.lake.plan, self.table, in_kafka=in_kafka, undeclared=undeclared
+                *(self.lake.plan, self.table),
+                in_kafka=in_kafka,
+                undeclared=undeclared,
+                records=records,
             ),
         }
 
@@ -247,11 +252,30 @@ Places = list[dict[str, Any]]
 def leftovers(lake: Surroundings, table: Table, sought: SoughtValues) -> tuple[Places, Places]:
     """Return where values are left, and where rows of other tables have them."""
     objects = lake.objects
-    rest = (other for other in lake.plan.all_tables if other != table)
-    others = tuple(f"s3://{objects.bucket}/{folder}" for folder in objects.folders_of(*rest))
+    folders = objects.folders_of_others(table)
+    others = tuple(f"s3://{objects.bucket}/{folder}" for folder in folders)
     found = sorted(lake.search(sought, tuple(objects.folders_of(table))))
-    left = [place.to_json() for place in found if not place.where.startswith(others)]
-    return left, [place.to_json() for place in found if place.where.startswith(others)]
+    refused = _quarantine_of_others(lake, table, sought, found)
+    left: Places = []
+    elsewhere: Places = []
+    for place in found:
+        is_others = place.where.startswith(others) or place.where in refused
+        (elsewhere if is_others else left).append(place.to_json())
+    return left, elsewhere
+
+
+def _quarantine_of_others(
+    lake: Surroundings, table: Table, sought: SoughtValues, found: Sequence[Leftover]
+) -> set[str]:
+    """Return the current files of the quarantine if only records of other tables have values."""
+    if naming.QUARANTINE not in lake.reader.catalog.names():
+        return set()
+    prefix, files = lake.objects.reachable(naming.QUARANTINE)
+    folder = f"s3://{lake.objects.bucket}/{prefix}"
+    if not any(place.where.startswith(folder) for place in found):
+        return set()
+    others = only_others_have(lake.reader, table, lake.objects.declared, sought)
+    return files if others else set()
 
 
 def _not_answered(job: str, table: str, error: str | None) -> ComponentFailed:

@@ -44,9 +44,7 @@ class LakeObjects:
 
         A table that left the file, or was dropped, may have left current or older files there.
         """
-        # A deployment's warehouse is the root of its bucket.
-        database = f"{_key(f'{self.warehouse}/{self.plan.lake_database}.db')}/"
-        declared = self._declared
+        database, declared = self._database, self.declared
         pages = self.s3.get_paginator("list_object_versions")
         found = pages.paginate(Bucket=self.bucket, Prefix=database, Delimiter="/")
         folders = {each["Prefix"] for page in found for each in page.get("CommonPrefixes", ())}
@@ -56,6 +54,17 @@ class LakeObjects:
             if (name := folder.removeprefix(database).rstrip("/")) not in declared
             and not name.startswith(naming.PROBE_TABLE)
         ]
+
+    def folders_of_others(self, table: Table) -> Iterator[str]:
+        """Yield the prefixes of everything that the plan stores without rows of the table."""
+        plan = self.plan
+        mine = {
+            naming.QUARANTINE,
+            *table.stored,
+            *(each.name for each in plan.derived if table.name in each.sources),
+            *(each.name for each in plan.copies if each.table == table.name),
+        }
+        yield from (f"{self._database}{name}/" for name in sorted(self.declared - mine))
 
     def copy_folder(self, name: str) -> str:
         """Return the prefix of the objects of a Hudi copy."""
@@ -124,8 +133,13 @@ class LakeObjects:
         }
 
     @property
-    def _declared(self) -> set[str]:
-        """Return the folder names of everything that the plan stores."""
+    def _database(self) -> str:
+        """Prefix of the database's objects; a deployment's warehouse is the root of its bucket."""
+        return f"{_key(f'{self.warehouse}/{self.plan.lake_database}.db')}/"
+
+    @property
+    def declared(self) -> set[str]:
+        """Names of everything that the plan stores, which are those of the folders."""
         plan = self.plan
         return {
             naming.QUARANTINE,
