@@ -20,6 +20,7 @@ from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.requests import (
     Answer,
     last_erasure,
+    pending_forget,
     read_outcome,
     request_forget,
     unanswered_hashes,
@@ -80,12 +81,11 @@ class Erasure:
             request = request_forget(lake.control, table.name, [*hashes])
             return None, self._by_job(naming.POLL_JOB, request)
         if table.delivery == "stream":
-            lake.operations.await_earlier_erasure(table)
-            position = lake.position()
-            request = self._request(position)
+            position, request = self._request_in_turn()
             return position, lake.operations.await_erasure(table, request)
         position, delivery_s = lake.position(), lake.delivery_seconds(table)
-        request = self._request(position, not_before=time.time() + delivery_s)
+        with lake.operations.backend.exclusive():
+            request = self._request(position, not_before=time.time() + delivery_s)
         with step("wait until Firehose has appended what it had decoded"):
             time.sleep(delivery_s)
         return position, self._by_job(naming.APPLY_JOB, request)
@@ -118,20 +118,31 @@ class Erasure:
         with step("remove failed records of Firehose"):
             return {prefix: records.remove(prefix) for prefix in prefixes}
 
+    def _request_in_turn(self) -> tuple[str, str]:
+        """Request the erasure from the stream, and return its position and the request's id.
+
+        After the wait for an earlier request another command may have been first.
+        """
+        operations = self.lake.operations
+        while True:
+            operations.await_earlier_erasure(self.table)
+            position = self.lake.position()
+            with operations.backend.exclusive():
+                if pending_forget(self.lake.control, self.table.name) is None:
+                    return position, self._request(position)
+
     def _request(self, position: str, *, not_before: float = 0.0) -> str:
         """Request the erasure of the keys, register them at the position, and return the id.
 
-        As soon as they are registered, their deletes are refused, too. A command that ends then has
-        left a request, so that their rows leave the tables all the same.
+        The caller excludes other commands. As soon as the keys are registered, their deletes are
+        refused, too. A command that ends then has left a request, so that their rows leave the
+        tables all the same.
         """
         control, name, hashes = self.lake.control, self.table.name, self._hashes()
         hashed = KeyHash.of(name, self.lake.salt)
-        with self.lake.operations.backend.exclusive():
-            request = request_forget(
-                control, name, hashes, position=position, not_before=not_before
-            )
-            reach("between_request_and_register")
-            register_erasure(control, hashed, hashes, position)
+        request = request_forget(control, name, hashes, position=position, not_before=not_before)
+        reach("between_request_and_register")
+        register_erasure(control, hashed, hashes, position)
         return request
 
     def _hashes(self) -> list[str]:

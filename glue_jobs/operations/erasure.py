@@ -195,10 +195,11 @@ def derived_of(
 
 
 def _was_refreshed(derived: DerivedTable, lake: LakeTables, control: ObjectStore) -> bool:
-    if control.read(derived_name(derived.name)) is None:
-        return False
+    """Check whether a refresh wrote the table; one that was killed then has noted nothing."""
+    is_noted = control.read(derived_name(derived.name)) is not None
     found = [properties for name in derived.stored if (properties := lake.properties(name))]
-    return all(is_own(properties, is_noted=True) for properties in found)
+    is_written = is_noted or bool(found)
+    return is_written and all(is_own(properties, is_noted=is_noted) for properties in found)
 
 
 def _renew_stamps(lake: LakeTables, table: Table) -> None:
