@@ -149,12 +149,13 @@ class _RecordSearch:
     ) -> bool:
         """Return whether a record is older than its key's erasure, or has no readable position.
 
-        Under an earlier name the table may have had another key: then the row has the columns.
+        Under another name the table may have had another key: then the row has the columns.
         """
         if place.partition is None:  # the redrive of Firehose's failed records has put it there
             event = self.failed.read(value or b"", Origin.one(self.table.name))
             return event is not None and event.is_erased({self.table.name: erased})
         decoded = self.rows.row(key, value, place)
         position = decoded.values[naming.POSITION] if decoded is not None else None
-        found = record_key(self.table, key if named == self.table.name else None, value)
-        return (position or "") < erased.erased_at(found)
+        forms = (key,) if named == self.table.name else (key, None)
+        found = (record_key(self.table, each, value) for each in forms)
+        return (position or "") < max(map(erased.erased_at, found))
