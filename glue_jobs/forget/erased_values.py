@@ -120,8 +120,8 @@ def _refused_values(
         f'SELECT "table", topic, key, value FROM {naming.QUARANTINE}'
         f" WHERE {may_be_of(table, DUCKDB)}"
     )
-    for *origin, key, value in session.execute(query).fetchall():
-        if not is_of(table, *origin, value):
+    for named, topic, key, value in session.execute(query).fetchall():
+        if not is_of(table, named, topic, value):
             continue
         parsed = json_object(value)
         image = row_image(parsed) or changelog_row(parsed) or {}

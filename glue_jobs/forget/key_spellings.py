@@ -92,5 +92,9 @@ def _refused_keys(session: Any, table: Table) -> Iterator[Sequence[StoredKey]]:
         f" WHERE {may_be_of(table, DUCKDB)}"
     )
     while batch := result.fetchmany(_BATCH):
-        mine = ((key, value) for *origin, key, value in batch if is_of(table, *origin, value))
-        yield [key for each in mine if (key := record_key(table, *each)) is not None]
+        keys = (
+            record_key(table, key, value)
+            for named, topic, key, value in batch
+            if is_of(table, named, topic, value)
+        )
+        yield [key for key in keys if key is not None]

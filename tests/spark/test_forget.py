@@ -241,7 +241,8 @@ def test_a_record_of_a_former_name_is_erased(engine: Engine) -> None:
     quarantine = engine.lake.qualified(naming.QUARANTINE)
     engine.lake.spark.sql(f"UPDATE {quarantine} SET `table` = 'former'")
     engine.place.quarantined = 3  # of the present name
-    assert erase(engine, register(engine, 1, 60))["records"] == 1
+    done = erase(engine, register(engine, 1, 60))
+    assert done is not None and done["records"] == 1
     assert (engine.quarantined(), engine.place.quarantined) == ([], 3)
 
 
