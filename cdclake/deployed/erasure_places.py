@@ -27,6 +27,10 @@ def _places(deployment: Deployment, table: Table) -> Iterator[tuple[str, str]]:
     if table.delivery == "firehose":
         until = f"{RESTORABLE_DAYS} days after that run, or this command again"
         yield "versions of files that a later run of apply_changes deletes", until
+    for derived in deployment.plan.derived:
+        if table.name in derived.sources and derived.format != "iceberg" and derived.partition_by:
+            until = "you delete them by `aws glue batch-delete-table-version`"
+            yield f"archived versions of {derived.name} in Glue, which earlier releases kept", until
     yield "CloudWatch's logs of jobs, connector and database", f"{aws.log_days} days after each"
     yield "S3's access logs, which have names of objects", f"{aws.log_days} days after each"
     reports = f"{naming.CONTROL_PREFIX}/{naming.REPORTS}/"

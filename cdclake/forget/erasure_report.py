@@ -7,6 +7,7 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.firehose.redrive_stream import lateness_minutes
+from cdclake.iceberg.dialect import TRINO
 from cdclake.plan import Plan, Table
 from cdclake.trace.stored_report import places_outside
 
@@ -14,7 +15,12 @@ _PLACES = ("stored", "elsewhere")
 
 
 def places_left(
-    plan: Plan, table: Table, *, in_kafka: bool, undeclared: Sequence[str]
+    plan: Plan,
+    table: Table,
+    *,
+    in_kafka: bool,
+    undeclared: Sequence[str],
+    records: Sequence[str],
 ) -> list[dict[str, str]]:
     """Return the places that may have the rows after an erasure, and until when.
 
@@ -23,6 +29,7 @@ def places_left(
         table: Table of the rows.
         in_kafka: Whether the table's topic may have its events.
         undeclared: Folders of the database whose tables the plan does not have.
+        records: Tables with quarantined records, but not in the plan; "" for records of none.
     """
     until = (
         "you drop its table and delete the folder with all versions,"
@@ -34,7 +41,23 @@ def places_left(
     ]
     copies = {"where": "copies that others made of the lake's tables", "until": "deleted there"}
     outside = places_outside(plan, table, in_kafka=in_kafka)
-    return [*kept, *outside, *_late_failures(plan, table), copies]
+    kept += _undeclared_records(records)
+    late = (*_late_failures(plan, table), *_late_partitions(plan, table))
+    return [*kept, *outside, *late, copies]
+
+
+def _undeclared_records(tables: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Yield the quarantined records of tables that the file does not have, if there are some."""
+    if tables:
+        names = ", ".join(name or "(no table)" for name in tables)
+        listed = ", ".join(map(TRINO.text, tables))
+        condition = f"coalesce(\"table\", '') IN ({listed})"
+        yield {
+            "where": f"records in {naming.QUARANTINE} of tables that the file does not declare:"
+            f" {names}",
+            "until": f"you run `DELETE FROM {naming.QUARANTINE} WHERE {condition}` in Athena, and"
+            " this command again",
+        }
 
 
 def _late_failures(plan: Plan, table: Table) -> Iterator[dict[str, str]]:
@@ -45,6 +68,16 @@ def _late_failures(plan: Plan, table: Table) -> Iterator[dict[str, str]]:
             "where": f"failed records that Firehose writes below {folder}/ later",
             "until": f"`cdclake redrive` or this command again, in {minutes} minutes or later",
         }
+
+
+def _late_partitions(plan: Plan, table: Table) -> Iterator[dict[str, str]]:
+    """Yield the partitions that the catalog has until a copy is written without their files."""
+    for copy in plan.copies:
+        if copy.table == table.name and copy.partition_by is not None:
+            yield {
+                "where": f"partitions of {copy.name} in the catalog, named by values",
+                "until": "the next run of publish_hudi",
+            }
 
 
 def erased_places(

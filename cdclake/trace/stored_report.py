@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cdclake import naming
 from cdclake.debezium.topics import LONGEST_KEPT_DAYS
 from cdclake.firehose.redrive_stream import lateness_minutes
 from cdclake.plan import Plan, Table
@@ -21,7 +22,8 @@ def row_values(facts: TraceFacts) -> list[tuple[str, str]]:
         values |= {
             (name, str(value))
             for name, value in (row or {}).items()
-            if name in names and value is not None and not isinstance(value, bool) and value != ""
+            if (name in names or naming.is_dropped_column(name))
+            and (value is not None and not isinstance(value, bool) and value != "")
         }
     return sorted(values)
 

@@ -83,7 +83,8 @@ def _masked(column: Column, texts: TypeTexts, length: int | None) -> TypeTexts:
         if length is not None and length <= column.truncate_to:
             return texts  # whole, whatever its UTF-16 units
         shortened = f"left({texts.source}, {column.truncate_to})"
-        return replace(texts, source=shortened, source_normal=normal.cut(column.truncate_to))
+        cut = normal.cut(column.truncate_to)  # PostgreSQL counts characters, the mask UTF-16 units
+        return replace(texts, source=shortened, source_normal=cut, show=cut)
     if column.mask is not None and column.mask != "hash":
         unheld = None if texts.unheld is None else masked(column.mask, texts.unheld)
         return replace(texts, source=masked(column.mask, texts.source), unheld=unheld)

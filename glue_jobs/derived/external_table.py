@@ -52,9 +52,12 @@ class ExternalTable:
         """
         entry = table_input(table, folder, columns, partitions)
         known = self.check(table)
-        write = self._glue.update_table if known else self._glue.create_table
-        write(DatabaseName=self._database, TableInput=entry)
-        return None if known is None else str(known["StorageDescriptor"]["Location"])
+        if known is None:
+            self._glue.create_table(DatabaseName=self._database, TableInput=entry)
+            return None
+        # An archived version would keep the values of partitions, also those of erased rows.
+        self._glue.update_table(DatabaseName=self._database, TableInput=entry, SkipArchive=True)
+        return str(known["StorageDescriptor"]["Location"])
 
     def check(self, table: DerivedTable) -> dict[str, Any] | None:
         """Return the entry; raise TableError if it is not one of the derived table's format.

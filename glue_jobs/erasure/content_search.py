@@ -28,6 +28,7 @@ _SUMMARY_BOUNDS = ("lower_bound", "upper_bound")  # of manifest lists
 _PARTITION, _FORMAT_VERSION = "partition", "format-version"
 _RAW = "bytes"
 _ROLLBACK_JOURNAL = b"\x01\x01"  # of a database's header: one in memory has no write-ahead log
+HUDIS_OWN = "/.hoodie"  # its timeline, and the marks of its partitions' folders
 SQLITE = b"SQLite format 3\x00"
 
 
@@ -36,8 +37,10 @@ def search_content(name: str, content: bytes, sought: SoughtValues) -> Iterator[
 
     Raise ComponentFailed if the file cannot be read: what is not read is not proved.
     """
-    if found := sought.in_text(name):
+    if found := sought.in_path(name):
         yield "name", found
+    if HUDIS_OWN in name:  # its timeline names the folders of partitions
+        sought = sought.of_paths()
     if found := sought.in_bytes(content):
         yield _RAW, found
     for magic, search in _FORMATS.items():

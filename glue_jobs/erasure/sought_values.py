@@ -10,7 +10,9 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from urllib.parse import unquote, unquote_plus
 
 from cdclake.jobs.erasure.text_index import TextIndex
 from cdclake.jobs.iceberg.file_metrics import SURROGATES
@@ -41,6 +43,7 @@ class SoughtValues:
 
     values: Sequence[SoughtValue]
     in_table: bool = True  # whether numbers and short texts count, too
+    in_paths: bool = False  # whether texts are names of objects or folders
     _whole: dict[str, set[str]] = field(default_factory=dict)  # column -> whole values
     _texts: TextIndex = field(init=False)  # bytes of a text -> its column
     _in_bounds: TextIndex = field(init=False)
@@ -58,8 +61,15 @@ class SoughtValues:
         if not self.in_table:
             return self
         if self._elsewhere is None:
-            self._elsewhere = SoughtValues(self.values, in_table=False)
+            self._elsewhere = copy(self)
+            self._elsewhere.in_table = False
         return self._elsewhere
+
+    def of_paths(self) -> SoughtValues:
+        """Return the search for files whose texts are paths, as those of Hudi's timeline."""
+        found = copy(self)
+        found.in_paths, found._elsewhere = True, None
+        return found
 
     def in_bytes(self, content: bytes) -> set[str]:
         """Return the columns whose texts are in these bytes."""
@@ -75,7 +85,7 @@ class SoughtValues:
             return set()
         if isinstance(value, Mapping):
             pairs = ((str(key), each) for key, each in value.items())
-            return set().union(*(self.in_value(*pair) | self.in_text(pair[0]) for pair in pairs))
+            return set().union(*(self.in_value(*pair) | self.in_key(pair[0]) for pair in pairs))
         if isinstance(value, list | tuple):
             return set().union(*(self.in_value(name, each) for each in value))
         if isinstance(value, bytes | bytearray | memoryview):
@@ -83,7 +93,25 @@ class SoughtValues:
             found = self.in_bytes(content)
             return found | self._whole_in(name, content.decode("utf-8", "replace"))
         text = str(value)
-        return self.in_text(text) | self._whole_in(name, text) | self.in_bytes(_decoded(text))
+        return self.in_key(text) | self._whole_in(name, text) | self.in_bytes(_decoded(text))
+
+    def in_key(self, text: str) -> set[str]:
+        """Return the columns whose texts are in this text, which may be a path."""
+        return self.in_path(text) if self.in_paths else self.in_text(text)
+
+    def in_path(self, path: str) -> set[str]:
+        """Return the columns whose values are in the name of an object.
+
+        Folders of partitions are named `column=value`. Hudi encodes characters of the value by `%`;
+        Iceberg also writes a space as `+`.
+        """
+        found: set[str] = set()
+        for read in (str, unquote, unquote_plus):
+            found |= self.in_text(read(path))
+            for folder in path.split("/"):
+                column, _, value = folder.partition("=")
+                found |= self._whole_in(read(column), read(value))
+        return found
 
     def in_text(self, text: str) -> set[str]:
         """Return the columns whose texts are in this text."""

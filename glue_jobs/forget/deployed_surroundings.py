@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -97,10 +98,16 @@ class DeployedSurroundings:
     def restart_stream(self) -> None:
         """Have the stream end after its batch; its keeper starts it again within five minutes.
 
-        A scheduled stream ends by itself.
+        A scheduled stream ends by itself. The deployment in the order stays: the keeper would put
+        it back, perhaps before the stream has read the order. If the write is refused, the keeper
+        or `cdclake pause` has just ordered another deployment, which ends the stream as well.
         """
         if self.plan.mode == "always_on" and self.plan.tables:
-            self.control.write(naming.STREAM_ORDER, {"deployment": None})
+            stored = self.control.read(naming.STREAM_ORDER)
+            order = {"deployment": None} if stored is None else stored.content
+            restarted = {**order, "restart": uuid.uuid4().hex}
+            etag = None if stored is None else stored.etag
+            self.control.write_if(naming.STREAM_ORDER, restarted, etag)
 
     def redact(self, sought: SoughtValues) -> list[str]:
         """Change nothing: events of CloudWatch Logs cannot be changed, and expire."""

@@ -20,15 +20,17 @@ from cdclake.jobs.control.erasure_register import register_erasure
 from cdclake.jobs.control.requests import (
     Answer,
     last_erasure,
+    pending_forget,
     read_outcome,
     request_forget,
     unanswered_hashes,
 )
 from cdclake.jobs.erasure.removed_objects import OtherWriter, delete_objects, removed_objects
 from cdclake.jobs.erasure.sought_values import SoughtValues
-from cdclake.jobs.erasure.stored_objects import ObjectVersion
+from cdclake.jobs.erasure.stored_objects import Leftover, ObjectVersion
 from cdclake.jobs.forget.erased_values import erased_values, sought_values
 from cdclake.jobs.forget.failed_records import FailedRecords, error_prefixes
+from cdclake.jobs.forget.other_records import only_others_have, undeclared_tables
 from cdclake.jobs.forget.surroundings import Surroundings
 from cdclake.jobs.reader.relations import may_be_in_kafka
 from cdclake.plan import Table
@@ -79,12 +81,11 @@ class Erasure:
             request = request_forget(lake.control, table.name, [*hashes])
             return None, self._by_job(naming.POLL_JOB, request)
         if table.delivery == "stream":
-            lake.operations.await_earlier_erasure(table)
-            position = lake.position()
-            request = self._request(position)
+            position, request = self._request_in_turn()
             return position, lake.operations.await_erasure(table, request)
         position, delivery_s = lake.position(), lake.delivery_seconds(table)
-        request = self._request(position, not_before=time.time() + delivery_s)
+        with lake.operations.backend.exclusive():
+            request = self._request(position, not_before=time.time() + delivery_s)
         with step("wait until Firehose has appended what it had decoded"):
             time.sleep(delivery_s)
         return position, self._by_job(naming.APPLY_JOB, request)
@@ -117,20 +118,31 @@ class Erasure:
         with step("remove failed records of Firehose"):
             return {prefix: records.remove(prefix) for prefix in prefixes}
 
+    def _request_in_turn(self) -> tuple[str, str]:
+        """Request the erasure from the stream, and return its position and the request's id.
+
+        After the wait for an earlier request another command may have been first.
+        """
+        operations = self.lake.operations
+        while True:
+            operations.await_earlier_erasure(self.table)
+            position = self.lake.position()
+            with operations.backend.exclusive():
+                if pending_forget(self.lake.control, self.table.name) is None:
+                    return position, self._request(position)
+
     def _request(self, position: str, *, not_before: float = 0.0) -> str:
         """Request the erasure of the keys, register them at the position, and return the id.
 
-        As soon as they are registered, their deletes are refused, too. A command that ends then has
-        left a request, so that their rows leave the tables all the same.
+        The caller excludes other commands. As soon as the keys are registered, their deletes are
+        refused, too. A command that ends then has left a request, so that their rows leave the
+        tables all the same.
         """
         control, name, hashes = self.lake.control, self.table.name, self._hashes()
         hashed = KeyHash.of(name, self.lake.salt)
-        with self.lake.operations.backend.exclusive():
-            request = request_forget(
-                control, name, hashes, position=position, not_before=not_before
-            )
-            reach("between_request_and_register")
-            register_erasure(control, hashed, hashes, position)
+        request = request_forget(control, name, hashes, position=position, not_before=not_before)
+        reach("between_request_and_register")
+        register_erasure(control, hashed, hashes, position)
         return request
 
     def _hashes(self) -> list[str]:
@@ -227,6 +239,7 @@ class Erasure:
             left, elsewhere = leftovers(self.lake, self.table, matched)
             in_kafka = may_be_in_kafka(self.table, self.lake.reader.catalog)
             undeclared = self.lake.objects.undeclared_folders()
+            records = undeclared_tables(self.lake.reader, self.lake.objects.declared)
         return {
             "ok": not left,
             "table": self.table.name,
@@ -236,7 +249,10 @@ class Erasure:
             "elsewhere": elsewhere,
             "shared": shared,
             "remaining": places_left(
-                self.lake.plan, self.table, in_kafka=in_kafka, undeclared=undeclared
+                *(self.lake.plan, self.table),
+                in_kafka=in_kafka,
+                undeclared=undeclared,
+                records=records,
             ),
         }
 
@@ -247,11 +263,30 @@ Places = list[dict[str, Any]]
 def leftovers(lake: Surroundings, table: Table, sought: SoughtValues) -> tuple[Places, Places]:
     """Return where values are left, and where rows of other tables have them."""
     objects = lake.objects
-    rest = (other for other in lake.plan.all_tables if other != table)
-    others = tuple(f"s3://{objects.bucket}/{folder}" for folder in objects.folders_of(*rest))
+    folders = objects.folders_of_others(table)
+    others = tuple(f"s3://{objects.bucket}/{folder}" for folder in folders)
     found = sorted(lake.search(sought, tuple(objects.folders_of(table))))
-    left = [place.to_json() for place in found if not place.where.startswith(others)]
-    return left, [place.to_json() for place in found if place.where.startswith(others)]
+    refused = _quarantine_of_others(lake, table, sought, found)
+    left: Places = []
+    elsewhere: Places = []
+    for place in found:
+        is_others = place.where.startswith(others) or place.where in refused
+        (elsewhere if is_others else left).append(place.to_json())
+    return left, elsewhere
+
+
+def _quarantine_of_others(
+    lake: Surroundings, table: Table, sought: SoughtValues, found: Sequence[Leftover]
+) -> set[str]:
+    """Return the current files of the quarantine if only records of other tables have values."""
+    if naming.QUARANTINE not in lake.reader.catalog.names():
+        return set()
+    prefix, files = lake.objects.reachable(naming.QUARANTINE)
+    folder = f"s3://{lake.objects.bucket}/{prefix}"
+    if not any(place.where.startswith(folder) for place in found):
+        return set()
+    others = only_others_have(lake.reader, table, lake.objects.declared, sought)
+    return files if others else set()
 
 
 def _not_answered(job: str, table: str, error: str | None) -> ComponentFailed:

@@ -13,6 +13,7 @@ from cdclake.jobs.erasure.sought_values import CUT_CHARACTERS, SoughtValue
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.key_condition import in_changelog, in_state
 from cdclake.plan import Column, Table
+from cdclake.redrive.quarantined_records import is_of, may_be_of
 from cdclake.trace.row_key import RowKey
 
 
@@ -70,8 +71,10 @@ def _alike(session: Any, table: Table, column: str, texts: list[str]) -> Mapping
     """
     found: dict[str, bool] = {}
     last = CUT_CHARACTERS
+    name = DUCKDB.name(column)
     for relation in (table.changes, table.name):
-        name = DUCKDB.name(column)
+        if column not in _columns(session, relation, table):  # left the file before the other began
+            continue
         rows = session.execute(
             f"SELECT v, bool_or(c = v) FROM (SELECT unnest(?::VARCHAR[]) AS v) AS s"
             f" JOIN (SELECT DISTINCT CAST({name} AS VARCHAR) AS c FROM {DUCKDB.name(relation)}"
@@ -86,13 +89,24 @@ def _alike(session: Any, table: Table, column: str, texts: list[str]) -> Mapping
 
 
 def _texts(session: Any, relation: str, condition: str, table: Table) -> Iterator[tuple[str, str]]:
-    columns = [column for column in table.columns if not _is_flag(column)]
-    selected = ", ".join(f"CAST({DUCKDB.name(c.name)} AS VARCHAR)" for c in columns)
+    columns = _columns(session, relation, table)
+    selected = ", ".join(f"CAST({DUCKDB.name(name)} AS VARCHAR)" for name in columns)
     query = f"SELECT DISTINCT {selected} FROM {DUCKDB.name(relation)} WHERE {condition}"
     for row in session.execute(query).fetchall():
         for column, text in zip(columns, row, strict=True):
             if text:
-                yield column.name, text
+                yield column, text
+
+
+def _columns(session: Any, relation: str, table: Table) -> list[str]:
+    """Return the relation's columns with the source's values, also those that left the file."""
+    declared = {column.name for column in table.columns}
+    described = session.execute(f"DESCRIBE {DUCKDB.name(relation)}").fetchall()
+    return [
+        name
+        for name, kind, *_ in described
+        if kind != "BOOLEAN" and (name in declared or naming.is_dropped_column(name))
+    ]
 
 
 def _refused_values(
@@ -102,8 +116,13 @@ def _refused_values(
     wanted = {tuple(key.parts) for key in keys}
     columns = [column for column in table.columns if not _is_flag(column)]
     names = {name: column.name for column in columns for name in (column.name, column.source)}
-    query = f'SELECT key, value FROM {naming.QUARANTINE} WHERE "table" = ?'
-    for key, value in session.execute(query, [table.name]).fetchall():
+    query = (
+        f'SELECT "table", topic, key, value FROM {naming.QUARANTINE}'
+        f" WHERE {may_be_of(table, DUCKDB)}"
+    )
+    for named, topic, key, value in session.execute(query).fetchall():
+        if not is_of(table, named, topic, value):
+            continue
         parsed = json_object(value)
         image = row_image(parsed) or changelog_row(parsed) or {}
         found = record_key(table, key, value) or record_key(table, None, value) or ()

@@ -15,6 +15,7 @@ from cdclake.jobs.runtime.key_types import KeyType, key_types
 from cdclake.jobs.runtime.source import Connection
 from cdclake.jobs.runtime.source_key import equal_pairs
 from cdclake.plan import Table
+from cdclake.redrive.quarantined_records import is_of, may_be_of
 from cdclake.trace.row_key import RowKey
 
 _BATCH = 10_000
@@ -86,7 +87,14 @@ def _stored_keys(reader: Reader, table: Table) -> Iterator[Sequence[StoredKey]]:
 
 def _refused_keys(session: Any, table: Table) -> Iterator[Sequence[StoredKey]]:
     """Yield the keys of quarantined records, as far as they can be read."""
-    query = f'SELECT DISTINCT key, value FROM {naming.QUARANTINE} WHERE "table" = ?'
-    result = session.execute(query, [table.name])
+    result = session.execute(
+        f'SELECT DISTINCT "table", topic, key, value FROM {naming.QUARANTINE}'
+        f" WHERE {may_be_of(table, DUCKDB)}"
+    )
     while batch := result.fetchmany(_BATCH):
-        yield [key for each in batch if (key := record_key(table, *each)) is not None]
+        keys = (
+            record_key(table, key, value)
+            for named, topic, key, value in batch
+            if is_of(table, named, topic, value)
+        )
+        yield [key for key in keys if key is not None]

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from cdclake import naming
+from cdclake.jobs.erasure.content_search import HUDIS_OWN
 from cdclake.jobs.erasure.reachable_files import reachable_files
 from cdclake.jobs.erasure.stored_objects import newest_content
 from cdclake.jobs.iceberg.catalog_entries import table_entries
@@ -15,7 +16,6 @@ from cdclake.jobs.publish.hudi_timeline import HudiCommit, copy_folder, newest_s
 from cdclake.plan import Plan, Table
 
 _METADATA = "metadata_location"  # parameter of an Iceberg table in Glue
-_HUDIS_OWN = "/.hoodie"  # its timeline, and the marks of its partitions's folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,7 @@ class LakeObjects:
 
         A table that left the file, or was dropped, may have left current or older files there.
         """
-        # A deployment's warehouse is the root of its bucket.
-        database = f"{_key(f'{self.warehouse}/{self.plan.lake_database}.db')}/"
-        declared = self._declared
+        database, declared = self._database, self.declared
         pages = self.s3.get_paginator("list_object_versions")
         found = pages.paginate(Bucket=self.bucket, Prefix=database, Delimiter="/")
         folders = {each["Prefix"] for page in found for each in page.get("CommonPrefixes", ())}
@@ -56,6 +54,17 @@ class LakeObjects:
             if (name := folder.removeprefix(database).rstrip("/")) not in declared
             and not name.startswith(naming.PROBE_TABLE)
         ]
+
+    def folders_of_others(self, table: Table) -> Iterator[str]:
+        """Yield the prefixes of everything that the plan stores without rows of the table."""
+        plan = self.plan
+        mine = {
+            naming.QUARANTINE,
+            *table.stored,
+            *(each.name for each in plan.derived if table.name in each.sources),
+            *(each.name for each in plan.copies if each.table == table.name),
+        }
+        yield from (f"{self._database}{name}/" for name in sorted(self.declared - mine))
 
     def copy_folder(self, name: str) -> str:
         """Return the prefix of the objects of a Hudi copy."""
@@ -75,7 +84,7 @@ class LakeObjects:
         A copy that was written as a whole has no older file with rows.
         """
         folder = self.copy_folder(name)
-        return folder, {location for location in self._locations(folder) if _HUDIS_OWN in location}
+        return folder, {location for location in self._locations(folder) if HUDIS_OWN in location}
 
     def reachable(self, name: str) -> tuple[str, set[str]]:
         """Return the prefix of a table's objects, and the locations that its readers can reach.
@@ -124,8 +133,13 @@ class LakeObjects:
         }
 
     @property
-    def _declared(self) -> set[str]:
-        """Return the folder names of everything that the plan stores."""
+    def _database(self) -> str:
+        """Prefix of the database's objects; a deployment's warehouse is the root of its bucket."""
+        return f"{_key(f'{self.warehouse}/{self.plan.lake_database}.db')}/"
+
+    @property
+    def declared(self) -> set[str]:
+        """Names of everything that the plan stores, which are those of the folders."""
         plan = self.plan
         return {
             naming.QUARANTINE,

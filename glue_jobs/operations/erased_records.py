@@ -23,9 +23,11 @@ from cdclake.jobs.stream.plan_decoders import bytes_of, decoders_of
 from cdclake.plan import Plan, Table
 from cdclake.redrive.failed_events import FailedEvents
 from cdclake.redrive.failed_rows import Origin
+from cdclake.redrive.quarantined_records import is_of, may_be_of
 
 LIMIT = "cdc__erased_at"
-RECORD = ("topic", "partition", "offset", "key", "value")  # a place names several records
+# A place names several records.
+RECORD = ("topic", "partition", "offset", "key", "value", "table")
 
 
 def erased_events(lake: LakeTables, table: Table, erased: ErasedKeys) -> DataFrame:
@@ -63,12 +65,13 @@ def erased_state_keys(
 def erased_records(lake: LakeTables, table: Table, plan: Plan, erased: ErasedKeys) -> DataFrame:
     """Return the columns of `RECORD` and the reason of quarantined records that are erased.
 
-    One without a readable position counts as older than the erasure.
+    One without a readable position counts as older than the erasure. Records of the table may have
+    another name, which the file had before, or none.
     """
-    mine = lake.read(naming.QUARANTINE).where(F.col("table") == table.name)
+    mine = lake.read(naming.QUARANTINE).where(may_be_of(table, SPARK))
     search = _SearchRecords(replace(plan, tables=(table,)).to_json(), erased)
-    schema = "topic string, partition int, offset bigint, key binary, value binary, reason string"
-    return mine.select(*RECORD, "reason").mapInArrow(search, schema)
+    found = mine.select(*RECORD, "reason")
+    return found.mapInArrow(search, found.schema)
 
 
 def _found(rows: DataFrame, table: Table, erased: ErasedKeys) -> DataFrame:
@@ -104,7 +107,7 @@ class _SearchKeys:
 
 @dataclass(frozen=True, slots=True)
 class _SearchRecords:
-    """Function for `mapInArrow` over the places, keys and values of records, and their reasons."""
+    """Function for `mapInArrow` over records with the columns of `RECORD`, and their reasons."""
 
     plan_json: str  # of the table alone
     erased: ErasedKeys
@@ -118,11 +121,13 @@ class _SearchRecords:
             keys = bytes_of(batch["key"])
             values = decoders.as_json(bytes_of(batch["value"]))
             places = zip(batch["partition"].to_pylist(), batch["offset"].to_pylist(), strict=True)
-            records = zip(places, keys, values, strict=True)
+            origins = zip(batch["table"].to_pylist(), batch["topic"].to_pylist(), strict=True)
+            records = zip(places, origins, keys, values, strict=True)
             chosen = [
                 row
-                for row, (place, key, value) in enumerate(records)
-                if search.is_erased(Place(*place), key, value, self.erased)
+                for row, (place, origin, key, value) in enumerate(records)
+                if is_of(search.table, *origin, value)
+                and search.is_erased(Place(*place), origin[0], key, value, self.erased)
             ]
             if chosen:
                 yield batch.take(pa.array(chosen))
@@ -135,12 +140,22 @@ class _RecordSearch:
     failed: FailedEvents
 
     def is_erased(
-        self, place: Place, key: bytes | None, value: bytes | None, erased: ErasedKeys
+        self,
+        place: Place,
+        named: str | None,
+        key: bytes | None,
+        value: bytes | None,
+        erased: ErasedKeys,
     ) -> bool:
-        """Return whether a record is older than its key's erasure, or has no readable position."""
+        """Return whether a record is older than its key's erasure, or has no readable position.
+
+        Under another name the table may have had another key: then the row has the columns.
+        """
         if place.partition is None:  # the redrive of Firehose's failed records has put it there
             event = self.failed.read(value or b"", Origin.one(self.table.name))
             return event is not None and event.is_erased({self.table.name: erased})
         decoded = self.rows.row(key, value, place)
         position = decoded.values[naming.POSITION] if decoded is not None else None
-        return (position or "") < erased.erased_at(record_key(self.table, key, value))
+        forms = (key,) if named == self.table.name else (key, None)
+        found = (record_key(self.table, each, value) for each in forms)
+        return (position or "") < max(map(erased.erased_at, found))

@@ -98,7 +98,8 @@ class TableErasure:
             keys = held.enter_context(persisted(found))
             refused = erased_records(lake, table, self.plan, self.erased)
             records = held.enter_context(persisted(refused))
-            refused_records = records.where(f"NOT {is_withheld('reason')}").count()
+            counted = f"NOT {is_withheld('reason')} AND `table` = {SPARK.text(table.name)}"
+            refused_records = records.where(counted).count()
             counts = {"events": events.count(), "keys": keys.count(), "records": records.count()}
             if counts["keys"]:  # before the changelog: a run that is repeated finds the keys there
                 _delete(lake, table.name, keys, _of_key(table, naming.POSITION, "<", LIMIT))
@@ -106,9 +107,8 @@ class TableErasure:
                 same = _of_key(table, naming.POSITION, "=", naming.POSITION)
                 _delete(lake, table.changes, events.distinct(), same)
             if counts["records"]:
-                same = " AND ".join(f"t.{name} <=> e.{name}" for name in RECORD)
-                named = f"t.`table` = {SPARK.text(table.name)}"
-                _delete(lake, naming.QUARANTINE, records.distinct(), f"{same} AND {named}")
+                same = " AND ".join(f"t.`{name}` <=> e.`{name}`" for name in RECORD)
+                _delete(lake, naming.QUARANTINE, records.distinct(), same)
         before = self._leave_nothing(derived)
         names = [each.name for each in derived]
         return {**counts, "derived": names, "metadata": before}, refused_records
@@ -200,10 +200,11 @@ def derived_of(
 
 
 def _was_refreshed(derived: DerivedTable, lake: LakeTables, control: ObjectStore) -> bool:
-    if control.read(derived_name(derived.name)) is None:
-        return False
+    """Check whether a refresh wrote the table; one that was killed then has noted nothing."""
+    is_noted = control.read(derived_name(derived.name)) is not None
     found = [properties for name in derived.stored if (properties := lake.properties(name))]
-    return all(is_own(properties, is_noted=True) for properties in found)
+    is_written = is_noted or bool(found)
+    return is_written and all(is_own(properties, is_noted=is_noted) for properties in found)
 
 
 def _renew_stamps(lake: LakeTables, table: Table) -> None:

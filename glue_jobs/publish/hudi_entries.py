@@ -6,7 +6,7 @@ That tool is in no jar that the job has. A merge-on-read copy has two entries ov
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,6 +24,7 @@ _PROVIDER = "spark.sql.sources.provider"
 _SCHEMA = "spark.sql.sources.schema"
 _MAX_PART_CHARACTERS = 4000  # of Spark's schema in one parameter, as Hudi's tool splits it
 _MAX_PARTITIONS_PER_REQUEST = 100  # Glue's BatchCreatePartition and BatchUpdatePartition
+_MAX_DELETED_PER_REQUEST = 25  # Glue's BatchDeletePartition
 _HUDI_COLUMNS = tuple(
     f"_hoodie_{name}"
     for name in ("commit_time", "commit_seqno", "record_key", "partition_path", "file_name")
@@ -38,7 +39,7 @@ class HudiEntries:
         self._glue = boto3.client("glue")
 
     def put(self, folder: str, schema: StructType, partitions: Sequence[str]) -> None:
-        """Have the catalog name the folder, its columns and its folders of partitions.
+        """Have the catalog name the folder, its columns and its folders of partitions, no others.
 
         Raises TableError if the catalog has another table of this name.
         """
@@ -54,42 +55,49 @@ class HudiEntries:
                     "give the copy another `name:`, or drop the other table",
                 )
             elif any(known.get(field) != value for field, value in wanted.items()):
-                self._glue.update_table(DatabaseName=self._database, TableInput=wanted)
+                self._glue.update_table(
+                    DatabaseName=self._database, TableInput=wanted, SkipArchive=True
+                )
             self._put_partitions(name, wanted["StorageDescriptor"], partitions)
 
     def _put_partitions(
         self, name: str, storage: dict[str, Any], partitions: Sequence[str]
     ) -> None:
-        """Add the partitions that the entry lacks, and have all of them the entry's columns.
+        """Add the partitions that the entry lacks, delete others, and have all the entry's columns.
 
-        One without rows may stay. Athena refuses a partition whose types differ from its table's.
+        Athena refuses a partition whose types differ from its table's.
         Source: Athena's user guide, "Updates in tables with partitions", and HUDI-6453.
         """
-        if not partitions:
+        if self._copy.partition_by is None:
             return
         place = {"DatabaseName": self._database, "TableName": name}
         pages = self._glue.get_paginator("get_partitions").paginate(**place)
         known = [each for page in pages for each in page["Partitions"]]
         names = {tuple(each["Values"]) for each in known}
+        folders = {(partition_value(folder),): folder for folder in partitions}
         lacking = [
-            _partition(value, storage, f"{storage['Location']}/{folder}")
-            for folder in partitions
-            if ((value := partition_value(folder)),) not in names
+            _partition(values, storage, f"{storage['Location']}/{folder}")
+            for values, folder in folders.items()
+            if values not in names
         ]
+        gone = [{"Values": [*values]} for values in names if values not in folders]
         changed = [
             {
                 "PartitionValueList": each["Values"],
                 "PartitionInput": _partition(
-                    each["Values"][0], storage, each["StorageDescriptor"]["Location"]
+                    each["Values"], storage, each["StorageDescriptor"]["Location"]
                 ),
             }
             for each in known
-            if _types(each["StorageDescriptor"]) != _types(storage)
+            if tuple(each["Values"]) in folders
+            and _types(each["StorageDescriptor"]) != _types(storage)
         ]
         for some in _requests(lacking):
             self._check(self._glue.batch_create_partition(**place, PartitionInputList=some))
         for some in _requests(changed):
             self._check(self._glue.batch_update_partition(**place, Entries=some))
+        for some in _requests(gone, _MAX_DELETED_PER_REQUEST):
+            self._check(self._glue.batch_delete_partition(**place, PartitionsToDelete=some))
 
     def _check(self, answer: dict[str, Any]) -> None:
         for refused in answer.get("Errors", ()):
@@ -100,13 +108,15 @@ class HudiEntries:
             )
 
 
-def _partition(value: str, storage: dict[str, Any], location: str) -> dict[str, Any]:
-    return {"Values": [value], "StorageDescriptor": storage | {"Location": location}}
+def _partition(values: Iterable[str], storage: dict[str, Any], location: str) -> dict[str, Any]:
+    return {"Values": [*values], "StorageDescriptor": storage | {"Location": location}}
 
 
-def _requests(entries: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
-    for start in range(0, len(entries), _MAX_PARTITIONS_PER_REQUEST):
-        yield entries[start : start + _MAX_PARTITIONS_PER_REQUEST]
+def _requests(
+    entries: Sequence[dict[str, Any]], size: int = _MAX_PARTITIONS_PER_REQUEST
+) -> Iterator[Sequence[dict[str, Any]]]:
+    for start in range(0, len(entries), size):
+        yield entries[start : start + size]
 
 
 def _types(storage: dict[str, Any]) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.publish.copy_stamp import CopyStamp
 
 STAMP_KEY = "cdclake.stamp"
+_MARK = ".hoodie_partition_metadata"
 _COMMITS = ("commit", "deltacommit", "replacecommit")
 
 
@@ -51,10 +52,14 @@ def newest_stamped(storage: Files, folder: str) -> HudiCommit | None:
 
 
 def partition_folders(storage: ObjectStorage, folder: str) -> list[str]:
-    """Return the table's folders of partitions, relative to its own, such as `country=Peru`."""
-    marker = "/.hoodie_partition_metadata"
-    found = (path for path in storage.list(folder) if path.endswith(marker))
-    return sorted(path.removesuffix(marker).rpartition("/")[2] for path in found)
+    """Return the table's folders of partitions, relative to its own, such as `country=Peru`.
+
+    One that has its mark alone is empty: an erasure has deleted the files.
+    """
+    files = [path.rpartition("/") for path in storage.list(folder)]
+    marked = {place for place, _, name in files if name == _MARK}
+    filled = {place for place, _, name in files if name != _MARK}
+    return sorted(place.rpartition("/")[2] for place in marked & filled)
 
 
 def _completed(storage: Files, folder: str) -> Iterator[str]:

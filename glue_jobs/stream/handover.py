@@ -1,14 +1,16 @@
 """Handover of the stream to another deployment, always between two batches.
 
 On AWS the stream keeper (`lambda/stream_keeper`) writes the wanted deployment to a control object.
-A stream of another deployment ends itself, and the keeper starts the next one.
+A stream of another deployment ends itself, and the keeper starts the next one. An erasure changes
+the order's `restart` instead: the stream that has memory of erased rows ends in the same way.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
@@ -21,6 +23,7 @@ from cdclake.jobs.iceberg.error_policy import passing_cause
 log = logging.getLogger("cdclake.stream")
 
 CHECK_INTERVAL_S = 15
+_RESTART = "restart"  # of the order: an id that differs after each erasure
 
 
 class HandedOver(Exception):
@@ -34,6 +37,7 @@ class Handover:
         """Without a deployment (locally), the gate never closes."""
         self._control = control
         self._deployment = deployment
+        self._restart = None if deployment is None else self._order().get(_RESTART)
         self._between_batches = threading.Lock()
         self._ended = False
 
@@ -66,7 +70,7 @@ class Handover:
             if not self._ended:
                 raise
         if self._ended:
-            log.info("stream ended: deployment %s was replaced by another one", self._deployment)
+            log.info("stream ended: deployment %s was replaced or restarted", self._deployment)
 
     def _is_replaced(self) -> bool:
         """Return True if another deployment is wanted; False while S3 does not answer."""
@@ -81,5 +85,10 @@ class Handover:
     def _is_wanted(self) -> bool:
         if self._deployment is None:
             return True
-        order = self._control.read(naming.STREAM_ORDER)
-        return order is None or order.content["deployment"] == self._deployment
+        order = self._order()
+        wanted = order.get("deployment", self._deployment)
+        return wanted == self._deployment and order.get(_RESTART) == self._restart
+
+    def _order(self) -> Mapping[str, Any]:
+        stored = self._control.read(naming.STREAM_ORDER)
+        return {} if stored is None else stored.content

@@ -111,12 +111,13 @@ def is_paused() -> bool:
 def order(wanted: str | None) -> datetime:
     """Store the wanted deployment unless it is stored already; return since when it is stored.
 
-    A stream of another deployment reads it between two batches, and ends.
+    A stream of another deployment reads it between two batches, and ends. So does a stream that
+    `cdclake forget` restarts: it writes the same deployment with another `restart`, which stays.
     """
     s3, place = boto3.client("s3"), {"Bucket": os.environ["BUCKET"], "Key": os.environ["KEY"]}
     try:
         stored = s3.get_object(**place)
-        if json.loads(stored["Body"].read()) == {"deployment": wanted}:
+        if json.loads(stored["Body"].read())["deployment"] == wanted:
             return as_utc(stored["LastModified"])
     except ClientError as error:
         if error.response["Error"]["Code"] != "NoSuchKey":

@@ -16,6 +16,7 @@ from cdclake.stacks.constructs.lake_bucket import BucketReference
 _GLUES_TAG = "aws-glue-service-resource"
 _PARTITION_CALLS = [
     "glue:BatchCreatePartition",
+    "glue:BatchDeletePartition",
     "glue:BatchUpdatePartition",
     "glue:GetPartitions",
 ]

@@ -33,8 +33,8 @@ FORGET = (
     _engine(
         "an erased record's place is erased",
         "glue_jobs/operations/erased_records.py",
-        '"offset", "key", "value")',
-        '"offset")',
+        '"offset", "key", "value", "table")',
+        '"offset", "table")',
     ),
     Mutation(
         "a rebuild takes events of erased keys",

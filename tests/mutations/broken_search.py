@@ -62,7 +62,7 @@ SEARCH = (
         "for start in (bound,)",
     ),
     _content("numbers in bounds are text", _VALUES, "len(bound) in (4, 8)", "False"),
-    _content("numbers count in every table", _VALUES, "in_table=False", "in_table=True"),
+    _content("numbers count in every table", _VALUES, "in_table = False", "in_table = True"),
     _content("Base64 is text", _VALUES, " | self.in_bytes(_decoded(text))", ""),
     _content(
         "compressed blobs of Puffin are searched as they are",

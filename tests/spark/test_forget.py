@@ -236,6 +236,16 @@ def test_a_record_that_has_an_erased_ones_place_stays(engine: Engine) -> None:
     assert [bytes(row["key"]) for row in engine.quarantined()] == [b'{"id": 2}']
 
 
+def test_a_record_of_a_former_name_is_erased(engine: Engine) -> None:
+    engine.run((b'{"id": 1}', b'{"op": "u", "v": "%s"}' % ERASED.encode()))
+    quarantine = engine.lake.qualified(naming.QUARANTINE)
+    engine.lake.spark.sql(f"UPDATE {quarantine} SET `table` = 'former'")
+    engine.place.quarantined = 3  # of the present name
+    done = erase(engine, register(engine, 1, 60))
+    assert done is not None and done["records"] == 1
+    assert (engine.quarantined(), engine.place.quarantined) == ([], 3)
+
+
 def test_an_erasure_ends_before_another_job_may_write(engine: Engine) -> None:
     """Unreachable files from before its end are deleted, also if the outcome is late."""
     engine.run(engine.event("c", 10, 10, id=1, v=ERASED))

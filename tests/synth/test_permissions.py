@@ -364,7 +364,7 @@ def test_the_job_of_copies_may_add_partitions_and_probe_folders_as_s3a_does(vari
         (f"glue:{call}", TABLE)
         for call in (
             *("CreateTable", "GetPartitions"),
-            *("BatchCreatePartition", "BatchUpdatePartition"),
+            *("BatchCreatePartition", "BatchUpdatePartition", "BatchDeletePartition"),
         )
     ]
     own = [*EVERY_JOB, *TABLES, *HOLDS, REPORTS, *catalog, *probes]

@@ -4,8 +4,9 @@ moto's UpdateTable ignores VersionId and SkipArchive, so two concurrent Iceberg 
 succeed and one would be lost. Here, as on AWS, a stale VersionId is rejected with
 ConcurrentModificationException, and Iceberg retries.
 
-Unlike Glue: only databases and tables survive a restart (no partitions, jobs, crawlers, tags), and
-names keep their case.
+Unlike Glue: only databases and tables survive a restart (no partitions, jobs, crawlers, tags),
+names keep their case, and SkipArchive drops older archived versions, too: those of derived tables,
+which earlier releases kept, have values of erased rows.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def update_table(self: Any) -> EmptyResult:
         )
     table.update(table_input)
     if self.parameters.get("SkipArchive"):
-        table.versions.pop(current, None)
+        table.versions = {str(table._current_version): table_input}
     return EmptyResult()
 
 

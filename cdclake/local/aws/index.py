@@ -46,6 +46,8 @@ class Index:
         self.connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self.connection.execute("pragma journal_mode=wal")
         self.connection.execute("pragma synchronous=off")
+        # Names of objects have values of partitions, which an erasure must not leave in free pages.
+        self.connection.execute("pragma secure_delete=on")
         self.connection.executescript(SCHEMA)
 
     @contextmanager

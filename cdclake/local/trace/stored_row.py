@@ -22,6 +22,8 @@ from cdclake.trace.trace_facts import TraceFacts
 # Kafka and the source are not the lake's to erase; the objects are read through S3.
 _NOT_READ = ("data/kafka", "data/postgres", "data/aws/objects")
 
+_BUSY_TIMEOUT_S = 30.0  # for the transactions of the server
+
 
 def stored_row(lake: LocalLake, facts: TraceFacts) -> dict[str, Any]:
     """Return the parts `stored` and `remaining` of the report of `trace --stored`."""
@@ -55,12 +57,17 @@ def search_lake(lake: LocalLake, sought: SoughtValues, own: tuple[str, ...]) -> 
 
 
 def _content_of(file: Path) -> bytes | None:
-    """Return a file's bytes, None if it is deleted meanwhile; of a database, a snapshot."""
+    """Return a file's bytes, None if it is deleted meanwhile; of a database, a snapshot.
+
+    A database's write-ahead log, which comes after it, is emptied: it has rows that were deleted.
+    """
     try:
         content = file.read_bytes()
         if not content.startswith(SQLITE):
             return content
-        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
+        address = f"{file.as_uri()}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_TIMEOUT_S)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             return database.serialize()
     except FileNotFoundError:
         return None

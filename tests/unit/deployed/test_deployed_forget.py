@@ -256,20 +256,27 @@ def surroundings(**plan: Any) -> DeployedSurroundings:
     return DeployedSurroundings(made, arguments, None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("plan", "order"),
-    [
-        ({"tables": (TABLE,)}, {"deployment": None}),
-        ({"tables": (TABLE,), "mode": "scheduled"}, None),
-        ({}, None),
-    ],
-)
-def test_only_a_stream_that_is_kept_is_ended(
-    s3: Any, plan: dict[str, Any], order: dict[str, Any] | None
-) -> None:
+@pytest.mark.parametrize("plan", [{"tables": (TABLE,), "mode": "scheduled"}, {}])
+def test_a_stream_that_is_not_kept_is_not_ended(s3: Any, plan: dict[str, Any]) -> None:
     surroundings(**plan).restart_stream()
+    assert ObjectStore("s3://state/control").read(naming.STREAM_ORDER) is None
+
+
+def test_each_restart_of_a_stream_is_another_order(s3: Any) -> None:
+    control, orders = ObjectStore("s3://state/control"), []
+    control.write(naming.STREAM_ORDER, {"deployment": "d1"})
+    for _ in range(2):
+        surroundings(tables=(TABLE,)).restart_stream()
+        stored = control.read(naming.STREAM_ORDER)
+        assert stored is not None and stored.content["deployment"] == "d1"
+        orders.append(stored.content["restart"])
+    assert len(set(orders)) == 2
+
+
+def test_a_stream_without_an_order_is_ended(s3: Any) -> None:
+    surroundings(tables=(TABLE,)).restart_stream()
     stored = ObjectStore("s3://state/control").read(naming.STREAM_ORDER)
-    assert (stored.content if stored else None) == order
+    assert stored is not None and stored.content["deployment"] is None
 
 
 def test_another_job_of_the_deployment_is_run_to_its_end(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +16,13 @@ from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
 from cdclake import metrics, stream_keeping
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.forget.deployed_surroundings import DeployedSurroundings
+from cdclake.jobs.stream.handover import HandedOver, Handover
+from cdclake.plan import Plan
 from tests.load_function import load
 from tests.unit.deployed.published_metrics import published
+from tests.unit.verify.lakes import make_table
 
 BUCKET, KEY, JOB = "state", "control/stream.json", "shop-stream_changes"
 PAUSE = "control/pause.json"
@@ -326,3 +332,50 @@ def test_every_call_says_how_it_stands(stream):
     }  # fmt: skip
     [dimensions] = {json.dumps(metric["Dimensions"]) for metric in found}
     assert json.loads(dimensions) == [{"Name": "Deployment", "Value": "shop"}]
+
+
+def restart() -> None:
+    """Change the order as `forget` does."""
+    table = make_table(name="t")
+    plan = Plan(name="shop", source_database="d", lake_database="l", tables=(table,))
+    arguments = {"control": f"s3://{BUCKET}/control", "JOB_NAME": "shop-forget_rows"}
+    DeployedSurroundings(plan, arguments, None).restart_stream()  # type: ignore[arg-type]
+
+
+def goes_on(handover: Handover) -> bool:
+    batches: list[int] = []
+    with suppress(HandedOver):
+        handover.guarded(lambda _, number: batches.append(number))(None, 1)  # type: ignore[arg-type]
+    return bool(batches)
+
+
+def test_a_restart_stays_ordered_until_the_stream_reads_it(stream):
+    stream.call()
+    control = ObjectStore(f"s3://{BUCKET}/control")
+    running = Handover(control, "d1")
+    assert goes_on(running)
+    restart()
+    assert stream.call().did == "nothing: it runs"  # before the stream's next look
+    assert not goes_on(running)
+    stream.end("SUCCEEDED", 2 * stream.keeper.HEALTHY_AFTER)
+    assert stream.call().did.startswith("started")
+    assert goes_on(Handover(control, "d1"))
+
+
+def test_a_stream_that_ignores_a_restart_is_stopped(stream, stopped):
+    """As one of an earlier release that still runs."""
+    stream.call()
+    stream.runs[-1].started_on -= 10 * MINUTE
+    restart()
+    assert stream.call(after=10 * MINUTE).did == "nothing: it runs"
+    stream.call(after=20 * MINUTE)
+    assert len(stopped) == 1
+
+
+def test_a_stream_of_another_release_ends_by_the_deployment(stream):
+    """An earlier keeper writes the order without the restart: the stream ends once more."""
+    control = ObjectStore(f"s3://{BUCKET}/control")
+    control.write("stream.json", {"deployment": "d1", "restart": "r"})
+    running = Handover(control, "d1")
+    control.write("stream.json", {"deployment": "d1"})
+    assert not goes_on(running) and goes_on(Handover(control, "d1"))

@@ -270,3 +270,36 @@ def test_files_of_a_real_lake(archive: Path, tmp_path: Path) -> None:
     } <= parts  # fmt: skip
     other = SoughtValues([SoughtValue("customer", customers[0][::-1])])
     assert not [content for content in files if found_in(content, other)]
+
+
+PLACES = [
+    (SoughtValue("id", "4711001"), "id=4711001"),
+    (SoughtValue("country", "Peru"), "country=Peru"),
+    (SoughtValue("name", "Conan O'Brien"), "name=Conan O%27Brien"),
+    (SoughtValue("city", "São Paulo"), "city=S%C3%A3o+Paulo"),
+    (SoughtValue("group", "A/B Testing"), "group=A%2FB Testing"),
+]
+
+
+@pytest.mark.parametrize(("value", "folder"), PLACES)
+def test_values_in_the_names_of_partitions(value: SoughtValue, folder: str) -> None:
+    sought = SoughtValues([value])
+    mark = f"wh/l.db/t_hudi/{folder}/.hoodie_partition_metadata"
+    assert found_in(b"", sought, mark) == {"name": value.column}
+    others = sought.elsewhere()
+    is_found = value.is_anywhere
+    assert found_in(b"", others, mark) == ({"name": value.column} if is_found else {})
+    assert found_in(b"", sought, mark.replace(folder, f"{value.column}=other")) == {}
+
+
+@pytest.mark.parametrize(("value", "folder"), PLACES)
+def test_values_in_paths_of_hudis_timeline(value: SoughtValue, folder: str) -> None:
+    stats = {folder: [{"path": f"{folder}/1.parquet"}]}
+    texts = ({"partitionToWriteStats": stats}, {"files": {"1": f"{folder}/1.parquet"}})
+    for content in texts:
+        commit = json.dumps(content).encode()
+        found = found_in(commit, SoughtValues([value]), "t_hudi/.hoodie/1.commit")
+        assert found["JSON"] == value.column
+    # Elsewhere such a text is part of a value of another row.
+    row = json.dumps({"url": "/.hoodie?a=b/id=4711001"}).encode()
+    assert found_in(row, SoughtValues([PLACES[0][0]]), "t/data/1.json") == {}

@@ -139,6 +139,21 @@ def test_a_command_that_ends_while_it_waits_leaves_a_request_for_its_keys(table:
     assert waits if table is DELIVERED else request.not_before == 0
 
 
+def test_a_request_of_another_command_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It came between the wait for earlier requests and the lock."""
+    lake = Lake(end="wake")
+
+    def other_was_first(backend: Backend) -> Any:
+        request_forget(lake.control, NAME, ["other"], position="04")
+        lake.control.write(REGISTER, {"fingerprint": "f", "positions": {"other": "04"}})
+        return nullcontext()
+
+    monkeypatch.setattr(Backend, "exclusive", other_was_first)
+    lake.erase(STREAMED)
+    request = lake.request()
+    assert request is not None and request.hashes == ("other",)
+
+
 def test_an_erasure_of_a_polled_table_includes_one_that_was_not_answered() -> None:
     lake = Lake()
     request_forget(lake.control, NAME, ["left", HASH])

@@ -31,8 +31,10 @@ def plan(table: Table, **more: Any) -> Plan:
     return Plan(name="p", source_database="d", lake_database="l", tables=(table,), **more)
 
 
-def left(stored: Plan, table: Table, *, undeclared: Sequence[str] = ()) -> list[dict[str, str]]:
-    return places_left(stored, table, in_kafka=True, undeclared=undeclared)
+def left(
+    stored: Plan, table: Table, *, undeclared: Sequence[str] = (), records: Sequence[str] = ()
+) -> list[dict[str, str]]:
+    return places_left(stored, table, in_kafka=True, undeclared=undeclared, records=records)
 
 
 DELIVERED = replace(TABLE, delivery="firehose")
@@ -128,6 +130,23 @@ def test_failed_records_that_are_still_to_be_written_are_named() -> None:
     assert minutes * 60 >= stream.lateness_seconds > 7200
     streamed = left(plan(TABLE), TABLE)
     assert not any("failed" in place["where"] for place in streamed)
+
+
+def test_records_of_undeclared_tables_are_named_with_their_remedy() -> None:
+    [place] = [
+        each for each in left(plan(TABLE), TABLE, records=["", "people"])
+        if each["where"].startswith("records in cdclake_quarantine")
+    ]  # fmt: skip
+    assert place["where"].endswith("declare: (no table), people")
+    assert """WHERE coalesce("table", '') IN ('', 'people')`""" in place["until"]
+    assert not any("records in" in each["where"] for each in left(plan(TABLE), TABLE))
+
+
+def test_partitions_of_copies_are_named() -> None:
+    copy = HudiCopy(name="h", table=TABLE.name, type="cow", schedule="x", partition_by="city")
+    for copies, expected in (((copy,), 1), ((replace(copy, partition_by=None),), 0)):
+        places = left(plan(TABLE, copies=copies), TABLE)
+        assert sum("partitions of h" in place["where"] for place in places) == expected
 
 
 def test_each_place_that_had_the_rows_is_named_with_their_number() -> None:

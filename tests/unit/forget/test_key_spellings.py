@@ -62,11 +62,13 @@ class LakeOfPeople:
         with duckdb.connect() as session:
             create(session, PEOPLE, events, state)
             session.execute(
-                f'CREATE TABLE {naming.QUARANTINE} ("table" TEXT, key BLOB, value BLOB)'
+                f"CREATE TABLE {naming.QUARANTINE}"
+                ' ("table" TEXT, topic TEXT, "partition" INT, key BLOB, value BLOB)'
             )
             for key, value in records:
                 session.execute(
-                    f"INSERT INTO {naming.QUARANTINE} VALUES (?, ?, ?)", [PEOPLE.name, key, value]
+                    f"INSERT INTO {naming.QUARANTINE} VALUES ('former', ?, 0, ?, ?)",
+                    [PEOPLE.topic, key, value],
                 )
             yield session
 

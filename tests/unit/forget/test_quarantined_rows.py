@@ -17,6 +17,7 @@ from cdclake.erasures import ErasedKeys, KeyHash
 from cdclake.jobs.forget.erased_values import erased_values
 from cdclake.jobs.operations.erased_records import _RecordSearch
 from cdclake.redrive.failed_events import FailedEvents
+from cdclake.redrive.quarantined_records import is_of
 from cdclake.trace.row_key import RowKey
 from tests.unit.verify.lakes import create, make_plan, make_table
 
@@ -31,7 +32,7 @@ class Quarantine:
     """Reader of empty tables and of a quarantine with these records, which have no keys."""
 
     def __init__(self, *records: Any) -> None:
-        self.records = [json.dumps(record).encode() for record in records]
+        self.records = [(TABLE.name, json.dumps(record).encode()) for record in records]
 
     @property
     def catalog(self) -> Quarantine:
@@ -45,11 +46,13 @@ class Quarantine:
         with duckdb.connect() as session:
             create(session, TABLE)
             session.execute(
-                f'CREATE TABLE {naming.QUARANTINE} ("table" TEXT, key BLOB, value BLOB)'
+                f"CREATE TABLE {naming.QUARANTINE}"
+                ' ("table" TEXT, topic TEXT, "partition" INT, key BLOB, value BLOB)'
             )
-            for value in self.records:
+            for named, value in self.records:
                 session.execute(
-                    f"INSERT INTO {naming.QUARANTINE} VALUES (?, NULL, ?)", [TABLE.name, value]
+                    f"INSERT INTO {naming.QUARANTINE} VALUES (?, 'failed/a', NULL, NULL, ?)",
+                    [named, value],
                 )
             yield session
 
@@ -58,6 +61,38 @@ class Quarantine:
 def test_values_of_quarantined_rows_are_those_of_the_key(record: Any) -> None:
     reader: Any = Quarantine(record, OTHER, {**OTHER, "v": 10}, [7])
     assert erased_values(reader, TABLE, [KEY]) == {("id", "7"), ("v", "8")}
+
+
+SOURCE = {"schema": TABLE.schema, "table": TABLE.table}
+EVENT = {"op": "u", "source": SOURCE, "after": {"id": 7, "v": 8}}
+ANOTHERS = {**EVENT, "source": {**SOURCE, "table": "another"}}
+
+
+@pytest.mark.parametrize("named", [None, "former"])
+@pytest.mark.parametrize(("record", "is_mine"), [(EVENT, True), (ANOTHERS, False), (ROW, False)])
+def test_a_record_of_a_former_name_is_known_by_its_source(
+    named: str | None, record: Any, is_mine: bool
+) -> None:
+    reader: Any = Quarantine(record)
+    reader.records = [(named, value) for _, value in reader.records]
+    found = {("id", "7"), *([("v", "8")] if is_mine else [])}
+    assert erased_values(reader, TABLE, [KEY]) == found
+    assert is_of(TABLE, named, "failed/a", reader.records[0][1]) is is_mine
+
+
+def test_a_record_of_a_former_name_is_known_by_its_topic() -> None:
+    assert is_of(TABLE, "former", TABLE.topic, b"broken")
+    assert not is_of(TABLE, "former", "another", b"broken")
+
+
+def test_a_record_of_a_former_key_is_erased_by_its_row() -> None:
+    hashed = KeyHash.of(TABLE.name, "s")
+    erased = ErasedKeys(hashed, {hashed.digest(KEY.parts): "06"})
+    plan = make_plan(TABLE)
+    search = _RecordSearch(TABLE, StreamRows(TABLE, plan), FailedEvents(plan))
+    key, value = b'{"v": 8}', json.dumps({"after": {"id": 7, "v": 8}}).encode()
+    assert search.is_erased(Place(0, 1), "former", key, value, erased)
+    assert not search.is_erased(Place(0, 1), TABLE.name, key, value, erased)
 
 
 @pytest.mark.parametrize(
@@ -76,4 +111,5 @@ def test_a_quarantined_row_that_lacks_a_column_is_erased(record: Any, is_erased:
     plan = make_plan(TABLE)
     search = _RecordSearch(TABLE, StreamRows(TABLE, plan), FailedEvents(plan))
     value = json.dumps(record).encode()
-    assert search.is_erased(Place(None, 1), None, value, erased) is is_erased
+    found = search.is_erased(Place(None, 1), TABLE.name, None, value, erased)
+    assert found is is_erased

@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.glue.responses import GlueResponse
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from cdclake.debezium.types import parse_type
@@ -24,6 +25,7 @@ from cdclake.jobs.publish import publish as publishing
 from cdclake.jobs.publish.copy_stamp import CopyStamp, record_key, stamp_of
 from cdclake.jobs.publish.hudi_entries import HudiEntries
 from cdclake.jobs.publish.hudi_timeline import HudiCommit, newest_stamped, partition_folders
+from cdclake.local.aws.glue_store import update_table
 from cdclake.plan import Column, Table
 
 DATABASE, FOLDER = "cdc", "s3://lake/cdc.db/artists_hudi"
@@ -44,6 +46,7 @@ def copy_of(**fields: Any) -> HudiCopy:
 @pytest.fixture
 def glue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setattr(GlueResponse, "update_table", update_table)  # moto's archives all versions
     with mock_aws():
         client = boto3.client("glue")
         client.create_database(DatabaseInput={"Name": DATABASE})
@@ -97,22 +100,35 @@ def test_an_entry_has_the_columns_and_the_partitions(glue: Any) -> None:
     }
 
 
+@pytest.mark.parametrize("count", [1, 30])
+def test_partitions_without_a_folder_are_deleted(glue: Any, count: int) -> None:
+    """Their values may be those of erased rows."""
+    entries = HudiEntries(DATABASE, copy_of())
+    entries.put(FOLDER, SCHEMA, [f"nationality={number}" for number in range(count)])
+    entries.put(FOLDER, SCHEMA, ["nationality=new"])
+    entries.put(FOLDER, SCHEMA, [])
+    for name in ("artists_hudi_ro", "artists_hudi_rt"):
+        assert glue.get_partitions(DatabaseName=DATABASE, TableName=name)["Partitions"] == []
+
+
 def test_a_new_column_is_added_to_the_entry(glue: Any) -> None:
     entries = HudiEntries(DATABASE, copy_of(type="cow", partition_by=None))
     entries.put(FOLDER, SCHEMA, [])
     wider = StructType([*SCHEMA.fields, StructField("bio", StringType())])
     entries.put(FOLDER, wider, [])
+    versions = glue.get_table_versions(DatabaseName=DATABASE, TableName="artists_hudi")
+    assert len(versions["TableVersions"]) == 1
     names = [c["Name"] for c in entry(glue, "artists_hudi")["StorageDescriptor"]["Columns"]]
     assert names[5:] == ["artist_id", "nationality", "seen", "bio"]
 
 
 @pytest.mark.parametrize("count", [1, 150])
 def test_a_changed_type_is_that_of_every_partition(glue: Any, count: int) -> None:
-    """Also of one whose folder is gone."""
     entries = HudiEntries(DATABASE, copy_of())
-    entries.put(FOLDER, SCHEMA, [f"nationality={number}" for number in range(count)])
+    folders = [f"nationality={number}" for number in range(count)]
+    entries.put(FOLDER, SCHEMA, folders)
     wide = StructType([StructField("artist_id", StringType()), *SCHEMA.fields[1:]])
-    entries.put(FOLDER, wide, ["nationality=0", "nationality=new"])
+    entries.put(FOLDER, wide, [*folders, "nationality=new"])
     for name in ("artists_hudi_ro", "artists_hudi_rt"):
         storage = entry(glue, name)["StorageDescriptor"]
         pages = glue.get_paginator("get_partitions").paginate(DatabaseName=DATABASE, TableName=name)
@@ -183,6 +199,9 @@ def test_folders_of_partitions_are_those_that_hudi_has_marked(tmp_path: Path) ->
     for name in ("country=Peru", "country=Kenya"):
         (tmp_path / name).mkdir()
         (tmp_path / name / ".hoodie_partition_metadata").touch()
+        (tmp_path / name / "rows.parquet").touch()
+    (tmp_path / "country=Erased").mkdir()
+    (tmp_path / "country=Erased" / ".hoodie_partition_metadata").touch()
     (tmp_path / "elsewhere").mkdir()
     assert partition_folders(ObjectStorage(), str(tmp_path)) == ["country=Kenya", "country=Peru"]
 

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from moto import mock_aws
+from moto.glue.responses import GlueResponse
 
 from cdclake.derived_table import DerivedTable, FileFormat
 from cdclake.errors import TableError
@@ -24,6 +25,7 @@ from cdclake.jobs.derived.file_copy import folder_values
 from cdclake.jobs.derived.partition_files import LINE, FileWriter
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.reader.file_tables import file_rows
+from cdclake.local.aws.glue_store import update_table
 
 ROWS = [("Kenya", 1, "0.10"), ("Peru", 2, "12345678901234567890.12"), ("Peru", 3, None)]
 COLUMNS = {"country": "string", "id": "bigint", "total": "decimal(38,2)"}
@@ -179,6 +181,7 @@ def test_an_entry_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     glue = boto3.client("glue", region_name="us-east-1")
     glue.create_database(DatabaseInput={"Name": "db"})
+    monkeypatch.setattr(GlueResponse, "update_table", update_table)  # moto's archives all versions
     catalog = ExternalTable("db", "t")
     before = None
     for folder in ("s3://b/t/one", "s3://b/t/two"):
@@ -187,6 +190,8 @@ def test_an_entry_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch)
         before = folder
         stored = glue.get_table(DatabaseName="db", Name="t")["Table"]
         assert stored["StorageDescriptor"]["Location"] == folder
+        versions = glue.get_table_versions(DatabaseName="db", TableName="t")["TableVersions"]
+        assert len(versions) == 1
     iceberg: Any = {
         "Name": "i",
         "StorageDescriptor": {"Location": "s3://b/i"},

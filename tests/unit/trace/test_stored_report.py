@@ -35,6 +35,8 @@ def test_every_value_that_the_row_had_is_searched_once() -> None:
     )  # fmt: skip
     assert row_values(traced) == [("id", "7"), ("note", "first"), ("note", "second")]
     assert row_values(facts({"id": 7, "note": ""})) == [("id", "7")]
+    dropped = {"id": 7, "cdc_dropped_mail": "a@b.org"}
+    assert row_values(facts(state_row=dropped)) == [("cdc_dropped_mail", "a@b.org"), ("id", "7")]
 
 
 def plan_of(table: Table, **more: Any) -> Plan:

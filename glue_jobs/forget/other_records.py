@@ -1,0 +1,45 @@
+"""Quarantined records of other tables than the one whose rows are erased."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cdclake import naming
+from cdclake.jobs.erasure.sought_values import SoughtValues
+from cdclake.jobs.reader.duck import Reader
+from cdclake.plan import Table
+from cdclake.redrive.quarantined_records import is_of
+
+_BATCH = 10_000
+_CONTENT = ("key", "value", "headers", "reason")
+
+
+def undeclared_tables(reader: Reader, declared: Collection[str]) -> list[str]:
+    """Return the names of tables with records that the plan does not have; "" for records of none.
+
+    Their rows may be those of a table that left the file, or has another name or key now.
+    """
+    if naming.QUARANTINE not in reader.catalog.names():
+        return []
+    query = f"SELECT DISTINCT coalesce(\"table\", '') FROM {naming.QUARANTINE}"
+    with reader.open([], plain=[naming.QUARANTINE]) as session:
+        names = {name for (name,) in session.execute(query).fetchall()}
+    return sorted(names - {*declared})
+
+
+def only_others_have(
+    reader: Reader, table: Table, declared: Collection[str], sought: SoughtValues
+) -> bool:
+    """Check whether all records with sought values are known to be of other declared tables."""
+    matched, others = sought.elsewhere(), {*declared} - {table.name}
+    columns = ", ".join(_CONTENT)
+    query = f'SELECT "table", topic, value, {columns} FROM {naming.QUARANTINE}'
+    with reader.open([], plain=[naming.QUARANTINE]) as session:
+        result = session.execute(query)
+        while batch := result.fetchmany(_BATCH):
+            for named, topic, value, *content in batch:
+                if named in others and not is_of(table, named, topic, value):
+                    continue
+                if any(matched.in_value("", each) for each in content):
+                    return False
+    return True
