@@ -65,4 +65,4 @@ def read_again(
                 " another `name:`"
             )
         case "poll":
-            return f"run `cdclake job poll_tables --table {table} --whole{options}`"
+            return f"run `cdclake job poll_tables --table {table}{options} --whole`"

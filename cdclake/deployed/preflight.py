@@ -14,7 +14,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake.check import Check, failed, passed, skipped, warned
 from cdclake.config import versions
-from cdclake.config.arns import place_of
 from cdclake.config.aws_model import CreatedNetwork, CreatedSource
 from cdclake.config.database_parameters import ENGINES
 from cdclake.config.deployment import Deployment
@@ -24,6 +23,7 @@ from cdclake.config.regions import (
     restrictions_of_partition,
     restrictions_of_source,
 )
+from cdclake.config.resource_location import location_of
 from cdclake.cost.meters import DPUS
 from cdclake.deployed.aws_calls import unless_refused
 from cdclake.deployed.fixed_names import check_names
@@ -85,7 +85,7 @@ def _identity(deployment: Deployment) -> Iterator[Check]:
         yield failed("identity", f"nothing can be asked of AWS: {error}", remedy)
         return
     here = found["Account"]
-    others = [arn for arn in _existing_arns(deployment) if place_of(arn).account != here]
+    others = [arn for arn in _existing_arns(deployment) if location_of(arn).account != here]
     for arn in others:
         detail = f"{arn} is not in the account {here}"
         yield failed("identity", detail, "use a resource of this account, or sign in to that one")
@@ -124,7 +124,7 @@ def _region(deployment: Deployment) -> Iterator[Check]:
         found += restrictions_of_firehose(here)
     for restriction in found:
         yield failed("region", restriction.message, restriction.remedy)
-    others = [arn for arn in _existing_arns(deployment) if place_of(arn).region != here]
+    others = [arn for arn in _existing_arns(deployment) if location_of(arn).region != here]
     for arn in others:
         yield failed("region", f"{arn} is not in {here}", f"use a resource of {here}")
     if not found and not others:

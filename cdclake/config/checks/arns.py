@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cdclake.config.arns import place_of
 from cdclake.config.document import Document
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
+from cdclake.config.resource_location import location_of
 
 _EXISTING = {
     "secret": ("aws", "source", "existing", "secret_arn"),
@@ -24,7 +24,7 @@ def check_arns(document: Document, tables: Sequence[TableOutline]) -> Iterator[P
         arn = document.get(*location)
         if not isinstance(arn, str) or arn.count(":") < _PARTS:
             continue
-        place = place_of(arn)
+        place = location_of(arn)
         if isinstance(region, str) and place.region != region:
             yield document.problem(
                 location,
