@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdclake.packing import modules, pack
 from cdclake.places import PACKAGE
+from cdclake.zip_files import modules, pack
 
 
 def build_job_package() -> Path:

@@ -14,13 +14,13 @@ from cdclake.connectors.sink_jar import SINK_JAR, build_sink_jar
 from cdclake.errors import InputError
 from cdclake.jar_cache import ensure_fetched
 from cdclake.jar_lock import OWN_JARS, parse_jar_lock, unlocked_jars
-from cdclake.packing import Packed, modules, pack, pack_files, transform_files
 from cdclake.places import BUILD, JAR_LOCK, JARS, PACKAGE, RESOURCES, fetch_remedy, user_project
 from cdclake.plan import Plan
 from cdclake.puts import put_table
 from cdclake.puts.put_table import PutStream
 from cdclake.stacks.locked_wheels import LockedWheels
 from cdclake.web_logs.model import FUNCTION
+from cdclake.zip_files import BuiltZip, modules, pack, pack_files, transform_files
 
 FIREHOSE_CHANGES = "firehose_changes"
 PREPARE_SOURCE = "prepare_source"
@@ -47,38 +47,38 @@ PREPARATION_WHEELS = LockedWheels(
 _NOTHING: Mapping[str, bytes] = {}
 
 
-def build_function(module: str, files: Mapping[str, bytes] = _NOTHING) -> Packed:
+def build_function(module: str, files: Mapping[str, bytes] = _NOTHING) -> BuiltZip:
     """Pack `lambda/<module>/<module>.py` with the shared modules and `files`, reproducibly."""
     code = PACKAGE / "functions" / module / f"{module}.py"
     return pack(module, {**modules(), code.name: code.read_bytes(), **files})
 
 
-def build_firehose_changes(plan: Plan) -> Packed:
+def build_firehose_changes(plan: Plan) -> BuiltZip:
     """Pack the function that decodes changes for Firehose; Lambda's Python includes boto3."""
     return build_function(FIREHOSE_CHANGES, {"plan.json": plan.to_json().encode()})
 
 
-def build_firehose_redrive(plan: Plan) -> Packed:
+def build_firehose_redrive(plan: Plan) -> BuiltZip:
     """Pack the function that redrives failed records; Lambda's Python includes boto3."""
     return build_function("firehose_redrive", {"plan.json": plan.to_json().encode()})
 
 
-def build_firehose_redrive_puts(plan: Plan) -> Packed:
+def build_firehose_redrive_puts(plan: Plan) -> BuiltZip:
     """Pack the function that puts failed records again; Lambda's Python includes boto3."""
     return build_function("firehose_redrive_puts", {"plan.json": plan.to_json().encode()})
 
 
-def build_firehose_unwrap(plan: Plan) -> Packed:
+def build_firehose_unwrap(plan: Plan) -> BuiltZip:
     """Pack the function of the stream that appends redriven rows."""
     return build_function("firehose_unwrap", {"plan.json": plan.to_json().encode()})
 
 
-def build_firehose_requests() -> Packed:
+def build_firehose_requests() -> BuiltZip:
     """Pack the function that decodes web logs; it is the same for every plan."""
     return build_function(FUNCTION)
 
 
-def build_firehose_puts(put: PutStream, folder: Path) -> Packed:
+def build_firehose_puts(put: PutStream, folder: Path) -> BuiltZip:
     """Pack the function of put records with its tables' columns and the user's transform.
 
     The transform's folder is relative to `folder`.
@@ -90,13 +90,13 @@ def build_firehose_puts(put: PutStream, folder: Path) -> Packed:
     return build_function(put_table.FUNCTION, files)
 
 
-def build_preparation(plan: Plan) -> Packed:
+def build_preparation(plan: Plan) -> BuiltZip:
     """Pack the function that prepares the source; raise InputError if pip fails."""
     files = {**dict(_preparation_files()), "plan.json": plan.to_json().encode()}
     return build_function(PREPARE_SOURCE, files)
 
 
-def build_source_sql() -> Packed:
+def build_source_sql() -> BuiltZip:
     """Pack the same code for SQL files: without a plan, so that no change of a table changes it."""
     return build_function(PREPARE_SOURCE, dict(_preparation_files()))
 
@@ -119,7 +119,9 @@ def build_job_wheels() -> Path:
     return pack_files("cdclake-wheels", packed, requirements).path
 
 
-def build_plugin(provider: Path | None = None, converter: str = "", *, jars: Path = JARS) -> Packed:
+def build_plugin(
+    provider: Path | None = None, converter: str = "", *, jars: Path = JARS
+) -> BuiltZip:
     """Build the connector's plugin, reproducibly; raise InputError if jars are missing.
 
     `provider` is a jar that resolves secrets, and replaces our provider and the AWS SDK.
@@ -147,7 +149,7 @@ def _plugin_files(provider: Path | None, jars: Path) -> dict[str, Path]:
     return files
 
 
-def build_connector_plugin(connector: DeclaredConnector, *, jars: Path = JARS) -> Packed:
+def build_connector_plugin(connector: DeclaredConnector, *, jars: Path = JARS) -> BuiltZip:
     """Build the plugin of a declared connector; raise InputError if it is missing.
 
     With references to secrets it holds our provider too, which MSK Connect does not have.

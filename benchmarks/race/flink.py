@@ -21,7 +21,7 @@ _OPENED = (
     *("java.text", "java.time", "java.util", "java.util.concurrent"),
     *("java.util.concurrent.atomic", "java.util.concurrent.locks"),
 )
-# Hadoop's client and the logging, which Flink expects of its surroundings, are in pyspark.
+# Hadoop's client and the logging, which Flink expects to be provided, are in pyspark.
 _FROM_PYSPARK = ("hadoop-client-api", "hadoop-client-runtime", "slf4j-api", "log4j-")
 _LOGGING = """
 rootLogger.level = WARN

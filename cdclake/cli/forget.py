@@ -90,17 +90,17 @@ def _erase_here(
     from cdclake.forget.refused_plans import check_erasable
     from cdclake.jobs.forget.erase import Erasure
     from cdclake.jobs.forget.erased_keys import erasable_keys
-    from cdclake.local.forget.local_surroundings import LocalSurroundings
+    from cdclake.local.forget.local_erasure_backend import LocalErasureBackend
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
     table = lake.plan.table(name)
     check_erasable(lake.plan, table)
-    surroundings, words = LocalSurroundings(lake), [*dict.fromkeys(_keys(table, listed))]
-    keys = erasable_keys(lake.dsn, table, words, lambda: surroundings.reader)
+    backend, words = LocalErasureBackend(lake), [*dict.fromkeys(_keys(table, listed))]
+    keys = erasable_keys(lake.dsn, table, words, lambda: backend.reader)
     _confirm(table.name, [" ".join(each) for each in words], yes=yes)
-    return Erasure(surroundings, table, keys, grace).run()
+    return Erasure(backend, table, keys, grace).run()
 
 
 def _erase_deployed(

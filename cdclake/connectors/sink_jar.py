@@ -10,8 +10,8 @@ import zipfile
 from pathlib import Path
 
 from cdclake.errors import InputError
-from cdclake.packing import zipped
 from cdclake.places import fetch_remedy
+from cdclake.zip_files import zipped
 
 SINK_JAR = "cdclake-sink.jar"
 DELETED_KEYS = "cdclake.connect.DeletedKeys"  # class of the transform

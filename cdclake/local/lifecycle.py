@@ -83,7 +83,7 @@ def up(
     """
     if not plan.tables:
         return unstreamed.up(home, plan, pipeline_file, dsn)
-    component.asked_trouble()
+    component.requested_faults()
     before = LakeState.load(home)
     refuse_to_leave(home, before, plan)
     plan, known = continued(before, plan, pipeline_file)

@@ -41,7 +41,7 @@ from cdclake.postgres.source import check_polled_tables
 
 def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
     """Start or heal a lake that streams no tables, and return the answer of `up`."""
-    component.asked_trouble()
+    component.requested_faults()
     before = LakeState.load(home)
     refuse_without_tables(before, plan, dsn)
     refuse_to_leave(home, before, plan)

@@ -21,7 +21,7 @@ _LETTERS: dict[Kind, Literal["d", "f", "i"]] = {"default": "d", "full": "f", "in
 SPELLED = {"d": "DEFAULT", "f": "FULL", "n": "NOTHING", "i": "USING INDEX"}
 
 
-def whole_row(relation: Relation) -> bool:
+def logs_whole_row(relation: Relation) -> bool:
     """Check whether the whole old row is logged."""
     return relation.identity == "f"
 
@@ -45,7 +45,7 @@ def identity_columns(relation: Relation) -> frozenset[str]:
 
 def identifies(relation: Relation, key: frozenset[str]) -> bool:
     """Check that updates work, and that each contains at least the columns of `key`."""
-    if whole_row(relation):
+    if logs_whole_row(relation):
         return True
     logged = identity_columns(relation)
     return bool(logged) and key <= logged
@@ -53,7 +53,7 @@ def identifies(relation: Relation, key: frozenset[str]) -> bool:
 
 def why_updates_fail(relation: Relation) -> str:
     """Return why an UPDATE of the published relation would fail; empty if it would not."""
-    if whole_row(relation) or identity_columns(relation):
+    if logs_whole_row(relation) or identity_columns(relation):
         return ""
     if relation.identity == "n":
         return "its replica identity is NOTHING"

@@ -15,7 +15,7 @@ from cdclake.postgres.identity import (
     declared_identity,
     identifies,
     identity_columns,
-    whole_row,
+    logs_whole_row,
     why_updates_fail,
     with_identity,
 )
@@ -156,7 +156,7 @@ def _check_key(declared: Table, wanted: SourceTable) -> list[Refusal]:
                 _key_remedy(wanted, key),
             )
         )
-    elif key and not whole_row(wanted) and not _unique(wanted, key):
+    elif key and not logs_whole_row(wanted) and not _unique(wanted, key):
         refusals.append(
             Refusal(
                 wanted.source,
@@ -225,7 +225,7 @@ def _check_list(declared: Table, wanted: SourceTable) -> list[Refusal]:
         return []
     left_out = [c.name for c in wanted.columns if not c.generated and c.name not in listed]
     for relation in _all(wanted):
-        if whole_row(relation):
+        if logs_whole_row(relation):
             return [_refuse_omitted(declared, left_out)]
         missing = sorted(identity_columns(relation) - set(listed))
         if missing:
@@ -256,7 +256,7 @@ def _refuse_omitted(declared: Table, left_out: Sequence[str]) -> Refusal:
 
 def _check_unsent(declared: Table, wanted: SourceTable) -> list[Refusal]:
     """Refuse types without a mark for an unsent large value: Debezium would write NULL."""
-    if all(whole_row(relation) for relation in _all(wanted)):
+    if all(logs_whole_row(relation) for relation in _all(wanted)):
         return []
     lost = [
         f"{column.name} ({column.shown})"
@@ -281,7 +281,7 @@ def _check_generated(wanted: SourceTable, version: int) -> list[Refusal]:
     generated = {column.name for column in wanted.columns if column.generated}
     if version < _GENERATED_REFUSED or not generated:
         return []
-    if not any(whole_row(r) or identity_columns(r) & generated for r in _all(wanted)):
+    if not any(logs_whole_row(r) or identity_columns(r) & generated for r in _all(wanted)):
         return []
     message = (
         f"its replica identity contains the generated {', '.join(sorted(generated))}: if published,"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cdclake.plan import Column, Table
 from cdclake.postgres.catalog import SourceTable
-from cdclake.postgres.identity import declared_identity, whole_row
+from cdclake.postgres.identity import declared_identity, logs_whole_row
 
 
 def name_now(column: Column, names: Collection[str]) -> str | None:
@@ -65,7 +65,7 @@ def polled_columns(declared: Table, actual: SourceTable) -> tuple[str, ...] | No
 
 def _lists_renamed(declared: Table, actual: SourceTable) -> bool:
     wanted = declared_identity(declared, actual)
-    is_full = any(map(whole_row, (wanted, *wanted.leaves)))
+    is_full = any(map(logs_whole_row, (wanted, *wanted.leaves)))
     return not is_full and any(column.renamed_from for column in declared.columns)
 
 

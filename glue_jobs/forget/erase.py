@@ -29,9 +29,9 @@ from cdclake.jobs.erasure.removed_objects import OtherWriter, delete_objects, re
 from cdclake.jobs.erasure.sought_values import SoughtValues
 from cdclake.jobs.erasure.stored_objects import Leftover, ObjectVersion
 from cdclake.jobs.forget.erased_values import erased_values, sought_values
+from cdclake.jobs.forget.erasure_backend import ErasureBackend
 from cdclake.jobs.forget.failed_records import FailedRecords, error_prefixes
 from cdclake.jobs.forget.other_records import only_others_have, undeclared_tables
-from cdclake.jobs.forget.surroundings import Surroundings
 from cdclake.jobs.reader.relations import may_be_in_kafka
 from cdclake.plan import Table
 from cdclake.redrive.failed_events import FailedEvents
@@ -45,7 +45,7 @@ _ALONE: Mapping[str, OtherWriter] = {}
 class Erasure:
     """Erasure of some keys of one table; the source has none of their rows."""
 
-    lake: Surroundings
+    lake: ErasureBackend
     table: Table
     keys: Sequence[RowKey]
     grace: timedelta  # for queries that have planned files with the rows
@@ -260,7 +260,7 @@ class Erasure:
 Places = list[dict[str, Any]]
 
 
-def leftovers(lake: Surroundings, table: Table, sought: SoughtValues) -> tuple[Places, Places]:
+def leftovers(lake: ErasureBackend, table: Table, sought: SoughtValues) -> tuple[Places, Places]:
     """Return where values are left, and where rows of other tables have them."""
     objects = lake.objects
     folders = objects.folders_of_others(table)
@@ -276,7 +276,7 @@ def leftovers(lake: Surroundings, table: Table, sought: SoughtValues) -> tuple[P
 
 
 def _quarantine_of_others(
-    lake: Surroundings, table: Table, sought: SoughtValues, found: Sequence[Leftover]
+    lake: ErasureBackend, table: Table, sought: SoughtValues, found: Sequence[Leftover]
 ) -> set[str]:
     """Return the current files of the quarantine if only records of other tables have values."""
     if naming.QUARANTINE not in lake.reader.catalog.names():

@@ -27,7 +27,7 @@ from cdclake.jobs.control.requests import pause_of
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.erasure.removed_objects import delete_objects
 from cdclake.jobs.erasure.stored_objects import object_versions
-from cdclake.jobs.forget.deployed_surroundings import DeployedSurroundings
+from cdclake.jobs.forget.deployed_erasure_backend import DeployedErasureBackend
 from cdclake.jobs.forget.erase import Erasure
 from cdclake.jobs.forget.erased_keys import erasable_keys
 from cdclake.jobs.runtime.metrics import Metrics
@@ -68,7 +68,7 @@ def erase(
     if table.delivery == "stream" and (pause := pause_of(control)) is not None:
         raise pause
     with ExitStack() as resources:
-        lake = DeployedSurroundings(plan, arguments, resources)
+        lake = DeployedErasureBackend(plan, arguments, resources)
         found = erasable_keys(lake.dsn, table, keys, lambda: lake.reader, is_logged=True)
         erasure = Erasure(lake, table, found, timedelta(seconds=float(arguments["grace"])))
         try:

@@ -14,7 +14,7 @@ from cdclake.postgres.relations import SourceState
 
 
 class Backend(Protocol):
-    """One pipeline's surroundings: `DeployedBackend` on AWS, `LocalBackend` in the local lake."""
+    """Interface of the operations to a pipeline: `DeployedBackend` on AWS, or `LocalBackend`."""
 
     @property
     def control(self) -> ObjectStore:

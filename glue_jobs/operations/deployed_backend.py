@@ -49,7 +49,7 @@ _LONG_TIMEOUT_S = 13000.0
 
 
 class DeployedBackend:
-    """One deployed pipeline's surroundings.
+    """Backend of one deployed pipeline.
 
     Spark, the reader and the source are opened on first use: only a resync needs them all.
     """

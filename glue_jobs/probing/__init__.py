@@ -1,1 +1,1 @@
-"""Probe of a Glue job's surroundings, before anything expensive is deployed."""
+"""Probe of a Glue job's environment, before anything expensive is deployed."""

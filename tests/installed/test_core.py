@@ -82,7 +82,7 @@ def test_new_project_is_valid_and_pins_the_version(core: Installed, project: Pat
 
 def test_a_users_stacks_package_is_not_ours(core: Installed, project: Path) -> None:
     found = core.run(
-        *("-c", "import stacks, cdclake.packing; print(stacks.__file__)"),
+        *("-c", "import stacks, cdclake.zip_files; print(stacks.__file__)"),
         cwd=project,
         program="python",
     )

@@ -11,7 +11,7 @@ import pytest
 
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.forget.erase import leftovers
-from cdclake.local.forget.local_surroundings import LocalSurroundings
+from cdclake.local.forget.local_erasure_backend import LocalErasureBackend
 from cdclake.local.lake.lake import LocalLake, aws_environment, open_lake
 from cdclake.local.process.home import Home
 from tests.local.running import RunningLake, streamed_lake_in
@@ -32,7 +32,7 @@ def changed_lake_in(
 
 def left_in(opened: LocalLake, values: list[SoughtValue]) -> list[dict[str, Any]]:
     """Return where values of `people` are stored, by the command's search; others lack them."""
-    lake, table = LocalSurroundings(opened), opened.plan.table("people")
+    lake, table = LocalErasureBackend(opened), opened.plan.table("people")
     found, elsewhere = leftovers(lake, table, SoughtValues(values))
     assert elsewhere == []
     return found

@@ -12,7 +12,7 @@ from tests.local.source_database import running_server
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
-TROUBLE = "5:shuffle,duplicate,delay,split,fail"
+FAULTS = "5:shuffle,duplicate,delay,split,fail"
 DOMAIN = """\
   domains:
     sales:
@@ -48,7 +48,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory, file: Path) -> Iterator[Runni
     with lake_in(tmp_path_factory.mktemp("lake")) as running:
         with running.connect() as connection:
             connection.execute(SHOP_SQL)
-        running.run("up", str(file), CDCLAKE_FIREHOSE_TROUBLE=TROUBLE)
+        running.run("up", str(file), CDCLAKE_FIREHOSE_TROUBLE=FAULTS)
         yield running
 
 
@@ -70,7 +70,7 @@ def test_a_misbehaving_firehose_that_is_killed_loses_nothing(lake: RunningLake, 
         lake.kill("firehose")
         time.sleep(3)
         assert not lake.is_running("firehose")
-        lake.run("up", str(file), CDCLAKE_FIREHOSE_TROUBLE=TROUBLE)
+        lake.run("up", str(file), CDCLAKE_FIREHOSE_TROUBLE=FAULTS)
         time.sleep(10)
     lake.assert_equal()
     twice = "select count(*) - count(distinct cdc_position) from customers_changes"
@@ -160,7 +160,7 @@ def test_what_failed_is_quarantined_or_comes_in_when_the_cause_is_mended(
     insert_nan(lake, 800002)
     mended = tmp_path / "shop.yaml"
     mended.write_text(file.read_text() + "policies: {not_representable: null}\n")
-    lake.run("up", str(mended), CDCLAKE_FIREHOSE_TROUBLE=TROUBLE)
+    lake.run("up", str(mended), CDCLAKE_FIREHOSE_TROUBLE=FAULTS)
     assert lake.run("redrive")["redriven"] == {"orders_changes": 1}
     assert failed(lake) == [(0, False)] * 3
     total = "select distinct total from orders_current where order_id = 800002"
@@ -195,7 +195,7 @@ def test_a_new_column_arrives_with_all_its_values(
     wider.write_text(file.read_text().replace(after, added))
     with Business(lake, seed=3):
         time.sleep(3)
-        lake.run("up", str(wider), CDCLAKE_FIREHOSE_TROUBLE=TROUBLE)
+        lake.run("up", str(wider), CDCLAKE_FIREHOSE_TROUBLE=FAULTS)
         time.sleep(3)
     lake.assert_equal()
     assert lake.sql("select count(*) from customers_current where level is distinct from 7") == [
@@ -210,14 +210,14 @@ def test_a_new_epoch_sweeps_what_was_deleted_meanwhile(tmp_path: Path, file: Pat
         dsn = f"{server}/postgres"
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute(SHOP_SQL.encode())
-        lake.run("up", str(file), "--source", dsn, CDCLAKE_FIREHOSE_TROUBLE=TROUBLE)
+        lake.run("up", str(file), "--source", dsn, CDCLAKE_FIREHOSE_TROUBLE=FAULTS)
         lake.assert_equal()
         lake.run("job", "apply_changes")
         lake.run("down")  # an external source keeps no slot
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("delete from customers where customer_id % 7 = 3")
             connection.execute("truncate order_items")
-        lake.run("up", str(file), "--source", dsn, CDCLAKE_FIREHOSE_TROUBLE=TROUBLE)
+        lake.run("up", str(file), "--source", dsn, CDCLAKE_FIREHOSE_TROUBLE=FAULTS)
 
         def has_loaded() -> bool:
             return {t["state"] for t in lake.run("status")["tables"]} == {"streaming"}

@@ -24,7 +24,7 @@ from cdclake.fail_points import FAIL_POINT_KEY
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.erasure.stored_objects import object_versions
 from cdclake.jobs.forget.erase import leftovers
-from cdclake.local.forget.local_surroundings import LocalSurroundings
+from cdclake.local.forget.local_erasure_backend import LocalErasureBackend
 from cdclake.local.lake.lake import LocalLake
 from tests.local.deployed_runs import local_arguments, started
 from tests.local.erased_lake import changed_lake_in, erased_of, opened_lake, with_versions
@@ -145,7 +145,7 @@ def left(lake: LocalLake, values: list[tuple[str, str]]) -> list[dict[str, Any]]
     """Places of the values, found by the command's search, which includes the lake's logs."""
     table = lake.plan.table("people")
     sought = [SoughtValue(name, v) for row in values for name, v in zip(NAMES, row, strict=True)]
-    found, _ = leftovers(LocalSurroundings(lake), table, SoughtValues(sought))
+    found, _ = leftovers(LocalErasureBackend(lake), table, SoughtValues(sought))
     return found
 
 
@@ -172,7 +172,7 @@ def test_rows_leave_everything_also_older_versions(running: RunningLake, lake: L
     values = rows(running, 1, 20)
     mails = [mail for mail, _ in values]
     delete(running, mails)
-    [folder, *_] = LocalSurroundings(lake).objects.folders_of(lake.plan.table("people"))
+    [folder, *_] = LocalErasureBackend(lake).objects.folders_of(lake.plan.table("people"))
     client, planted = lake.client("s3"), f"{folder}data/planted.txt"
     client.put_object(Bucket=lake.bucket, Key=planted, Body=mails[0].encode())
     client.delete_object(Bucket=lake.bucket, Key=planted)

@@ -15,7 +15,7 @@ from cdclake.jobs.control.leases import LEASE_DURATION_S
 from cdclake.jobs.erasure.content_search import search_content
 from cdclake.jobs.erasure.sought_values import SoughtValue, SoughtValues
 from cdclake.jobs.erasure.stored_objects import object_versions
-from cdclake.local.forget.local_surroundings import LocalSurroundings
+from cdclake.local.forget.local_erasure_backend import LocalErasureBackend
 from cdclake.local.lake.lake import aws_environment, open_lake
 from cdclake.local.lake.spark_jobs import start_job
 from cdclake.local.process.home import Home
@@ -136,7 +136,7 @@ def objects_of(lake: RunningLake, copy: str) -> dict[str, bytes]:
     """The content of every version of every object of the copy."""
     opened = open_lake(Home(lake.home))
     client = opened.client("s3")
-    folder = LocalSurroundings(opened).objects.copy_folder(copy)
+    folder = LocalErasureBackend(opened).objects.copy_folder(copy)
     found = {}
     for version in object_versions(client, opened.bucket, folder):
         if not version.is_marker:

@@ -210,9 +210,9 @@ def test_what_was_acknowledged_outlives_kills_of_firehose_and_aws(site: Site) ->
 
 @pytest.mark.slow
 def test_trouble_repeats_and_refuses_but_loses_nothing(site: Site) -> None:
-    trouble = "5:shuffle,duplicate,delay,split,fail"
-    site.told = site.lake.run("up", CDCLAKE_FIREHOSE_TROUBLE=trouble)
-    site.ask([request(b"/?trouble=%d" % page, 200) for page in range(30)])
+    faults = "5:shuffle,duplicate,delay,split,fail"
+    site.told = site.lake.run("up", CDCLAKE_FIREHOSE_TROUBLE=faults)
+    site.ask([request(b"/?fault=%d" % page, 200) for page in range(30)])
     site.send(site.direct, site.shards)
     site.verified()
     site.assert_all_there()

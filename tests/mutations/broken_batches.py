@@ -14,7 +14,7 @@ _BATCH = "glue_jobs/stream/batch.py"
 _TABLE_STREAM = "glue_jobs/stream/table_stream.py"
 _METRICS_TESTS = ("tests/unit/deployed/test_metrics.py",)
 _SCHEDULER = "glue_jobs/stream/apply_scheduler.py"
-_THINNING_TESTS = ("tests/unit/jobs/test_thinning.py",)
+_THINNING_TESTS = ("tests/unit/jobs/test_inline_expiration.py",)
 _SNAPSHOTS, _SNAPSHOT_TESTS = (
     "glue_jobs/maintenance/snapshot_expiration.py",
     ("tests/spark/test_snapshots.py",),
@@ -22,7 +22,7 @@ _SNAPSHOTS, _SNAPSHOT_TESTS = (
 _BETWEEN = "glue_jobs/stream/inline_maintenance.py"
 _PACKING, _PACKING_TESTS = (
     "glue_jobs/stream/inline_compaction.py",
-    ("tests/unit/jobs/test_packing.py",),
+    ("tests/unit/jobs/test_inline_compaction.py",),
 )
 
 BATCHES = (
@@ -89,16 +89,17 @@ BATCHES = (
         ((_BATCH, "if self._progress.batch < 0:", "if False:"),),
     ),
     Mutation(
-        "a state that waits its time never has its turn", ("tests/unit/jobs/test_turns.py",),
+        "a state that waits its time never has its turn",
+        ("tests/unit/jobs/test_apply_scheduler.py",),
         ((_SCHEDULER, "max(fitting, int(self._owed), ", "max(fitting, "),),
     ),
     Mutation(
-        "a batch without events brings all states up", ("tests/unit/jobs/test_turns.py",),
+        "a batch without events brings all states up", ("tests/unit/jobs/test_apply_scheduler.py",),
         ((_SCHEDULER, "if len(lacking) * self._state_seconds <= room:",
           "if not arriving or len(lacking) * self._state_seconds <= room:"),),
     ),
     Mutation(
-        "a lacking file is the lake's trouble", (MICRO_BATCH, "-k", "lacks_a_file"),
+        "a lacking file is the lake's failure", (MICRO_BATCH, "-k", "lacks_a_file"),
         (("glue_jobs/iceberg/error_policy.py", "(FileMissing, Kind.FILE_MISSING)",
           "(FileMissing, Kind.OTHER)"),),
     ),

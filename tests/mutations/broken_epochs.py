@@ -10,7 +10,7 @@ _APPLY = "glue_jobs/apply/prepared_changes.py"
 _TESTS = ("tests/unit/jobs/test_epoch_snapshot.py",)
 _SPARK_TESTS = ("tests/spark/test_epochs.py",)
 _LOAD_TESTS = ("tests/unit/local/test_table_loads.py",)
-_DELIVERED_TESTS = ("tests/unit/verify/test_delivered.py",)
+_DELIVERED_TESTS = ("tests/unit/verify/test_firehose_offsets.py",)
 _REQUEST_TESTS = ("tests/unit/jobs/test_failed_requests.py",)
 _VERIFY_TESTS = ("tests/unit/verify/test_obstacles.py",)
 

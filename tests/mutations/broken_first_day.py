@@ -27,7 +27,7 @@ FIRST_DAY = (
     Mutation(
         "every shell chooses a lake's Java", _SHELLS,
         (("cdclake/local/components/installed.py",
-          "if supervisor_alive(lake) and", "if False and"),),
+          "if is_supervisor_alive(lake) and", "if False and"),),
     ),
     Mutation(
         "new settings restart PostgreSQL", _SHELLS,
@@ -137,7 +137,7 @@ FIRST_DAY = (
         (("cdclake/postgres/admission.py", "{_first(column, found.type, declared)}", ""),),
     ),
     Mutation(
-        "another pipeline is not sent to another home", ("tests/unit/local/test_membership.py",),
+        "another pipeline is not sent to another home", ("tests/unit/test_plan_diff.py",),
         (("cdclake/plan_diff.py", "if _lake_problems(before, after):", "if False:"),),
     ),
     Mutation(

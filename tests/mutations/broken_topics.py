@@ -7,7 +7,7 @@ from tests.mutations.mutation import Mutation
 _STATE_TESTS = ("tests/unit/jobs/test_topic_state.py",)
 _LOST_TESTS = ("tests/spark/test_lost_topics.py",)
 _LOCAL_TESTS = ("tests/unit/local/test_lost_kafka.py",)
-_GAP_TESTS = ("tests/unit/jobs/test_gap.py",)
+_GAP_TESTS = ("tests/unit/jobs/test_kafka_range.py",)
 _RANGE = "glue_jobs/stream/kafka_range.py"
 _STATE = "glue_jobs/control/topic_state.py"
 _CHECK = "glue_jobs/stream/topic_check.py"

@@ -115,7 +115,7 @@ UPKEEP = (
         (("cdclake/debezium/connector.py", " if name not in t.excluded", ""),),
     ),
     Mutation(
-        "packing leaves deletes of files that are gone",
+        "compaction leaves deletes of files that are gone",
         ("tests/spark/test_upkeep.py", "-k", "outnumber"),
         (("glue_jobs/maintenance/actions.py",
           "    drop_dangling_deletes(upkeep.lake, upkeep.name)\n", ""),),

@@ -78,7 +78,7 @@ VERIFY = (
     ),
     Mutation(
         "count the records after the newest event again at each look",
-        ("tests/unit/verify/test_delivered.py", "-k", "settled"),
+        ("tests/unit/verify/test_firehose_offsets.py", "-k", "settled"),
         (("glue_jobs/verify/settled_records.py", "self._found.setdefault(topic, {})", "{}"),),
     ),
     Mutation(
@@ -89,7 +89,7 @@ VERIFY = (
     ),
     Mutation(
         "another key's row of the same position counts as the redriven one",
-        ("tests/unit/verify/test_delivered.py",),
+        ("tests/unit/verify/test_firehose_offsets.py",),
         (("glue_jobs/verify/settled_records.py", "return tuple(comparable_key(table, values))",
           "return ()"),),
     ),

@@ -32,7 +32,7 @@ from cdclake.iceberg.schemas import TableSchema, changes_schema
 from cdclake.local.firehose import records as firehose
 from cdclake.local.firehose.delivery import Delivery
 from cdclake.local.firehose.failures import Kind
-from cdclake.local.firehose.fault_injection import CALM, Trouble
+from cdclake.local.firehose.fault_injection import NO_FAULTS, FaultInjector
 from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.records import Failure
 from cdclake.plan import Plan, Table
@@ -178,7 +178,7 @@ def deliver(
     records: Sequence[Record],
     table: Table,
     plan: Plan,
-    trouble: Trouble = CALM,
+    faults: FaultInjector = NO_FAULTS,
     *,
     at_once: int = 10,
 ) -> Delivered:
@@ -190,10 +190,10 @@ def deliver(
         stream,
         plan.lake_database,
         source=topic,
-        function=LocalFunction(handler_of(plan), stream, trouble=trouble),
+        function=LocalFunction(handler_of(plan), stream, faults=faults),
         tables=done.logs,
         errors=done.kept,
-        trouble=trouble,
+        faults=faults,
         pause=lambda _: None,
     )
     while topic.read_until < len(topic.records):

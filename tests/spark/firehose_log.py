@@ -20,7 +20,7 @@ from cdclake.iceberg.views import current_view
 from cdclake.jobs.apply.changelog_commits import commits_since
 from cdclake.jobs.apply.firehose_changelog import apply_log
 from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
-from cdclake.local.firehose.fault_injection import CALM, Trouble
+from cdclake.local.firehose.fault_injection import NO_FAULTS, FaultInjector
 from cdclake.plan import Plan, Table
 from tests.recorded.firehose import Delivered, deliver, delivered
 from tests.recorded.recording import EPOCH, Record, Recording
@@ -111,10 +111,10 @@ class FirehoseLog:
         return values(rows, self.table)
 
     def deliver(
-        self, records: Sequence[Record], trouble: Trouble = CALM, *, at_once: int = 10
+        self, records: Sequence[Record], faults: FaultInjector = NO_FAULTS, *, at_once: int = 10
     ) -> Delivered:
         """Have the emulator deliver the records; nothing is committed yet."""
-        return deliver(records, self.table, self.plan, trouble, at_once=at_once)
+        return deliver(records, self.table, self.plan, faults, at_once=at_once)
 
 
 def streamed(spark: SparkSession, plan: Plan, records: Sequence[Record]) -> Engine:

@@ -12,7 +12,7 @@ from cdclake.debezium.position import epoch_start, history_part
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files
-from cdclake.local.firehose.fault_injection import KINDS, Trouble
+from cdclake.local.firehose.fault_injection import KINDS, FaultInjector
 from cdclake.plan import Plan
 from tests.recorded.recording import Record, Recording
 from tests.spark.events import plan_of
@@ -55,7 +55,7 @@ class Both:
     def by_firehose(
         self, seed: int, *, at_once: int = 10, applies: float = 2, looks: bool = True
     ) -> None:
-        """Deliver with trouble, apply after some commits and in the end; find what the stream has.
+        """Deliver with faults, apply after some commits and in the end; find what the stream has.
 
         `applies` is how often on average before the end. `looks` has a reader look at the views
         before and after the last rows are applied.
@@ -63,7 +63,7 @@ class Both:
         chance = random.Random(seed)
         log = FirehoseLog(self.spark, under_a_new_name(self.recording, self.plan.tables[0].source))
         records = self.recording.of_topic(log.table.topic)
-        done = log.deliver(records, Trouble(seed, KINDS), at_once=at_once)
+        done = log.deliver(records, FaultInjector(seed, KINDS), at_once=at_once)
         assert {f.record.offset for _, f in done.kept.failures} == {*self.refused}
         for _, rows in done.logs.commits:
             log.commit(rows)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aws_cdk import App, Stack, aws_ec2
 
-from cdclake import packing
+from cdclake import zip_files
 from cdclake.config.deployment import load_deployment
 from cdclake.config.resolve import find_problems
 from cdclake.config.yaml_reader import read_document
@@ -156,7 +156,7 @@ def test_each_has_a_log_and_an_alarm(connected: Synthesized, tmp_path) -> None:
 
 
 def test_the_provider_is_in_a_plugin_with_references_only(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(zip_files, "BUILT", tmp_path / "built")
     (tmp_path / "plugin").mkdir()
     (tmp_path / "plugin" / "sink.jar").write_bytes(b"one")
 
@@ -177,7 +177,7 @@ def test_the_provider_is_in_a_plugin_with_references_only(tmp_path, monkeypatch)
 
 
 def test_the_iceberg_sink_has_cdclakes_transform(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(zip_files, "BUILT", tmp_path / "built")
     sink = DeclaredConnector(
         name="lake", plugin="iceberg-sink", connector_class="x", tables=("orders",)
     )

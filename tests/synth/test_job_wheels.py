@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from cdclake import packing
+from cdclake import zip_files
 from cdclake.stacks.bundles import JOB_WHEELS, JOB_WHEELS_SUFFIX, build_job_wheels
 from tests.source_tree import PROJECT
 
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(packing, "BUILT", tmp_path)
+    monkeypatch.setattr(zip_files, "BUILT", tmp_path)
     return build_job_wheels()
 
 
@@ -51,7 +51,7 @@ def test_they_are_for_glues_python_and_processor(built):
 
 
 def test_equal_wheels_give_equal_bytes(built, tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "BUILT", tmp_path / "again")
+    monkeypatch.setattr(zip_files, "BUILT", tmp_path / "again")
     again = build_job_wheels()
     assert (again.name, again.read_bytes()) == (built.name, built.read_bytes())
 

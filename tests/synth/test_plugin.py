@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cdclake import packing
+from cdclake import zip_files
 from cdclake.debezium.avro_converter import CONVERTER, plugin_profile
 from cdclake.debezium.connector import MASK_CONVERTER
 from cdclake.debezium.worker import OWN_PROVIDER, RDS_CERTIFICATES
@@ -27,7 +27,7 @@ def names(path: Path) -> list[str]:
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(zip_files, "BUILT", tmp_path / "built")
     return tmp_path
 
 
@@ -70,7 +70,7 @@ def test_equal_jars_give_equal_bytes_whenever_they_were_fetched(built, monkeypat
         for file in sorted((JARS / profile).iterdir(), reverse=True):
             (built / "jars" / profile / file.name).write_bytes(file.read_bytes())
     first = build_plugin()
-    monkeypatch.setattr(packing, "BUILT", built / "again")
+    monkeypatch.setattr(zip_files, "BUILT", built / "again")
     second = build_plugin(jars=built / "jars")
     assert (first.digest, first.path.name) == (second.digest, second.path.name)
     assert first.path.read_bytes() == second.path.read_bytes()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cdclake import packing
+from cdclake import zip_files
 from cdclake.config.deployment import load_deployment
 from cdclake.plan import Plan
 from cdclake.stacks.bundles import PREPARATION_WHEELS, build_preparation
@@ -22,7 +22,7 @@ FUNCTION = "AWS::Lambda::Function"
 
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(zip_files, "BUILT", tmp_path / "built")
     return load_deployment(PROJECT / "pipelines" / "shop.yaml").plan
 
 
@@ -56,7 +56,7 @@ def test_it_runs_the_driver_that_the_local_lake_runs():
 
 def test_equal_plans_give_equal_bytes_and_another_plan_another_name(plan, tmp_path, monkeypatch):
     first = build_preparation(plan)
-    monkeypatch.setattr(packing, "BUILT", tmp_path / "again")
+    monkeypatch.setattr(zip_files, "BUILT", tmp_path / "again")
     again = build_preparation(Plan.from_json(plan.to_json()))
     assert first.path != again.path
     assert first.path.read_bytes() == again.path.read_bytes()

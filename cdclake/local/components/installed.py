@@ -13,7 +13,7 @@ from cdclake.java_version import java_problem, java_program, java_version
 from cdclake.local.components import class_archive, jaas
 from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home, write_atomically
-from cdclake.local.process.supervisor_client import supervisor_alive
+from cdclake.local.process.supervisor_client import is_supervisor_alive
 from cdclake.places import JARS, fetch_remedy
 
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
@@ -66,7 +66,7 @@ def java(lake: Home) -> str:
 def present_java(lake: Home) -> str:
     """Return the path of the running lake's `java`, or else of the shell's."""
     kept = lake.java_file
-    if supervisor_alive(lake) and kept.is_file() and os.access(kept.read_text(), os.X_OK):
+    if is_supervisor_alive(lake) and kept.is_file() and os.access(kept.read_text(), os.X_OK):
         return kept.read_text()
     return os.path.realpath(_find_java())
 

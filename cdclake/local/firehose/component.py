@@ -14,7 +14,7 @@ from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.control.progress import Progress
 from cdclake.local.components.installed import environment, shell
-from cdclake.local.firehose.fault_injection import Trouble
+from cdclake.local.firehose.fault_injection import FaultInjector
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake import stack
 from cdclake.local.lake.delivered_offsets import arrived_offsets
@@ -23,9 +23,9 @@ from cdclake.local.lake.topics import end_offsets
 from cdclake.local.process.home import write_atomically
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import log_tail
-from cdclake.packing import transform_files
 from cdclake.places import IMPORT_ROOT
 from cdclake.plan import Plan
+from cdclake.zip_files import transform_files
 
 NAME = naming.FIREHOSE_COMPONENT
 READY_TIMEOUT_S = 60.0
@@ -34,10 +34,10 @@ _POLL_S = 0.5
 TROUBLE_KEY = "CDCLAKE_FIREHOSE_TROUBLE"  # in the environment of `up`, like 7:shuffle,fail
 
 
-def asked_trouble() -> str:
+def requested_faults() -> str:
     """Return the faults to inject from the environment; raise InputError if they are invalid."""
     spelled = os.environ.get(TROUBLE_KEY, "")
-    Trouble.parse(spelled)
+    FaultInjector.parse(spelled)
     return spelled
 
 
@@ -111,7 +111,7 @@ def spec(lake: LocalLake) -> Spec:
         argv=(
             *(sys.executable, "-m", "cdclake.local.firehose.firehose_server"),
             *("--home", str(lake.home.path), "--plan", str(plan)),
-            *("--transforms", str(copy_transforms(lake)), "--trouble", asked_trouble()),
+            *("--transforms", str(copy_transforms(lake)), "--faults", requested_faults()),
         ),
         env=environment(**aws_environment(lake.endpoints)),
         shell=shell(),

@@ -16,7 +16,7 @@ from pyiceberg.schema import Schema
 
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.firehose.failures import Kind
-from cdclake.local.firehose.fault_injection import CALM, Trouble
+from cdclake.local.firehose.fault_injection import NO_FAULTS, FaultInjector
 from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.records import Failure, Made, Record
 from cdclake.local.firehose.routes import routed
@@ -85,7 +85,7 @@ class Delivery:
         function: LocalFunction | None,
         tables: Tables,
         errors: Errors,
-        trouble: Trouble = CALM,
+        faults: FaultInjector = NO_FAULTS,
         longest_buffer_s: float = LONGEST_BUFFER_S,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
@@ -93,7 +93,7 @@ class Delivery:
         self.stream, self._database = stream, database
         self._source, self._function = source, function
         self._tables, self._errors = tables, errors
-        self._trouble, self._clock, self._pause = trouble, clock, pause
+        self._faults, self._clock, self._pause = faults, clock, pause
         self._buffer_s = min(stream.buffer_seconds, longest_buffer_s)
         self._waiting: list[Record] = []  # for the function
         self._rows: list[_Row] = []  # for the tables
@@ -137,7 +137,7 @@ class Delivery:
         """Call the function with the waiting records, in calls of the configured size."""
         while self._waiting:
             size = self._fits_a_call()
-            for part in self._trouble.parts(self._waiting[:size]):
+            for part in self._faults.parts(self._waiting[:size]):
                 made, failures = self._transform(part)
                 self._errors.write("processing-failed", failures)
                 answered = [*(row.record for row in made), *(f.record for f in failures)]
@@ -166,12 +166,12 @@ class Delivery:
 
     def _deliver(self) -> None:
         """Append the rows to their tables, then commit the offsets."""
-        now, later = self._trouble.held_back(self._trouble.order(self._rows))
+        now, later = self._faults.held_back(self._faults.order(self._rows))
         by_table: dict[str, list[Made]] = {}
         for row in now:
             by_table.setdefault(row.table, []).append(row.made)
         for table, rows in by_table.items():
-            for part in self._trouble.parts(rows):
+            for part in self._faults.parts(rows):
                 self._append(table, part)
         self._rows, self._rows_since = later, self._clock()
         self._row_bytes = _size(later)
@@ -211,7 +211,7 @@ class Delivery:
         return failures
 
     def _strike(self) -> None:
-        if self._trouble.strikes():
+        if self._faults.should_fail():
             raise ConnectionError("injected failure")
 
     def _commit(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.aws.http_server import Answer
-from cdclake.local.firehose.fault_injection import CALM, Trouble
+from cdclake.local.firehose.fault_injection import NO_FAULTS, FaultInjector
 from cdclake.local.firehose.journal import Journal
 from cdclake.local.firehose.records import stream_arn
 
@@ -46,9 +46,12 @@ class DirectPut:
     """
 
     def __init__(
-        self, streams: Mapping[str, DeliveryStream], journal: Journal, trouble: Trouble = CALM
+        self,
+        streams: Mapping[str, DeliveryStream],
+        journal: Journal,
+        faults: FaultInjector = NO_FAULTS,
     ) -> None:
-        self._streams, self._journal, self._trouble = streams, journal, trouble
+        self._streams, self._journal, self._faults = streams, journal, faults
         self._lock = threading.Lock()  # of the faults: their order depends on the seed alone
         self._operations = {
             "PutRecord": self._put_record,
@@ -135,7 +138,7 @@ class DirectPut:
 
     def _is_refused(self) -> bool:
         with self._lock:
-            return self._trouble.strikes()
+            return self._faults.should_fail()
 
 
 def _object(body: bytes) -> Mapping[str, Any]:

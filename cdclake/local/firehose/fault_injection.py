@@ -17,7 +17,7 @@ KINDS = ("shuffle", "duplicate", "delay", "split", "fail")
 _MAX_CONSECUTIVE_FAILURES = 2  # below every number of retries
 
 
-class Trouble:
+class FaultInjector:
     """Generator of faults; the same seed gives the same faults."""
 
     def __init__(self, seed: int, kinds: Iterable[str]) -> None:
@@ -26,13 +26,13 @@ class Trouble:
         self._failed = 0
 
     @staticmethod
-    def parse(spelled: str) -> Trouble:
+    def parse(spelled: str) -> FaultInjector:
         """Parse a text like `7:shuffle,fail`; an empty one means no faults.
 
         Raise InputError for any other text.
         """
         if not spelled:
-            return CALM
+            return NO_FAULTS
         seed, _, listed = spelled.partition(":")
         kinds = listed.split(",")
         if not seed.isdecimal() or set(kinds) - {*KINDS}:
@@ -40,7 +40,7 @@ class Trouble:
                 f"invalid fault injection {spelled!r}",
                 f"use a seed and kinds among {', '.join(KINDS)}, like `7:shuffle,fail`",
             )
-        return Trouble(int(seed), kinds)
+        return FaultInjector(int(seed), kinds)
 
     def order(self, items: Sequence[T]) -> list[T]:
         """Return the items in the order to handle them, some of them twice."""
@@ -67,15 +67,15 @@ class Trouble:
         cuts = sorted(self._random.sample(range(1, len(items)), min(2, len(items) - 1)))
         return [items[first:end] for first, end in zip([0, *cuts], [*cuts, None], strict=True)]
 
-    def strikes(self) -> bool:
+    def should_fail(self) -> bool:
         """Decide if the next call or commit fails."""
-        strikes = (
+        fails = (
             "fail" in self._kinds
             and self._failed < _MAX_CONSECUTIVE_FAILURES
             and self._random.random() < 0.3
         )
-        self._failed = self._failed + 1 if strikes else 0
-        return strikes
+        self._failed = self._failed + 1 if fails else 0
+        return fails
 
 
-CALM = Trouble(0, ())
+NO_FAULTS = FaultInjector(0, ())

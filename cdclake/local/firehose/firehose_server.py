@@ -1,7 +1,7 @@
 """The local Firehose as a process: all streams of the plan, and the API.
 
 `python -m cdclake.local.firehose.firehose_server --home PATH --plan FILE --transforms FOLDER
-[--trouble SEED:KINDS]`; another plan or transform needs another process, as it needs another
+[--faults SEED:KINDS]`; another plan or transform needs another process, as it needs another
 deployment of the function on AWS.
 """
 
@@ -26,7 +26,7 @@ from cdclake.local.firehose.control_reads import erased_keys, widened_columns
 from cdclake.local.firehose.delivery import Delivery, RecordSource
 from cdclake.local.firehose.direct_put import DirectPut
 from cdclake.local.firehose.failures import ErrorPrefix
-from cdclake.local.firehose.fault_injection import Trouble
+from cdclake.local.firehose.fault_injection import FaultInjector
 from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.handlers import handler_of
 from cdclake.local.firehose.iceberg_tables import LogTables
@@ -49,7 +49,7 @@ def main() -> int:
     parser.add_argument("--home", required=True, type=Path)
     parser.add_argument("--plan", required=True, type=Path)
     parser.add_argument("--transforms", required=True, type=Path)
-    parser.add_argument("--trouble", default="", help="faults to inject, like 7:shuffle,fail")
+    parser.add_argument("--faults", default="", help="faults to inject, like 7:shuffle,fail")
     given = parser.parse_args()
     home = Home(given.home)
     lake = describe_lake(home, LakeState.load(home))
@@ -72,7 +72,7 @@ def _run(lake: LocalLake, given: argparse.Namespace, stop: threading.Event) -> N
     port = urlparse(lake.endpoints.firehose).port
     assert port is not None  # chosen by `up`
     keys = lake.endpoints.keys
-    api = DirectPut(streams, journal, Trouble.parse(given.trouble))
+    api = DirectPut(streams, journal, FaultInjector.parse(given.faults))
     with Server(port, SignedRequests(api, keys.user, keys.password)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         for thread in threads:
@@ -99,7 +99,7 @@ def _delivery(
     stream: DeliveryStream,
     given: argparse.Namespace,
 ) -> Delivery:
-    trouble = Trouble.parse(given.trouble)
+    faults = FaultInjector.parse(given.faults)
     name = naming.delivery_stream_name(plan.name, stream.name)
     read = stream.topic or "direct puts"
     log.info("stream %s reads %s for %s", name, read, ", ".join(stream.tables))
@@ -111,10 +111,10 @@ def _delivery(
         stream,
         plan.lake_database,
         source=_source(lake, plan, journal, stream),
-        function=None if handler is None else LocalFunction(handler, stream, trouble=trouble),
+        function=None if handler is None else LocalFunction(handler, stream, faults=faults),
         tables=LogTables(lake.glue, lake.s3, lake.endpoints.keys, plan.lake_database),
         errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream, name),
-        trouble=trouble,
+        faults=faults,
     )
 
 

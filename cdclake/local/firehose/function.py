@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cdclake.firehose.stream import DeliveryStream
-from cdclake.local.firehose.fault_injection import CALM, Trouble
+from cdclake.local.firehose.fault_injection import NO_FAULTS, FaultInjector
 from cdclake.local.firehose.records import Failure, Made, Record, invocation, value_name
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -42,10 +42,10 @@ class LocalFunction:
         stream: DeliveryStream,
         *,
         limit_s: float = MAX_CALL_S,
-        trouble: Trouble = CALM,
+        faults: FaultInjector = NO_FAULTS,
     ) -> None:
         self._handler, self._stream = handler, stream
-        self._limit_s, self._trouble = limit_s, trouble
+        self._limit_s, self._faults = limit_s, faults
 
     def transform(self, records: Sequence[Record]) -> tuple[list[Made], list[Failure]]:
         """Return the rows made of the records, and the failures; dropped records are in neither.
@@ -65,7 +65,7 @@ class LocalFunction:
         request = json.dumps(invocation(self._stream, records))
         if len(request) > MAX_CALL_BYTES:
             raise _CallFailed(_TOO_LARGE, f"the request has {len(request)} bytes")
-        if self._trouble.strikes():
+        if self._faults.should_fail():
             raise _CallFailed(_ERROR, "injected failure")
         threads = ThreadPoolExecutor(1)
         try:

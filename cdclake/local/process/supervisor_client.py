@@ -48,14 +48,14 @@ class Component:
 
 def observe(home: Home) -> Observed:
     """Return the processes' states; without a supervisor, report them as dead."""
-    alive = supervisor_alive(home)
+    alive = is_supervisor_alive(home)
     seen = Observed.from_json(read_json(home.observed_file), alive)
     if alive:
         return seen
     return replace(seen, components=tuple(_dead(each) for each in seen.components))
 
 
-def supervisor_alive(home: Home) -> bool:
+def is_supervisor_alive(home: Home) -> bool:
     """Check the supervisor's lock, which the kernel releases at its death; pids are reused."""
     try:
         with home.supervisor_lock.open() as lock:
@@ -89,7 +89,7 @@ def ensure(home: Home, components: Sequence[Component]) -> Observed:
 def want(home: Home, specs: Sequence[Spec]) -> Desired:
     """Write the next generation with these specs, and wait until a supervisor has applied it."""
     desired = Desired.from_json(read_json(home.desired_file))
-    if supervisor_alive(home):
+    if is_supervisor_alive(home):
         desired = desired.with_specs(tuple(specs))
         _write(home, desired)
     else:
@@ -113,7 +113,7 @@ def remove(home: Home, name: str) -> None:
     """Stop one process and keep the others running."""
     desired = Desired.from_json(read_json(home.desired_file)).without(name)
     _write(home, desired)
-    if supervisor_alive(home):
+    if is_supervisor_alive(home):
         _await_generation(home, desired.generation)
 
 
@@ -123,7 +123,7 @@ def stop(home: Home) -> None:
     No file is written, so that a full disk cannot prevent it.
     """
     pid = _supervisor_pid(home)
-    if pid is not None and supervisor_alive(home):
+    if pid is not None and is_supervisor_alive(home):
         os.kill(pid, signal.SIGTERM)
         _await_end(home, pid)
     kill_orphans(home.path)
@@ -198,7 +198,7 @@ def _start_supervisor(home: Home) -> None:
             start_new_session=True,
         )
     deadline = time.monotonic() + SUPERVISOR_WAIT_S
-    while not supervisor_alive(home):
+    while not is_supervisor_alive(home):
         if process.poll() is not None or time.monotonic() > deadline:
             raise _supervisor_failed(home, "the supervisor did not start")
         time.sleep(POLL_S)
@@ -208,7 +208,7 @@ def _await_generation(home: Home, generation: int) -> None:
     """Wait for a generation; stopping changed processes may take the full STOP_WAIT_S."""
     deadline = time.monotonic() + STOP_WAIT_S
     while observe(home).generation < generation:
-        if not supervisor_alive(home):
+        if not is_supervisor_alive(home):
             raise _supervisor_failed(home, "the supervisor ended")
         if time.monotonic() > deadline:
             raise _supervisor_failed(
@@ -219,7 +219,7 @@ def _await_generation(home: Home, generation: int) -> None:
 
 def _await_end(home: Home, pid: int) -> None:
     deadline = time.monotonic() + STOP_WAIT_S
-    while supervisor_alive(home):
+    while is_supervisor_alive(home):
         if time.monotonic() > deadline:
             raise _supervisor_failed(home, f"the supervisor (pid {pid}) did not stop")
         time.sleep(POLL_S)

@@ -19,7 +19,7 @@ from cdclake.control_objects import forget_name
 from cdclake.deployed import aws_jobs
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.jobs.control.store import ObjectStore
-from cdclake.jobs.forget.deployed_surroundings import DeployedSurroundings
+from cdclake.jobs.forget.deployed_erasure_backend import DeployedErasureBackend
 from cdclake.jobs.forget.forget_job import redacted, take_keys
 from cdclake.plan import Plan
 from tests.unit.config.pipelines import VALID
@@ -250,15 +250,15 @@ def test_an_error_of_cdclake_without_a_key_is_passed_on() -> None:
     assert redacted(error, [("47",)]) is error
 
 
-def surroundings(**plan: Any) -> DeployedSurroundings:
+def backend(**plan: Any) -> DeployedErasureBackend:
     made = Plan(name="shop", source_database="d", lake_database="l", **{"tables": (), **plan})
     arguments = {"control": "s3://state/control", "JOB_NAME": JOB}
-    return DeployedSurroundings(made, arguments, None)  # type: ignore[arg-type]
+    return DeployedErasureBackend(made, arguments, None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("plan", [{"tables": (TABLE,), "mode": "scheduled"}, {}])
 def test_a_stream_that_is_not_kept_is_not_ended(s3: Any, plan: dict[str, Any]) -> None:
-    surroundings(**plan).restart_stream()
+    backend(**plan).restart_stream()
     assert ObjectStore("s3://state/control").read(naming.STREAM_ORDER) is None
 
 
@@ -266,7 +266,7 @@ def test_each_restart_of_a_stream_is_another_order(s3: Any) -> None:
     control, orders = ObjectStore("s3://state/control"), []
     control.write(naming.STREAM_ORDER, {"deployment": "d1"})
     for _ in range(2):
-        surroundings(tables=(TABLE,)).restart_stream()
+        backend(tables=(TABLE,)).restart_stream()
         stored = control.read(naming.STREAM_ORDER)
         assert stored is not None and stored.content["deployment"] == "d1"
         orders.append(stored.content["restart"])
@@ -274,7 +274,7 @@ def test_each_restart_of_a_stream_is_another_order(s3: Any) -> None:
 
 
 def test_a_stream_without_an_order_is_ended(s3: Any) -> None:
-    surroundings(tables=(TABLE,)).restart_stream()
+    backend(tables=(TABLE,)).restart_stream()
     stored = ObjectStore("s3://state/control").read(naming.STREAM_ORDER)
     assert stored is not None and stored.content["deployment"] is None
 
@@ -299,7 +299,7 @@ def test_another_job_of_the_deployment_is_run_to_its_end(
                 control.write(naming.report_name(given["--run"]), report)
 
     monkeypatch.setattr(f"{RUNS}.time.sleep", pause)
-    report = surroundings().run_job(naming.PUBLISH_JOB, ["a_hudi", "b_hudi"])
+    report = backend().run_job(naming.PUBLISH_JOB, ["a_hudi", "b_hudi"])
     assert report == {"ok": True, "tables": ["a_hudi,b_hudi"]}
     assert len(pauses) > 1
 
@@ -311,4 +311,4 @@ def test_a_run_without_a_report_is_a_failure(s3: Any, monkeypatch: pytest.Monkey
     )
     monkeypatch.setattr(f"{RUNS}.time.sleep", lambda _: None)
     with pytest.raises(ComponentFailed, match="poll_tables ended as SUCCEEDED without a report"):
-        surroundings().run_job(naming.POLL_JOB, ["t"])
+        backend().run_job(naming.POLL_JOB, ["t"])

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdclake import naming, packing
+from cdclake import naming, zip_files
 from cdclake.debezium.changelog_rows import LogRows
 from cdclake.debezium.refusals import NON_FINITE
 from cdclake.firehose.record_transform import RecordTransform
@@ -327,7 +327,7 @@ def test_withheld_rows_raise_no_alarm_and_their_values_are_not_logged(
 def test_the_zip_runs_the_same_code(
     redrive_deployed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(zip_files, "BUILT", tmp_path / "built")
     monkeypatch.setenv("CONTROL", CONTROL)
     monkeypatch.setenv("MASK_SALT", SECRET)
     packed = build_firehose_changes(plan())

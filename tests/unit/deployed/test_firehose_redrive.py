@@ -14,15 +14,15 @@ from typing import Any
 import boto3
 import pytest
 
-from cdclake import naming, packing
+from cdclake import naming, zip_files
 from cdclake.debezium import refusals
 from cdclake.iceberg.schemas import QUARANTINE_COLUMNS
 from cdclake.local.firehose.failures import Kind
-from cdclake.packing import Packed
 from cdclake.redrive.routed_rows import RoutedRow
 from cdclake.redrive.unwrap import unwrap_records
 from cdclake.stacks.bundles import build_firehose_redrive, build_firehose_unwrap
 from cdclake.web_logs.model import WebLogs
+from cdclake.zip_files import BuiltZip
 from tests.load_function import load_file
 from tests.unit.deployed.erasing import CONTROL, SECRET
 from tests.unit.deployed.redriving import (
@@ -275,7 +275,7 @@ def test_unwrapping_answers_each_record_once() -> None:
     assert OWN.startswith(PREFIX)
 
 
-def deployed(built: Packed, module: str, folder: Path) -> ModuleType:
+def deployed(built: BuiltZip, module: str, folder: Path) -> ModuleType:
     """Load a function from its unpacked zip."""
     with zipfile.ZipFile(built.path) as archive:
         archive.extractall(folder)
@@ -285,7 +285,7 @@ def deployed(built: Packed, module: str, folder: Path) -> ModuleType:
 def test_the_deployed_handlers_run_the_same_code(
     stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(zip_files, "BUILT", tmp_path / "built")
     handler = deployed(build_firehose_redrive(plan()), "firehose_redrive", tmp_path).handler
     unwrap = deployed(build_firehose_unwrap(plan()), "firehose_unwrap", tmp_path).handler
     real = boto3.client

@@ -81,7 +81,7 @@ def test_the_local_firehose_reads_the_same_register(
     monkeypatch.setattr(firehose_server, "_source", lambda *_: None)
     lake.glue = lake.s3 = ""
     lake.endpoints = SimpleNamespace(keys=None)
-    given = argparse.Namespace(trouble="", transforms=tmp_path)
+    given = argparse.Namespace(faults="", transforms=tmp_path)
     journal = Journal(tmp_path / "journal.db")
     firehose_server._delivery(lake, lake.plan, journal, lake.plan.deliveries[0], given)
     sent = [record for record in RECORDED.of_topic(topic) if record.value is not None]

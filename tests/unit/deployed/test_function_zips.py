@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from cdclake import packing
+from cdclake import zip_files
 from cdclake.config.deployment import load_deployment
 from cdclake.config.resolve import load_plan
-from cdclake.packing import Packed
 from cdclake.plan import Plan
 from cdclake.stacks.bundles import (
     build_firehose_changes,
@@ -29,13 +28,14 @@ from cdclake.stacks.bundles import (
     build_function,
     build_preparation,
 )
+from cdclake.zip_files import BuiltZip
 from tests.source_tree import PROJECT
 
 LAMBDAS = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "urllib3", "six")
 FOREIGN = ("psycopg", "psycopg_binary")
 IMPORT = "import sys; sys.path += sys.argv[1:3]; import {0}; print({0}.handler.__module__)"
 PUT_TABLE = load_plan(PROJECT / "pipelines" / "puts.yaml").puts[0]
-BUILDERS: dict[str, Callable[[Plan], Packed]] = {
+BUILDERS: dict[str, Callable[[Plan], BuiltZip]] = {
     "custom_resources": lambda plan: build_function("custom_resources"),
     "firehose_changes": build_firehose_changes,
     "firehose_redrive": build_firehose_redrive,
@@ -51,7 +51,7 @@ BUILDERS: dict[str, Callable[[Plan], Packed]] = {
 
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(zip_files, "BUILT", tmp_path / "built")
     return load_deployment(PROJECT / "pipelines" / "shop.yaml").plan
 
 
@@ -74,7 +74,7 @@ def imported(module: str, *folders: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def unpacked(built: Packed, folder: Path) -> Path:
+def unpacked(built: BuiltZip, folder: Path) -> Path:
     """As Lambda has it."""
     with zipfile.ZipFile(built.path) as archive:
         archive.extractall(folder)
@@ -103,6 +103,6 @@ def test_every_function_is_tried():
 
 def test_no_zip_holds_what_only_an_operators_machine_runs() -> None:
     """Or each change of a command would be a new deployment of every function and job."""
-    shared = {Path(name).parts[1] for name in packing.modules()}
+    shared = {Path(name).parts[1] for name in zip_files.modules()}
     assert shared & {"cli", "cost", "deployed", "local", "stacks"} == set()
     assert {"naming.py", "debezium", "iceberg", "postgres"} <= shared

@@ -17,7 +17,7 @@ from moto.moto_api import state_manager
 
 from cdclake import metrics, stream_keeping
 from cdclake.jobs.control.store import ObjectStore
-from cdclake.jobs.forget.deployed_surroundings import DeployedSurroundings
+from cdclake.jobs.forget.deployed_erasure_backend import DeployedErasureBackend
 from cdclake.jobs.stream.handover import HandedOver, Handover
 from cdclake.plan import Plan
 from tests.load_function import load
@@ -339,7 +339,7 @@ def restart() -> None:
     table = make_table(name="t")
     plan = Plan(name="shop", source_database="d", lake_database="l", tables=(table,))
     arguments = {"control": f"s3://{BUCKET}/control", "JOB_NAME": "shop-forget_rows"}
-    DeployedSurroundings(plan, arguments, None).restart_stream()  # type: ignore[arg-type]
+    DeployedErasureBackend(plan, arguments, None).restart_stream()  # type: ignore[arg-type]
 
 
 def goes_on(handover: Handover) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.local.firehose.delivery import Delivery
-from cdclake.local.firehose.fault_injection import CALM, KINDS, Trouble
+from cdclake.local.firehose.fault_injection import KINDS, NO_FAULTS, FaultInjector
 from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.records import Record
 from tests.recorded.firehose import (
@@ -46,7 +46,7 @@ def make(
     logs: Logs,
     kept: Kept,
     *,
-    trouble: Trouble = CALM,
+    faults: FaultInjector = NO_FAULTS,
     clock: "Clock | None" = None,
     **settings: Any,
 ) -> tuple[Delivery, RecordedTopic]:
@@ -54,7 +54,7 @@ def make(
     stream = stream_of(TABLE, **settings)
     time = clock or Clock()
     delivery = Delivery(
-        stream, PLAN.lake_database, source=topic, tables=logs, errors=kept, trouble=trouble,
+        stream, PLAN.lake_database, source=topic, tables=logs, errors=kept, faults=faults,
         function=LocalFunction(handler_of(PLAN), stream), clock=time, pause=time.pass_by,
     )  # fmt: skip
     return delivery, topic
@@ -81,7 +81,7 @@ def test_every_event_is_delivered_once_when_nothing_goes_wrong() -> None:
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("kind", KINDS)
 def test_trouble_loses_nothing_and_invents_nothing(kind: str, seed: int) -> None:
-    done = deliver(RECORDS, TABLE, PLAN, Trouble(seed, [kind]))
+    done = deliver(RECORDS, TABLE, PLAN, FaultInjector(seed, [kind]))
     assert {without_moment(row) for row in done.rows} == WANTED
     assert done.kept.failures == []
     assert done.topic.committed == {0: RECORDS[-1].offset + 1}
@@ -89,7 +89,10 @@ def test_trouble_loses_nothing_and_invents_nothing(kind: str, seed: int) -> None
 
 def test_trouble_is_what_was_asked_for() -> None:
     def offsets(*kinds: str) -> list[int]:
-        return [row[naming.OFFSET] for row in deliver(RECORDS, TABLE, PLAN, Trouble(1, kinds)).rows]
+        return [
+            row[naming.OFFSET]
+            for row in deliver(RECORDS, TABLE, PLAN, FaultInjector(1, kinds)).rows
+        ]
 
     calm = deliver(RECORDS, TABLE, PLAN)
     in_order = [row[naming.OFFSET] for row in calm.rows]
@@ -99,7 +102,7 @@ def test_trouble_is_what_was_asked_for() -> None:
     assert len(offsets("duplicate")) > len(in_order) and {*offsets("duplicate")} == {*in_order}
     assert len(offsets("fail")) > len(in_order)
     assert offsets("shuffle", "delay") == offsets("shuffle", "delay")
-    split = deliver(RECORDS, TABLE, PLAN, Trouble(1, ["split"]))
+    split = deliver(RECORDS, TABLE, PLAN, FaultInjector(1, ["split"]))
     assert len(split.logs.commits) > len(calm.logs.commits)
 
 
@@ -117,7 +120,7 @@ def test_nothing_is_forgotten_before_it_is_in_a_log() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_who_dies_leaves_all_that_is_not_delivered_to_the_next(seed: int) -> None:
     logs, kept = Logs(PLAN), Kept()
-    delivery, topic = make(logs, kept, trouble=Trouble(seed, ["delay", "shuffle"]))
+    delivery, topic = make(logs, kept, faults=FaultInjector(seed, ["delay", "shuffle"]))
     delivery.turn()
     delivery.turn()
     again, topic_again = make(logs, kept)
@@ -196,14 +199,14 @@ def test_a_row_that_the_table_does_not_fit_fails_alone() -> None:
 @pytest.mark.parametrize("spelled", ["x:fail", "1:fall", "1", "1:"])
 def test_trouble_rejects_invalid_text(spelled: str) -> None:
     with pytest.raises(InputError, match="invalid fault injection"):
-        Trouble.parse(spelled)
+        FaultInjector.parse(spelled)
 
 
 def test_trouble_as_text() -> None:
-    assert Trouble.parse("") is CALM
-    assert Trouble.parse("3:shuffle,delay").order(range(9)) == Trouble(3, ["shuffle"]).order(
-        range(9)
-    )
+    assert FaultInjector.parse("") is NO_FAULTS
+    assert FaultInjector.parse("3:shuffle,delay").order(range(9)) == FaultInjector(
+        3, ["shuffle"]
+    ).order(range(9))
 
 
 def test_without_a_function_records_are_rows_as_they_come() -> None:

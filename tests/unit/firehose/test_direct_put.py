@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from cdclake.local.aws.http_server import Server
 from cdclake.local.firehose.direct_put import MAX_RECORD_BYTES, DirectPut
-from cdclake.local.firehose.fault_injection import Trouble
+from cdclake.local.firehose.fault_injection import FaultInjector
 from cdclake.local.firehose.journal import Journal, JournalSource
 from tests.recorded.firehose import stream_of
 from tests.recorded.recording import Recording
@@ -152,7 +152,7 @@ def test_with_trouble_a_producer_that_sends_again_what_was_refused_loses_nothing
     journal: Journal,
 ) -> None:
     left, refused = [b"%d" % number for number in range(300)], 0
-    with serving(DirectPut(STREAMS, journal, Trouble(1, ["fail"]))) as client:
+    with serving(DirectPut(STREAMS, journal, FaultInjector(1, ["fail"]))) as client:
         while left:
             answer = client.put_record_batch(DeliveryStreamName="x-logs", Records=records(*left))
             told = answer["RequestResponses"]

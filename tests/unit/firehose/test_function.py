@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cdclake.config.checks.firehose import WRAPPING_BYTES, fitting_mib
-from cdclake.local.firehose.fault_injection import Trouble
+from cdclake.local.firehose.fault_injection import FaultInjector
 from cdclake.local.firehose.function import MAX_CALL_BYTES, Handler, LocalFunction
 from cdclake.local.firehose.records import Failure, Made, Record
 from tests.recorded.firehose import handed_over, stream_of
@@ -159,23 +159,23 @@ def test_calls_of_the_size_that_fits_are_accepted(
     assert failed(fitting_mib(size, wrapping)) == {"Lambda.MissingRecordId"}  # of an empty answer
 
 
-class CountedTrouble(Trouble):
-    """Trouble that counts the calls that it has failed."""
+class CountedFaults(FaultInjector):
+    """Faults with a count of the failed calls."""
 
-    struck = 0
+    failed_calls = 0
 
-    def strikes(self) -> bool:
-        strikes = super().strikes()
-        self.struck += strikes
-        return strikes
+    def should_fail(self) -> bool:
+        fails = super().should_fail()
+        self.failed_calls += fails
+        return fails
 
 
 def test_asked_for_failures_are_fewer_than_what_is_retried() -> None:
-    trouble = CountedTrouble(3, ["fail"])
+    faults = CountedFaults(3, ["fail"])
     for _ in range(50):
-        made, failures = transform(ok, trouble=trouble)
+        made, failures = transform(ok, faults=faults)
         assert (len(made), failures) == (3, [])
-    assert trouble.struck > 0
+    assert faults.failed_calls > 0
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from cdclake.iceberg.schemas import quarantine_schema
 from cdclake.local.aws.http_server import Server
 from cdclake.local.firehose.delivery import Delivery
 from cdclake.local.firehose.direct_put import DirectPut
-from cdclake.local.firehose.fault_injection import Trouble
+from cdclake.local.firehose.fault_injection import FaultInjector
 from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.handlers import handler_of
 from cdclake.local.firehose.journal import Journal, JournalSource
@@ -52,8 +52,11 @@ def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
 ) -> None:
     stream, relations, kept = redrive_stream(plan()), Relations(plan()), Kept()
     assert stream is not None
-    journal, trouble = Journal(tmp_path / "journal.db"), Trouble(3, ["fail", "split", "duplicate"])
-    with Server(0, DirectPut({NAME: stream}, journal, trouble)) as server:
+    journal, faults = (
+        Journal(tmp_path / "journal.db"),
+        FaultInjector(3, ["fail", "split", "duplicate"]),
+    )
+    with Server(0, DirectPut({NAME: stream}, journal, faults)) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         puts = BatchWriter(client_of(server.server_address[1]), NAME, pause=lambda _: None)
         redrive = Redrive(plan(), "changes", dict)
@@ -65,8 +68,8 @@ def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
         server.shutdown()
     delivery = Delivery(
         stream, plan().lake_database, source=JournalSource(journal, NAME), tables=relations,
-        function=LocalFunction(handler_of(stream, plan(), Path(), dict), stream, trouble=trouble),
-        errors=kept, trouble=trouble, pause=lambda _: None,
+        function=LocalFunction(handler_of(stream, plan(), Path(), dict), stream, faults=faults),
+        errors=kept, faults=faults, pause=lambda _: None,
     )  # fmt: skip
     delivery.drain()
     assert kept.failures == []

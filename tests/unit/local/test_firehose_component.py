@@ -77,7 +77,7 @@ def test_another_plan_or_other_trouble_is_another_process(
     assert component.spec(lake_of(tmp_path, PLAN)).argv[-1] == "7:fail"
     monkeypatch.setenv(component.TROUBLE_KEY, "fail")
     with pytest.raises(InputError, match="invalid fault injection"):
-        component.asked_trouble()
+        component.requested_faults()
 
 
 def test_it_runs_for_a_plan_with_streams_and_for_no_other(tmp_path: Path, processes: Stack) -> None:

@@ -141,7 +141,7 @@ def test_down_stops_and_drops_without_writing(home: Home, disk: list[str], left:
     disk.append("full")
     answer = shutdown.down(home, purge=False)
     assert answer["stopped"] and answer["dropped"] == left == ["slot"]
-    assert not supervisor_client.supervisor_alive(home) and not stack.is_up(home)
+    assert not supervisor_client.is_supervisor_alive(home) and not stack.is_up(home)
 
 
 def test_a_purge_deletes_the_data_before_its_record_cannot_be_written(

@@ -23,7 +23,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.mark.parametrize("part", [aws, kafka, postgres])
 def test_another_shell_restarts_nothing(home, tmp_path, monkeypatch, part):
-    monkeypatch.setattr(installed, "supervisor_alive", lambda _: True)
+    monkeypatch.setattr(installed, "is_supervisor_alive", lambda _: True)
     before = part.component(home, 1).spec
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -39,7 +39,7 @@ def test_the_java_of_a_running_lake_is_chosen_once(home, tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(InputError, match="JAVA_HOME"):
         installed.java(home)
-    monkeypatch.setattr(installed, "supervisor_alive", lambda _: True)
+    monkeypatch.setattr(installed, "is_supervisor_alive", lambda _: True)
     assert installed.java(home) == chosen
     home.java_file.write_text(str(tmp_path / "gone"))
     with pytest.raises(InputError, match="JAVA_HOME"):

@@ -119,7 +119,7 @@ def test_a_failed_command_stops_what_it_has_started(home: Home) -> None:
     with pytest.raises(KeyboardInterrupt), undo_on_error(home):
         run(home, spec(home, "a"))
         raise KeyboardInterrupt
-    assert left_over(home) == [] and not supervisor_client.supervisor_alive(home)
+    assert left_over(home) == [] and not supervisor_client.is_supervisor_alive(home)
     first = run(home, spec(home, "a"))["a"]
     assert first.pid is not None
     os.kill(first.pid, signal.SIGKILL)
@@ -220,7 +220,7 @@ def test_two_supervisors_cannot_keep_one_home(home: Home) -> None:
         pytest.MonkeyPatch.context() as patch,
         pytest.raises(ComponentFailed, match="did not start"),
     ):
-        patch.setattr(supervisor_client, "supervisor_alive", lambda _home: False)
+        patch.setattr(supervisor_client, "is_supervisor_alive", lambda _home: False)
         supervisor_client._start_supervisor(home)
     assert supervisor_client.observe(home) == before
 

@@ -14,7 +14,7 @@ from cdclake.config.resolve import load_plan
 from cdclake.errors import NotRunning
 from cdclake.jobs.control.leases import Leases
 from cdclake.local import lifecycle, shutdown
-from cdclake.local.forget.local_surroundings import LocalSurroundings
+from cdclake.local.forget.local_erasure_backend import LocalErasureBackend
 from cdclake.local.lake import job_schedules, stack
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.operations_backend import LocalBackend
@@ -88,7 +88,7 @@ def test_earlier_runs_are_ended_once_after_the_start_of_a_supervisor(
         lifecycle._bring_up(home, None, None)
     assert freed == []
     monkeypatch.setattr(stack, "bring_up", bring_up)
-    monkeypatch.setattr(supervisor_client, "supervisor_alive", lambda _: True)
+    monkeypatch.setattr(supervisor_client, "is_supervisor_alive", lambda _: True)
     for left in ([], [report]):
         lifecycle._bring_up(home, None, None)
         assert len(freed) == 5
@@ -103,8 +103,8 @@ def test_an_erasure_leaves_a_stopped_stream_alone(
     home.create()
     lake: Any = SimpleNamespace(plan=plan(), home=home)
     removed: list[Home] = []
-    module = "cdclake.local.forget.local_surroundings"
+    module = "cdclake.local.forget.local_erasure_backend"
     monkeypatch.setattr(f"{module}.remove_temporary_files", removed.append)
     monkeypatch.setattr(f"{module}.run_stream", lambda *_: pytest.fail("it was stopped"))
-    LocalSurroundings(lake).restart_stream()
+    LocalErasureBackend(lake).restart_stream()
     assert removed == [home]

@@ -1,4 +1,4 @@
-"""What a stopped table has missed, and how long Kafka keeps it."""
+"""Records that a stopped table has missed, and how long Kafka keeps them."""
 
 from cdclake.local.lake.offset_gap import measure_gap
 from cdclake.local.lake.topics import TopicContents

@@ -1,4 +1,4 @@
-"""How far tables have come, by who writes their logs."""
+"""Offsets that each table has reached, by the writer of its changelog."""
 
 from dataclasses import replace
 

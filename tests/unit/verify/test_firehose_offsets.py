@@ -1,4 +1,4 @@
-"""How far Firehose's tables have come, by the places of the events in their logs."""
+"""Offsets that Firehose's tables have reached, from the positions in their changelogs."""
 
 from __future__ import annotations
 

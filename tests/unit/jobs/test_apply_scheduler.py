@@ -1,4 +1,4 @@
-"""Whose state a batch brings up, when all states fit into a share of its time and when not."""
+"""Choice of the states that a batch updates, under every load."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which table's snapshots a batch thins, and when it cannot."""
+"""Expiration of snapshots by the stream: choice of the table, conflicts."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

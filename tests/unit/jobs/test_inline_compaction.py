@@ -1,4 +1,4 @@
-"""Which state a batch packs, and when it cannot."""
+"""Compaction of states by the stream: choice of the state, conflicts."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -30,57 +30,57 @@ def store():
 
 
 @pytest.fixture
-def packed(monkeypatch):
-    """The tables that were packed."""
+def compacted(monkeypatch):
+    """The tables that were compacted."""
     names: list[str] = []
     monkeypatch.setattr(inline_compaction, "compact", lambda upkeep: names.append(upkeep.name))
     return names
 
 
 @pytest.fixture
-def packing(store):
+def compaction(store):
     return InlineCompaction(Leases(store, "stream"))
 
 
-def test_none_is_packed_before_it_has_gathered_enough(packing):
+def test_none_is_compacted_before_it_has_gathered_enough(compaction):
     few = COMPACT_EVERY_N_COMMITS - 1
-    assert packing.chosen([]) is None
-    assert packing.chosen(streams(a=few, b=few)) is None
+    assert compaction.chosen([]) is None
+    assert compaction.chosen(streams(a=few, b=few)) is None
     [a, b] = streams(a=few, b=few)
-    packing.note(a)
-    assert packing.chosen([b, a]) is a
+    compaction.note(a)
+    assert compaction.chosen([b, a]) is a
 
 
-def test_one_is_packed_in_a_batch_the_one_with_most(store, packing, packed):
+def test_one_is_compacted_in_a_batch_the_one_with_most(store, compaction, compacted):
     a, b = both = streams(a=COMPACT_EVERY_N_COMMITS, b=COMPACT_EVERY_N_COMMITS + 1)
-    assert packing.chosen(both) is b
-    packing.compact(b)
-    assert packing.chosen(both) is a
-    packing.compact(a)
-    assert packing.chosen(both) is None
-    assert (packed, store.stored) == (["b", "a"], {})
+    assert compaction.chosen(both) is b
+    compaction.compact(b)
+    assert compaction.chosen(both) is a
+    compaction.compact(a)
+    assert compaction.chosen(both) is None
+    assert (compacted, store.stored) == (["b", "a"], {})
 
 
 @pytest.mark.parametrize("maintenance", ["glue", "none"])
-def test_what_others_maintain_is_theirs(packing, maintenance):
-    assert packing.chosen(streams(maintenance, a=COMPACT_EVERY_N_COMMITS)) is None
+def test_what_others_maintain_is_theirs(compaction, maintenance):
+    assert compaction.chosen(streams(maintenance, a=COMPACT_EVERY_N_COMMITS)) is None
 
 
-def test_one_that_another_job_holds_comes_later(store, packing, packed):
+def test_one_that_another_job_holds_comes_later(store, compaction, compacted):
     [a] = streams(a=COMPACT_EVERY_N_COMMITS)
     with Leases(store, "maintain").hold("a"):
-        packing.compact(a)
-    assert (packed, packing.chosen([a])) == ([], a)
+        compaction.compact(a)
+    assert (compacted, compaction.chosen([a])) == ([], a)
 
 
 def test_one_that_others_keep_changing_comes_later_and_stops_nothing(
-    store, packing, monkeypatch, caplog
+    store, compaction, monkeypatch, caplog
 ):
     def loses(*_: Any) -> None:
         raise CommitConflict("a", "other writers changed it", "look which")
 
     monkeypatch.setattr(inline_maintenance, "retry_on_conflict", loses)
     [a] = streams(a=COMPACT_EVERY_N_COMMITS)
-    packing.compact(a)
-    assert (packing.chosen([a]), store.stored) == (a, {})
+    compaction.compact(a)
+    assert (compaction.chosen([a]), store.stored) == (a, {})
     assert "other writers changed it" in caplog.text

@@ -1,4 +1,4 @@
-"""Interface to a lake and the components that write it, as an erasure needs them."""
+"""Interface of an erasure to one lake: its objects, its control objects and its writers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from cdclake.jobs.reader.duck import Reader
 from cdclake.plan import Plan, Table
 
 
-class Surroundings(Protocol):
-    """One lake: `LocalSurroundings`, or `DeployedSurroundings` of a job on AWS."""
+class ErasureBackend(Protocol):
+    """One lake: `LocalErasureBackend`, or `DeployedErasureBackend` of a job on AWS."""
 
     @property
     def plan(self) -> Plan:

@@ -26,7 +26,7 @@ _NOT_SHARED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class BuiltZip:
     """Zip file with the digest of its content."""
 
     path: Path
@@ -62,7 +62,7 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (file.relative_to(real) for file in real.rglob("*.py"))
 
 
-def pack(name: str, files: Mapping[str, bytes]) -> Packed:
+def pack(name: str, files: Mapping[str, bytes]) -> BuiltZip:
     """Return the zip of these files below build/; create it if it does not exist."""
     content = zipped(files)
     digest = hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]
@@ -72,12 +72,12 @@ def pack(name: str, files: Mapping[str, bytes]) -> Packed:
         fresh = target.with_suffix(f".{os.getpid()}")  # another process may build the same zip
         fresh.write_bytes(content)
         fresh.replace(target)
-    return Packed(target, digest)
+    return BuiltZip(target, digest)
 
 
 def pack_files(
     name: str, files: Mapping[str, Path], texts: Mapping[str, str] | None = None
-) -> Packed:
+) -> BuiltZip:
     """Return the zip of these files and texts, by their names in it.
 
     Packs unchanged files once: the environments of an app have the same jars and wheels.
@@ -89,7 +89,7 @@ def pack_files(
 @cache
 def _pack_states(
     name: str, files: tuple[tuple[str, FileState], ...], texts: tuple[tuple[str, str], ...]
-) -> Packed:
+) -> BuiltZip:
     content = {entry: file.path.read_bytes() for entry, file in files}
     return pack(name, content | {entry: text.encode() for entry, text in texts})
 

@@ -1,4 +1,4 @@
-"""Surroundings of an erasure from a running local lake."""
+"""Erasure from a running local lake."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STREAM_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True)
-class LocalSurroundings:
+class LocalErasureBackend:
     """Local lake, as an erasure sees it."""
 
     lake: LocalLake

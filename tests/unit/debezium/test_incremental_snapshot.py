@@ -1,4 +1,4 @@
-"""Which tables a connector is reading, by the offset that it has stored."""
+"""Tables that a connector is reading, from its stored offset."""
 
 import json
 

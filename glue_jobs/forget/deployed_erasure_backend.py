@@ -1,4 +1,4 @@
-"""Surroundings of an erasure from a deployed lake, for a job with access to all of it."""
+"""Erasure from a deployed lake, for a job with access to all of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from cdclake.jobs.table_jobs.deployment_jobs import DeploymentJobs
 from cdclake.plan import Plan, Table
 
 
-class DeployedSurroundings:
+class DeployedErasureBackend:
     """One deployed pipeline, from a job's arguments; `resources` closes what it opens."""
 
     def __init__(self, plan: Plan, arguments: Mapping[str, str], resources: ExitStack) -> None:

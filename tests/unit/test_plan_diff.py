@@ -1,4 +1,4 @@
-"""What may change between two plans, and what follows from it."""
+"""Differences of two plans, and which of them are refused."""
 
 from __future__ import annotations
 

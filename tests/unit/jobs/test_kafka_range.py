@@ -1,4 +1,4 @@
-"""Begin and end of the read of a gap: Spark would resolve open ones at each evaluation."""
+"""Bounds of a gap's read: Spark would resolve open ones at each evaluation."""
 
 import pytest
 
