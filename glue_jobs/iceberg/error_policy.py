@@ -126,8 +126,13 @@ _JAVA_KINDS = {
 }
 # In an IllegalStateException from the planning of a copy-on-write MERGE or DELETE.
 _MODIFIED = "Runtime file filtering is not possible: the table has been concurrently modified"
-# In an IllegalArgumentException, of a commit that is older than the table's by over a minute.
-_OLDER = "Invalid update timestamp"
+# In an IllegalArgumentException, of a commit that is older than the table's by over a minute. The
+# order of snapshots and of metadata files is checked before the time of an update.
+_OLDER = (
+    "[BUG] Expected sorted snapshot log entries",
+    "[BUG] Expected sorted previous metadata log entries",
+    "Invalid update timestamp",
+)
 _TABLE_NOT_FOUND = "[TABLE_OR_VIEW_NOT_FOUND]"  # Spark's error class, at the start of the message
 _JVM_ERROR = "java.lang.VirtualMachineError"
 _SHUTDOWN = re.compile("SparkContext was shut down|stopped SparkContext")

@@ -101,11 +101,16 @@ def test_missing_file_holds_its_table_back_with_a_remedy(name: str):
     assert cause_for(java_error((ICEBERG + name, "f")), Action.RETRY) is None
 
 
-def test_commit_before_the_newest_one_holds_its_table_back_and_names_the_clock():
-    """The message is that of Iceberg 1.10."""
-    message = (
-        "Invalid update timestamp 1790000000000: before last snapshot log entry at 1790007200000"
-    )
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[BUG] Expected sorted snapshot log entries.",
+        "[BUG] Expected sorted previous metadata log entries.",
+        "Invalid update timestamp 1790000000000: before last snapshot log entry at 1790007200000",
+    ],
+)
+def test_commit_before_the_newest_one_holds_its_table_back_and_names_the_clock(message: str):
+    """The messages are those of Iceberg 1.10."""
     reason = hold_reason("orders", java_error(("java.lang.IllegalArgumentException", message)))
     assert reason is not None
     assert message in reason and "check the clocks" in reason and "stream's log" not in reason
