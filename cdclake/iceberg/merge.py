@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cdclake import naming
 from cdclake.iceberg.ddl import qualified
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.latest_row import Carried, folded_rows, history_part
+from cdclake.iceberg.latest_row import CREATED_AT, Carried, folded_rows, history_part
 from cdclake.iceberg.state_rows import (
     brings_news,
     in_columns_order,
@@ -52,10 +52,18 @@ def merge_changes(
     )
 
 
-def rebuilt_rows(table: Table, changes: str, carried: Carried, floor: str = "") -> str:
-    """Return a SELECT of the whole state, in its column order, from the whole changelog."""
-    folded = folded_rows(table, changes, carried, SPARK, floor_of_kept(table, floor))
+def rebuilt_rows(
+    table: Table, changes: str, carried: Carried, floor: str = "", *, with_creation: bool = False
+) -> str:
+    """Return a SELECT of the whole state, in its column order, from the whole changelog.
+
+    With `with_creation` it ends with `CREATED_AT`, which is no column of the state.
+    """
+    kept = floor_of_kept(table, floor)
+    folded = folded_rows(table, changes, carried, SPARK, kept, with_creation=with_creation)
     selected = in_columns_order(table, inserted_values(table, carried))
+    if with_creation:
+        selected += f", s.{CREATED_AT}"
     return f"SELECT {selected}\nFROM ({folded}) AS s"
 
 

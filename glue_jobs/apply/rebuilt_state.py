@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.latest_row import floor_of_log
+from cdclake.iceberg.latest_row import CREATED_AT, deleted_by_source, floor_of_log
 from cdclake.iceberg.merge import above_truncates, rebuilt_rows
 from cdclake.iceberg.schemas import state_schema
 from cdclake.iceberg.views import AppliedThrough
@@ -27,6 +27,8 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables, overwrite
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Plan, Table
+
+_HELD_AT = "cdc__held_at"  # position of the row that the state has
 
 Check = Callable[[DataFrame], None]  # of the changelog's rows that are about to be applied
 
@@ -101,7 +103,7 @@ def rebuild_state(
             until, floor=floor, carried=carried, newest=facts.highest, rebuilt=uuid.uuid4().hex
         )
         with viewed(kept) as view:
-            rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
+            rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor, with_creation=True))
             stamp = state_stamp_json(done)
             writer = _with_dropped(lake, table, rows).writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
@@ -110,18 +112,22 @@ def rebuild_state(
 
 
 def _with_dropped(lake: LakeTables, table: Table, rows: DataFrame) -> DataFrame:
-    """Add the state's values of dropped columns to the rows.
+    """Add the state's values of dropped columns to the rows, which have `CREATED_AT`.
 
     The changelog does not have them: in it a NULL from before the drop and an event from after it
-    look the same.
+    look the same. A row that began after the stored one is another row, without these values.
     """
     stored = lake.read(table.name)
     dropped = [column for column in stored.columns if column not in rows.columns]
     if not dropped:
-        return rows
-    newest = (F.max_by(column, naming.POSITION).alias(column) for column in dropped)
-    held = stored.groupBy(*table.key).agg(*newest)  # a state that is rebuilt may have duplicates
-    return rows.join(held, [*table.key], "left").select(*stored.columns)
+        return rows.drop(CREATED_AT)
+    alive = stored if table.deletes == "soft" else stored.where(f"NOT {deleted_by_source()}")
+    newest = [F.max_by(column, naming.POSITION).alias(column) for column in dropped]
+    newest.append(F.max(naming.POSITION).alias(_HELD_AT))
+    held = alive.groupBy(*table.key).agg(*newest)  # a state that is rebuilt may have duplicates
+    is_same = F.col(CREATED_AT) <= F.col(_HELD_AT)
+    values = {column: F.when(is_same, F.col(column)) for column in dropped}
+    return rows.join(held, [*table.key], "left").withColumns(values).select(*stored.columns)
 
 
 def _whole_log(

@@ -52,3 +52,16 @@ def test_a_rebuilt_state_keeps_what_a_dropped_column_held_last(spark, version: i
     assert {id: mail for id, (mail, _) in before.items()} == {1: "a", 2: None, 3: None, 4: None}
     rebuild_state(engine.lake, engine.table)
     assert rows(engine, *names) == before
+
+
+def test_a_rebuild_gives_no_dropped_value_to_a_row_that_the_state_lacks(spark) -> None:
+    engine = table_of(spark, MAIL)
+    engine.run(*(event(engine, "c", 10 + id, {"mail": "a"}, id=id) for id in (1, 2, 3)))
+    declare(engine)
+    engine.run(event(engine, "u", 20, {}))
+    pending = [event(engine, "u", 30, {})]
+    pending += [event(engine, "d", 30 + id, None, id=id) for id in (2, 3)]
+    engine.run(*pending, event(engine, "c", 34, {}, id=3), apply_now=False)
+    rebuild_state(engine.lake, engine.table)
+    found = engine.lake.read(engine.table.name).collect()
+    assert {row["id"]: row["cdc_dropped_mail"] for row in found} == {1: "a", 2: None, 3: None}
