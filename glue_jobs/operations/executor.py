@@ -310,10 +310,11 @@ def _why_unknown(
 def _note_missed(request: ResyncRequest, mine: TableProgress, stream: TableStream) -> int:
     """Count rows that changed during the read and have values from before it.
 
-    `status` shows them as the table's last error. A repeated resync without a new loss counts the
-    values that an earlier one has read as current.
+    `status` shows them as the table's last error. A repeated resync without a new loss or column
+    counts the values that an earlier one has read as current.
     """
-    if mine.incomplete is not None or mine.missed_below is None:
+    newest = max(mine.first_seen.values(), default="")
+    if mine.incomplete is not None or mine.missed_below is None or newest > mine.missed_below:
         mine.missed_below = request.position
     mine.incomplete = None
     rows = count_older_values(stream, mine.missed_below)

@@ -31,12 +31,14 @@ def request(position: str) -> ResyncRequest:
         (TableProgress(incomplete="events were lost"), "p2"),
         (TableProgress(missed_below="p1"), "p1"),
         (TableProgress(missed_below="p1", incomplete="events were lost"), "p2"),
+        (TableProgress(missed_below="p1", first_seen={"note text": "p05"}), "p1"),
+        (TableProgress(missed_below="p1", first_seen={"note text": "p15"}), "p2"),
     ],
 )
 def test_every_resync_counts_older_values(
     monkeypatch: pytest.MonkeyPatch, place: TableProgress, counted_from: str
 ) -> None:
-    """Values that an earlier resync has read are current, unless events were lost since."""
+    """Values that an earlier resync has read are current, unless events or a column are newer."""
     asked: list[str] = []
 
     def count(_: Any, position: str) -> int:
