@@ -47,7 +47,7 @@ class ApplyScheduler:
 
         None if no batch updates the state.
         """
-        if stream.table.apply != "each_batch":
+        if stream.table.delivery != "stream" or stream.table.apply != "each_batch":
             return None
         return stream.schedule.behind_since or 0.0
 

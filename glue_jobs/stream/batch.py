@@ -355,7 +355,7 @@ class MicroBatch:
         progress.heartbeat_committed_us = max(
             progress.heartbeat_committed_us, decoded.heartbeat_committed_us
         )
-        for stream in self._tables:
+        for stream in self._tables.all():
             stream.place.state_behind_since = self._scheduler.behind_since(stream)
         reach("before_progress")
         progress.save(self._control)

@@ -35,7 +35,12 @@ class Turns:
         self.scheduler = ApplyScheduler(clock)
         self.streams: dict[str, Any] = {
             name: SimpleNamespace(
-                table=SimpleNamespace(name=name, apply="each_batch", state_freshness=FRESHNESS_S),
+                table=SimpleNamespace(
+                    name=name,
+                    delivery="stream",
+                    apply="each_batch",
+                    state_freshness=FRESHNESS_S,
+                ),
                 schedule=TableSchedule(),
             )
             for name in TABLES
@@ -220,10 +225,17 @@ def test_a_stopped_table_does_not_take_the_others_turns(turns, clock):
 def test_scheduler_knows_since_when_only_of_states_that_batches_update(turns, clock):
     """The stream settles the others without an update: they are the job's that applies them."""
     turns.streams["b"].table.apply = "scheduled"
+    turns.streams["c"].table.delivery = "firehose"
     clock.now = 7.0
     turns.wait("a", "b")
     turns.settle("b")
-    assert [turns.scheduler.behind_since(turns.streams[name]) for name in TABLES] == [7.0, None, 0]
+    assert [turns.scheduler.behind_since(turns.streams[name]) for name in TABLES] == [
+        7.0,
+        None,
+        None,
+    ]
+    turns.settle("a")
+    assert turns.scheduler.behind_since(turns.streams["a"]) == 0
 
 
 def test_the_state_whose_freshness_ends_first_is_the_next(turns, clock):
