@@ -74,4 +74,6 @@ def parse_life(raw: Mapping[str, Any]) -> TableLife:
         return Resuming(reason=reason, columns=columns, skips_gap=skips_gap)
     if raw.get("retry_at"):
         return Held(reason=reason, retry_at=raw["retry_at"], skips_gap=skips_gap)
-    return Stopped(reason=reason, columns=columns, refused=raw.get("refused", False))
+    # An earlier version stored no `refused`.
+    refused = raw.get("refused", "events refused, more than stop_table_after=" in reason)
+    return Stopped(reason=reason, columns=columns, refused=refused)

@@ -47,10 +47,12 @@ def test_changed_columns_resume_a_table_that_they_may_have_stopped() -> None:
     assert by_refusals.stop_if_refusing(100)
     by_error.stop("why")
     stored = json.loads(json.dumps(by_refusals.to_stored()))
-    places = (by_columns, TableProgress.parse(stored), by_error, TableProgress())
+    earlier = {name: value for name, value in stored.items() if name != "refused"}
+    refusing = (TableProgress.parse(stored), TableProgress.parse(earlier))
+    places = (by_columns, *refusing, by_error, TableProgress())
     for place in places:
         place.ask_to_resume(ResumeRequest(columns_changed=True))
-    assert [place.is_due(0) for place in places] == [True, True, False, False]
+    assert [place.is_due(0) for place in places] == [True, True, True, False, False]
     by_error.ask_to_resume(ResumeRequest())
     assert by_error.is_due(0)
 
