@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from cdclake.column_changes import ColumnChange, column_changes
+from cdclake.column_problems import predecessor
 from cdclake.derived_table import DerivedTable
+from cdclake.iceberg.widening import advise_rebuild, is_widening
 from cdclake.plan import Plan, Table
 from cdclake.plan_diff import PlanDiff
 from cdclake.poll_definition import poll_definition
@@ -70,7 +72,7 @@ def table_effects(
 ) -> list[TableEffect]:
     """Return the effect on each table of both plans, and on the derived ones that change."""
     stored = {table.source: table for table in before.all_tables} if before else {}
-    effects = [_effect(table, stored.get(table.source), change, findings) for table in after.tables]
+    effects = [_effect(t, stored.get(t.source), after, change, findings) for t in after.tables]
     effects += [_polled(table, stored.get(table.source), before, after) for table in after.polled]
     kept = {table.source for table in after.all_tables}
     effects += [
@@ -82,12 +84,24 @@ def table_effects(
 
 
 def _effect(
-    table: Table, stored: Table | None, change: PlanDiff, findings: SourceFindings
+    table: Table, stored: Table | None, after: Plan, change: PlanDiff, findings: SourceFindings
 ) -> TableEffect:
     effect, reason = _reading(table, stored, change, findings)
     if stored is None or effect == LOAD:
         return TableEffect(source=table.source, table=table.name, effect=effect, reason=reason)
-    return _declaration(stored, table, effect, reason)
+    declared = _declaration(stored, table, effect, reason)
+    advice = "" if effect else advise_rebuild(after, table, _widened(stored, table))
+    return replace(declared, reason=f"{declared.reason}; {advice}") if advice else declared
+
+
+def _widened(stored: Table, table: Table) -> list[str]:
+    """Return the lake names of the columns that the file widens."""
+    return [
+        column.name
+        for column in table.columns
+        if (old := predecessor(column, stored)) is not None
+        and is_widening(old.column_type, column.column_type)
+    ]
 
 
 def _reading(

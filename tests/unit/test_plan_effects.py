@@ -75,6 +75,17 @@ def forecast_of(before: Plan, after: Plan):
     return {**found, "tables": [{**table, **unknown} for table in found["tables"]]}
 
 
+def test_a_widened_column_whose_larger_values_are_null_needs_a_rebuild(plan):
+    nulled = (
+        "source: {database: shop}",
+        "policies: {not_representable: null}\n" + "source: {database: shop}",
+    )
+    wider = ("numeric(12,2)", "numeric(14,2)")
+    _, reason = effects(plan(nulled), plan(nulled, wider))["sales"]
+    assert reason.startswith("no row is read; run `cdclake job rebuild_tables --table sales`")
+    assert effects(plan(), plan(wider))["sales"] == (COLUMNS, "no row is read")
+
+
 def test_a_new_lake_loads_every_table(plan):
     found = effects(None, plan())
     assert {name: effect for name, (effect, _) in found.items()} == {
