@@ -131,8 +131,8 @@ lack the older rows of each key.
 
 A column that was declared after the commit time is NULL in all rows, also one that had left the
 file and came back, as after a [change of type](how-to/change-a-table.md): read its earlier values
-in `cdc_dropped_<column>` of `<t>_changes`. `cdclake sql --as-of` warns of such columns, these
-queries do not.
+in `cdc_dropped_<column>` of `<t>_changes`. `cdclake sql --as-of` warns of columns without a
+value until that time, these queries do not.
 """
 _NEW_EVENTS = """\
 ## New events since the last read

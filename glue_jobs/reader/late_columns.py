@@ -1,4 +1,4 @@
-"""Warnings of `--as-of TIME` for columns that a changelog did not have at that time."""
+"""Warnings of `--as-of TIME` for columns that a changelog may not have had at that time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from cdclake.plan import Table
 def late_columns(
     reader: Reader, tables: Iterable[Table], micros: int
 ) -> tuple[dict[str, str], ...]:
-    """Return a warning for each declared column that was added after that commit time.
+    """Return a warning for each declared column that may have been added after that commit time.
 
-    The column is NULL in all rows of that time. One that left the file and came back is a new
+    The column is NULL in all rows of that time. Once the snapshots of that time have expired, it is
+    not known whether the changelog had it. One that left the file and came back is a new
     column, and its earlier values are in another one.
     """
     return tuple(
@@ -45,10 +46,12 @@ def _warning(log: CatalogTable, column: str) -> dict[str, str]:
     earlier = naming.dropped_column(column, 1)
     is_again = any(each["name"] == earlier for each in log.columns)
     return {
-        "message": f"{log.name}: {column!r} was added after that time, and is NULL in its rows",
+        "message": (
+            f"{log.name}: {column!r} has no value until that time; it may have been added later"
+        ),
         "remedy": (
             f"read the column's values from before it was removed in {earlier!r}"
             if is_again
-            else f"leave {column!r} out, or ask for a later time"
+            else f"if it was, leave {column!r} out, or ask for a later time"
         ),
     }
