@@ -25,7 +25,7 @@ def column_problems(before: Table, after: Table) -> list[str]:
     return [*problems, *_unknown_names(before, after)]
 
 
-def retyped_columns(before: Table, after: Table) -> bool:
+def has_retyped_columns(before: Table, after: Table) -> bool:
     """Return whether a column outside of the key has a type that the stored one cannot become."""
     return before.source == after.source and any(
         not can_become(old.column_type, column.column_type)
