@@ -314,7 +314,7 @@ class PollProgress:
     bound: int = 0  # no transaction that the snapshot lacks began before
     epoch: int = 0  # in the positions of its rows; 0: not known
     lsn: int = 0  # in these positions, too
-    source_lsn: int = 0  # of its snapshot; 0: not known
+    source_lsn: int = 0  # of its snapshot of a primary; 0: not known, or of a replica
     slot: int = 0  # in the offsets of the rows that it quarantined
     refused: int = 0  # rows that it could not store
     ingested: int = 0  # newest time of ingestion in the changelog

@@ -55,6 +55,7 @@ class PolledSnapshot:
     table: Table  # with the columns' current names
     name: str
     lsn: int  # at or after the commit of every transaction that it has; 0: not known
+    primary_lsn: int  # 0 on a replica: each replica behind an address has another LSN
     read_at: int  # microseconds since 1970
     zone: str  # of times without one
     bound: int | None  # no transaction that it lacks began before; None: not known
@@ -118,7 +119,8 @@ def polled_snapshot(
         locks = sessions.enter_context(_locked(login.dsn, table))
         connection.execute(bulk_read.LIMIT_WAITS)
         actual = _relation(connection, table)
-        bound = _bound(connection, table)
+        is_replica, sees_sessions = _row(connection, poll_queries.SESSION)
+        bound = _bound(connection, table, is_replica=is_replica, sees_sessions=sees_sessions)
         zone = str(_row(connection, "SELECT current_setting('TimeZone')")[0])
         sessions.enter_context(connection.transaction())
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -131,6 +133,7 @@ def polled_snapshot(
             table=table if actual is None else as_named_now(table, actual.by_name),
             name=name,
             lsn=lsn,
+            primary_lsn=0 if is_replica else lsn,
             read_at=read_at,
             zone=zone,
             bound=bound,
@@ -187,12 +190,13 @@ def _relation(connection: Connection, table: Table) -> SourceTable | None:
     return actual
 
 
-def _bound(connection: Connection, table: Table) -> int | None:
+def _bound(
+    connection: Connection, table: Table, *, is_replica: bool, sees_sessions: bool
+) -> int | None:
     """Return the time before which no transaction that is still unseen began.
 
     It is read before the snapshot, so that a transaction which commits in between counts as unseen.
     """
-    is_replica, sees_sessions = _row(connection, poll_queries.SESSION)
     minutes = table.poll.overlap_minutes
     if minutes is None and is_replica:
         minutes = poll_queries.DEFAULT_OVERLAP_MINUTES
@@ -236,8 +240,8 @@ def _newest_commit(connection: Connection, table: Table) -> str:
 def _lsn(connection: Connection, *, is_needed: bool) -> int:
     """Return an LSN at or after each commit in the snapshot; 0 if the source does not name one.
 
-    Aurora names none on a reader, nor on a writer without logical replication. Only events from
-    the WAL have LSNs with which that of a poll is compared.
+    Aurora names none on a reader, nor on a writer without logical replication. Only events
+    from the WAL that may still come have LSNs with which that of a poll is compared.
     """
     with _errors_reported(connection):
         try:

@@ -188,7 +188,7 @@ class TablePoll:
             before is not None
             and not self.is_whole
             and before.epoch == epoch
-            and before.source_lsn <= snapshot.lsn
+            and (not snapshot.primary_lsn or before.source_lsn <= snapshot.primary_lsn)
             and before.ingested == ingested_through(self.lake, self.table)
             and before.definition == self._definition
             and before.read_at <= snapshot.read_at
@@ -206,8 +206,11 @@ class TablePoll:
     ) -> PollProgress:
         """Return the progress that this poll reaches."""
         last = before or PollProgress()
+        marks = stamp.lsn_marks if stamp.epoch == epoch else {}
         # The poll that appended it may have died before it was remembered.
-        appended = stamp.lsn_marks.get(POLL_PARTITION, 0) if stamp.epoch == epoch else 0
+        appended = marks.get(POLL_PARTITION, 0)
+        if not snapshot.lsn:  # otherwise it is above those of the stream
+            appended = max(marks.values(), default=0)
         polled = last.lsn if last.epoch == epoch else 0
         unknown = 0 if since is None else since  # such as while a prepared transaction waits
         return PollProgress(
@@ -217,7 +220,7 @@ class TablePoll:
             # Rows of a later poll win, whatever the LSN. Those of a new epoch do in any case: the
             # LSNs of its source, which changes from the WAL have, may be lower.
             lsn=max(snapshot.lsn, polled + 1, appended + 1),
-            source_lsn=snapshot.lsn,
+            source_lsn=snapshot.primary_lsn,
             epoch=epoch,
             slot=max(int(time.time()) // _SLOT_S, last.slot + 1),
             definition=self._definition,
@@ -324,7 +327,6 @@ class TablePoll:
     def _commit(self, changes: DataFrame, stamped: StampedSnapshot, place: ReadPlace) -> None:
         before = _stamp_of(stamped)
         ingested_at = moment_after(before)
-        marks = {**before.lsn_marks, POLL_PARTITION: place.lsn}
         moment = F.timestamp_micros(F.lit(ingested_at))
         names = [SPARK.name(name) for name, _ in changes_schema(self.table, self.plan).columns]
         append_changes(
@@ -332,12 +334,23 @@ class TablePoll:
             TableHandle(self.lake, self.table.changes),
             read_from=stamped.snapshot_id,
             follows=before.ingested_through,
-            stamp=replace(before, ingested_through=ingested_at, epoch=place.epoch, lsn_marks=marks),
+            stamp=replace(
+                before,
+                ingested_through=ingested_at,
+                epoch=place.epoch,
+                lsn_marks=_marks(before, place),
+            ),
         )
 
 
 def _stamp_of(stamped: StampedSnapshot) -> ChangesStamp:
     return ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
+
+
+def _marks(before: ChangesStamp, place: ReadPlace) -> dict[int, int]:
+    """Return the marks after a poll; those of an earlier epoch are LSNs of another history."""
+    kept = before.lsn_marks if before.epoch == place.epoch else {}
+    return {**kept, POLL_PARTITION: place.lsn}
 
 
 def _row_of(record: str) -> Expression:

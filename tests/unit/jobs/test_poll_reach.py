@@ -12,6 +12,7 @@ from cdclake.control_objects import PollProgress
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.poll import table_poll
 from cdclake.jobs.poll.table_poll import TablePoll
+from cdclake.jobs.stream.append import POLL_PARTITION
 from cdclake.polling import Polling
 from tests.spark.events import MemoryStore
 from tests.unit.verify.lakes import make_plan, make_table
@@ -32,20 +33,50 @@ def poll(monkeypatch: pytest.MonkeyPatch) -> TablePoll:
 
 @pytest.mark.parametrize(
     ("epoch", "lsn", "is_whole", "since"),
-    [(1, 91, False, 8), (2, 91, False, None), (1, 89, False, None), (1, 91, True, None)],
-    ids=["goes on", "new epoch", "WAL went back", "asked for"],
+    [
+        (1, 91, False, 8),
+        (2, 91, False, None),
+        (1, 89, False, None),
+        (1, 0, False, 8),
+        (1, 91, True, None),
+    ],
+    ids=["goes on", "new epoch", "WAL went back", "a replica", "asked for"],
 )
 def test_rows_are_read_since_the_last_poll_of_the_same_history(
     poll: TablePoll, epoch: int, lsn: int, is_whole: bool, since: int | None
 ) -> None:
     before = replace(LAST, definition=poll._definition)
-    snapshot: Any = SimpleNamespace(read_at=20, lsn=lsn, bound=18)
+    snapshot: Any = SimpleNamespace(read_at=20, lsn=89, primary_lsn=lsn, bound=18)
     found = replace(poll, is_whole=is_whole)._since(before, snapshot, epoch)
     assert found == since
 
 
 def test_the_position_of_the_source_is_remembered_as_it_is(poll: TablePoll) -> None:
     """That of the rows is above the last poll's, and would hide that the source went back."""
-    snapshot: Any = SimpleNamespace(read_at=20, lsn=70, bound=18)
+    snapshot: Any = SimpleNamespace(read_at=20, lsn=70, primary_lsn=70, bound=18)
     reached = poll._progress(LAST, snapshot, None, ChangesStamp(), epoch=1)
     assert (reached.lsn, reached.source_lsn) == (96, 70)
+
+
+def test_rows_of_a_source_without_a_position_are_above_those_of_the_stream(poll: TablePoll) -> None:
+    snapshot: Any = SimpleNamespace(read_at=20, lsn=0, primary_lsn=0, bound=18)
+    streamed = ChangesStamp(epoch=1, lsn_marks={0: 500})
+    assert poll._progress(None, snapshot, None, streamed, epoch=1).lsn == 501
+    assert poll._progress(None, snapshot, None, streamed, epoch=2).lsn == 1
+
+
+def test_a_replica_leaves_no_position_to_compare(poll: TablePoll) -> None:
+    """Replicas behind one address have different positions, and no WAL went back."""
+    snapshot: Any = SimpleNamespace(read_at=20, lsn=70, primary_lsn=0, bound=18)
+    reached = poll._progress(LAST, snapshot, None, ChangesStamp(), epoch=1)
+    assert (reached.lsn, reached.source_lsn) == (96, 0)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "marks"), [(1, {0: 500, POLL_PARTITION: 7}), (2, {POLL_PARTITION: 7})]
+)
+def test_marks_of_an_earlier_epoch_end_with_the_first_poll(
+    epoch: int, marks: dict[int, int]
+) -> None:
+    place: Any = SimpleNamespace(epoch=epoch, lsn=7)
+    assert table_poll._marks(ChangesStamp(epoch=1, lsn_marks={0: 500}), place) == marks
