@@ -15,7 +15,7 @@ from cdclake.plan import Table
 def late_columns(
     reader: Reader, tables: Iterable[Table], micros: int
 ) -> tuple[dict[str, str], ...]:
-    """Return a warning for each declared column that was added after that commit time.
+    """Return a warning for each declared column that may have been added after that commit time.
 
     The column is NULL in all rows of that time. One that left the file and came back is a new
     column, and its earlier values are in another one.
@@ -45,7 +45,10 @@ def _warning(log: CatalogTable, column: str) -> dict[str, str]:
     earlier = naming.dropped_column(column, 1)
     is_again = any(each["name"] == earlier for each in log.columns)
     return {
-        "message": f"{log.name}: {column!r} was added after that time, and is NULL in its rows",
+        "message": (
+            f"{log.name}: {column!r} is NULL in all rows of that time: the column was added later,"
+            " or at a time that is no longer known"
+        ),
         "remedy": (
             f"read the column's values from before it was removed in {earlier!r}"
             if is_again

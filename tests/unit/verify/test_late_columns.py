@@ -71,7 +71,8 @@ def warnings(folder: Path, log: CatalogTable, ms: int) -> tuple[dict[str, str], 
 def test_a_column_that_came_back_names_the_one_with_its_earlier_values(tmp_path: Path) -> None:
     log = log_of((1000, 0), (2000, 1))
     [warning] = warnings(tmp_path, log, 1500)
-    assert "'status' was added after that time, and is NULL" in warning["message"]
+    assert "'status' is NULL in all rows of that time" in warning["message"]
+    assert "or at a time that is no longer known" in warning["message"]
     assert "'cdc_dropped_status'" in warning["remedy"]
     assert warnings(tmp_path, log, 2000) == ()
 
