@@ -49,6 +49,10 @@ class MemoryStore:
     def delete(self, name: str) -> None:
         self.stored.pop(name, None)
 
+    def delete_all(self, folder: str) -> None:
+        for name in self.names(folder):
+            self.delete(f"{folder}/{name}")
+
 
 class NoOperations:
     """Nothing is requested."""

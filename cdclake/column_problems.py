@@ -21,11 +21,11 @@ def column_problems(before: Table, after: Table) -> list[str]:
         if old is None:
             problems += _takes_a_name(after.source, column, before)
         else:
-            problems += _changes(before, old, column)
+            problems += _problems_of_column(before, old, column)
     return [*problems, *_unknown_names(before, after)]
 
 
-def has_retyped_columns(before: Table, after: Table) -> bool:
+def has_retyped_column(before: Table, after: Table) -> bool:
     """Return whether a column outside of the key has a type that the stored one cannot become."""
     return before.source == after.source and any(
         not can_become(old.column_type, column.column_type)
@@ -72,7 +72,7 @@ def _takes_a_name(table: str, column: Column, before: Table) -> list[str]:
     ]
 
 
-def _changes(table: Table, before: Column, after: Column) -> list[str]:
+def _problems_of_column(table: Table, before: Column, after: Column) -> list[str]:
     problems = []
     if not can_become(before.column_type, after.column_type):
         problems.append(

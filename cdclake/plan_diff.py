@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 
 from cdclake import naming
-from cdclake.column_problems import column_problems, has_retyped_columns, predecessor
+from cdclake.column_problems import column_problems, has_retyped_column, predecessor
 from cdclake.errors import START_AGAIN, InputError
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.source_names import can_be_read_again
@@ -215,7 +215,7 @@ def _remedy_elsewhere(before: Plan, after: Plan, pairs: Sequence[tuple[Table, Ta
 
 def _of_types(pairs: Sequence[tuple[Table, Table]]) -> str:
     """Return the words about changed types, whose steps are in the message; "" without any."""
-    changed = any(has_retyped_columns(mine, table) for mine, table in pairs)
+    changed = any(has_retyped_column(mine, table) for mine, table in pairs)
     return _OF_TYPES if changed else ""
 
 

@@ -55,12 +55,12 @@ def job(
     from cdclake.quality_rule import broke_rules_only
 
     tables, job_name = table or [], _known(name, aws=target is Target.AWS)
-    more = _arguments(job_name, is_whole=whole)
+    arguments = _arguments(job_name, is_whole=whole)
     if target is Target.LOCAL:
         check_local(file, environment)
-        report = _run_here(job_name, tables, more)
+        report = _run_here(job_name, tables, arguments)
     else:
-        report = _run_on_aws(job_name, tables, more, file, environment)
+        report = _run_on_aws(job_name, tables, arguments, file, environment)
     found = broke_rules_only(report)
     failure = None if found else tables_failure(report, job_name)
     emit_outcome(report, json_output, lambda: say_all(_lines(job_name, report, verbose)), failure)
@@ -69,7 +69,7 @@ def job(
 
 
 def _arguments(name: str, *, is_whole: bool) -> dict[str, str]:
-    """Return the job's arguments for the options; raise InputError if the job lacks one."""
+    """Return the job's arguments for the options; raise InputError for an option it lacks."""
     from cdclake import naming
 
     if is_whole and name != naming.POLL_JOB:
@@ -77,7 +77,7 @@ def _arguments(name: str, *, is_whole: bool) -> dict[str, str]:
     return {"whole": "true"} if is_whole else {}
 
 
-def _run_here(name: str, tables: list[str], more: dict[str, str]) -> dict[str, Any]:
+def _run_here(name: str, tables: list[str], arguments: dict[str, str]) -> dict[str, Any]:
     from cdclake.deployed_jobs import has_work, resolve_name
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.lake.spark_jobs import run_job
@@ -88,13 +88,13 @@ def _run_here(name: str, tables: list[str], more: dict[str, str]) -> dict[str, A
     # Its jars, such as Hudi's, may not have been fetched.
     if not chosen and not has_work(name, lake.plan):
         return {"ok": True, "tables": []}
-    return run_job(lake, name, chosen, **more)
+    return run_job(lake, name, chosen, **arguments)
 
 
 def _run_on_aws(
     name: str,
     tables: list[str],
-    more: dict[str, str],
+    arguments: dict[str, str],
     file: Path | None,
     environment: str | None,
 ) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _run_on_aws(
     if tables and name in (naming.STREAM_JOB, naming.LOAD_JOB):
         raise InputError(f"{name} always includes all tables", "remove --table")
     if name != naming.STREAM_JOB:
-        return job.run(tables, **more)
+        return job.run(tables, **arguments)
     return {"ok": True, "tables": [], "job_run_id": job.start({})}
 
 

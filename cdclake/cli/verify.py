@@ -92,8 +92,8 @@ def verify(
     `unsettled`, and rows that a rule withholds as `withheld`; neither are differences. Nor are
     `incomplete` rows: Athena and Trino show NULL for a large value that PostgreSQL did not send
     with an UPDATE of the row's key, until it is applied. For web logs the requests are counted: no
-    acknowledged request may be missing. `status` shows the last result of a table; an equal sample
-    or a table without all changes does not replace it.
+    acknowledged request may be missing. `status` shows the last result of a table; neither
+    an equal sample nor a table whose changes did not all arrive replaces it.
     """
     _check_reader(reader, target)
     chosen: list[str] = [] if table is None else [table]

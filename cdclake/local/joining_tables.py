@@ -51,14 +51,23 @@ def request_snapshots(lake: LocalLake, change: PlanDiff) -> None:
     The stream deletes these stale rows after it has read the snapshot, as `resync` does, so that a
     row that changes meanwhile keeps the values that the change does not contain. It then counts
     the rows whose values are older than the request, as those of a new column may be.
+
+    A table that is still being read is signalled without a request: the end of that read would end
+    the request, and its rows from before the request would be deleted as stale.
     """
     if change.is_first or not change.by_signal or not change.lacking:
         return
     kept = {table.name for table in change.kept}
-    streamed = [table for table in change.lacking if table.delivery == "stream"]
-    known = {table.name: last_position(lake, table) for table in streamed}
+    operations = local_operations(lake)
+    being_read = operations.backend.tables_being_read()
+    requested = [
+        table
+        for table in change.lacking
+        if table.delivery == "stream" and table.source not in being_read
+    ]
+    known = {table.name: last_position(lake, table) for table in requested}
     stored = {name: at for name, at in known.items() if at is not None or name in kept}
-    requests = local_operations(lake).request_rejoins(stored)
+    requests = operations.request_rejoins(stored)
     if others := [table for table in change.lacking if table.name not in requests]:
         signal_snapshot(lake.dsn, others)
     for table in change.lacking:

@@ -195,11 +195,16 @@ def _read_rewritten_again(lake: LocalLake) -> None:
 
 
 def _read_outdated_again(lake: LocalLake) -> None:
-    """Resync tables with values that are older than changes that they missed (decision 8)."""
+    """Resync tables with values that are older than changes that they missed (decision 8).
+
+    With refused events each resync may fail: `status` names the commands to run first.
+    """
     progress = Progress.load(lake.control)
     for table in streamed_tables(lake.plan):
         place = progress.table(table.name)
-        if place.missed_below is not None and place.is_streaming and can_be_read_again(table):
+        if place.missed_below is None or place.quarantined:
+            continue
+        if place.is_streaming and can_be_read_again(table):
             with suppress(TableError):  # it is being read; the next `up` asks again
                 local_operations(lake).resync(table, wait=False)
 

@@ -9,6 +9,8 @@ from botocore.exceptions import ClientError
 
 from cdclake.control_writer import ABSENT, ControlWriter
 
+_KEYS_PER_REQUEST = 1000  # the most that S3 deletes in one request
+
 
 class ObjectStore(ControlWriter):
     """JSON objects under `s3://bucket/prefix/`."""
@@ -34,3 +36,10 @@ class ObjectStore(ControlWriter):
     def delete(self, name: str) -> None:
         """Delete the object if it exists."""
         self._s3.delete_object(Bucket=self._bucket, Key=self._key(name))
+
+    def delete_all(self, folder: str) -> None:
+        """Delete the objects in a folder."""
+        keys = [{"Key": entry["Key"]} for entry in self._listed(f"{folder}/")]
+        for first in range(0, len(keys), _KEYS_PER_REQUEST):
+            batch = keys[first : first + _KEYS_PER_REQUEST]
+            self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": batch})

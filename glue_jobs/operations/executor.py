@@ -250,6 +250,8 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
     if any(mine.offsets.get(partition, 0) < end for partition, end in ended.offsets.items()):
         return None
     if reason := _why_unknown(request, ended.rows, mine, stream):
+        if mine.missed_below is not None:
+            mine.warning = reason  # `up` does not wait for the outcome
         return {"error": reason}
     ghosts = delete_stale_rows(stream, request.position)
     mine.note_complete_read(request.position)

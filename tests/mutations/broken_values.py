@@ -119,7 +119,7 @@ VALUES = (
     ),
     Mutation(
         "a table that rejoined keeps its old values", ("tests/unit/local/test_rewritten.py",),
-        (("cdclake/local/streaming_start.py", "if place.missed_below is not None and",
-          "if place.missed_below is None and"),),
+        (("cdclake/local/streaming_start.py", "if place.missed_below is None or place.quarantined",
+          "if place.missed_below is not None or place.quarantined"),),
     ),
 )  # fmt: skip

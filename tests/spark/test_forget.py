@@ -237,13 +237,17 @@ def test_a_record_that_has_an_erased_ones_place_stays(engine: Engine) -> None:
 
 
 def test_a_record_of_a_former_name_is_erased(engine: Engine) -> None:
-    engine.run((b'{"id": 1}', b'{"op": "u", "v": "%s"}' % ERASED.encode()))
+    broken = b'{"op": "u", "v": "%s"}' % ERASED.encode()
+    engine.run((b'{"id": 1}', broken), (b'{"id": 2}', broken))
     quarantine = engine.lake.qualified(naming.QUARANTINE)
-    engine.lake.spark.sql(f"UPDATE {quarantine} SET `table` = 'former'")
-    engine.place.quarantined = 3  # of the present name
+    first, other = engine.quarantined()
+    spelled = f"UPDATE {quarantine} SET `table` = 'former' WHERE offset = {first['offset']}"
+    engine.lake.spark.sql(spelled)
+    engine.place.quarantined = 1  # of the present name
     done = erase(engine, register(engine, 1, 60))
     assert done is not None and done["records"] == 1
-    assert (engine.quarantined(), engine.place.quarantined) == ([], 3)
+    left = [row["offset"] for row in engine.quarantined()]
+    assert (left, engine.place.quarantined) == ([other["offset"]], 1)
 
 
 def test_an_erasure_ends_before_another_job_may_write(engine: Engine) -> None:

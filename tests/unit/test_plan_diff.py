@@ -209,6 +209,39 @@ def test_a_column_renamed_in_advance_needs_no_values() -> None:
     refuse_rereading(before, compare(before, plan(renamed)))
 
 
+def record_requests(
+    monkeypatch: pytest.MonkeyPatch, known: str | None, *being_read: str
+) -> list[Any]:
+    """Record the requests and signals of tables whose newest position is `known`."""
+    asked: list[Any] = []
+
+    def request_rejoins(known: dict[str, str | None]) -> dict[str, str]:
+        asked.append(known)
+        return {name: f"id of {name}" for name in known}
+
+    def signal(_: str, tables: Any, request: str | None = None) -> None:
+        asked.append(([each.name for each in tables], request))
+
+    operations = SimpleNamespace(
+        request_rejoins=request_rejoins,
+        backend=SimpleNamespace(tables_being_read=lambda: frozenset(being_read)),
+    )
+    monkeypatch.setattr(joining_tables, "last_position", lambda *_: known)
+    monkeypatch.setattr(joining_tables, "local_operations", lambda _: operations)
+    monkeypatch.setattr(joining_tables, "signal_snapshot", signal)
+    return asked
+
+
+def test_a_widened_table_that_is_being_read_gets_no_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The end of that read would end the request, and the rows read before it would be deleted."""
+    asked = record_requests(monkeypatch, "p", MAIL.source)
+    widened = (MAIL, table(name="wide"))
+    request_snapshots(LAKE, PlanDiff(is_first=False, widened=widened, kept=widened))
+    assert asked == [{"wide": "p"}, (["t"], None), (["wide"], "id of wide")]
+
+
 @pytest.mark.parametrize(
     ("known", "kept", "requested"),
     [
@@ -222,19 +255,7 @@ def test_tables_with_rows_are_signalled_under_their_requests(
     monkeypatch: pytest.MonkeyPatch, known: str | None, kept: bool, requested: dict[str, str | None]
 ) -> None:
     """The stream may not have read any event of a table that the lake has."""
-    asked: list[Any] = []
-
-    def request_rejoins(known: dict[str, str | None]) -> dict[str, str]:
-        asked.append(known)
-        return {name: f"id of {name}" for name in known}
-
-    def signal(_: str, tables: Any, request: str | None = None) -> None:
-        asked.append(([each.name for each in tables], request))
-
-    operations = SimpleNamespace(request_rejoins=request_rejoins)
-    monkeypatch.setattr(joining_tables, "last_position", lambda *_: known)
-    monkeypatch.setattr(joining_tables, "local_operations", lambda _: operations)
-    monkeypatch.setattr(joining_tables, "signal_snapshot", signal)
+    asked = record_requests(monkeypatch, known)
     wide, delivered = table(name="wide"), replace(table(name="d"), delivery="firehose")
     widened = (wide, delivered)
     change = PlanDiff(

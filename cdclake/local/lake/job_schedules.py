@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from cdclake import naming
+from cdclake.activity import step
 from cdclake.jobs.control.leases import Leases
 from cdclake.local.components.installed import environment, shell
 from cdclake.local.lake import stack
@@ -60,8 +61,8 @@ def end_earlier_runs(home: Home) -> None:
         held = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB)
         for job in (*held, naming.POLL_JOB, naming.PUBLISH_JOB):
             Leases(lake.control, job).abandon_earlier_runs()
-        for name in [*lake.control.names(naming.REPORTS)]:
-            lake.control.delete(f"{naming.REPORTS}/{name}")
+        with step("delete reports of earlier runs"):
+            lake.control.delete_all(naming.REPORTS)
     home.earlier_leases_file.unlink()
 
 

@@ -46,7 +46,7 @@ def refuse_another_source(home: Home, state: LakeState, dsn: str | None) -> None
             "this lake reads its own PostgreSQL, not the given source",
             "use another CDCLAKE_HOME for the other source, or `cdclake down --purge` first",
         )
-    if state.source_id and not state.left_source:
+    if not state.left_source and (state.source_id or not state.epoch):
         _refuse_another_database(home, state, dsn)
 
 
@@ -55,9 +55,11 @@ def _refuse_another_database(home: Home, state: LakeState, dsn: str) -> None:
 
     A server behind the same address is not compared: it has replaced the first one there.
     """
-    stored = source_parts(secured(home.secret("source_dsn")))
-    given = source_parts(secured(dsn))
-    if _address(given) == _address(stored) or _is_same(state.source_id, identity_of(secured(dsn))):
+    stored_dsn = secured(home.secret("source_dsn"))
+    stored, given = source_parts(stored_dsn), source_parts(secured(dsn))
+    if _address(given) == _address(stored):
+        return
+    if _is_same(state.source_id or _identity_if_up(stored_dsn), identity_of(secured(dsn))):
         return
     databases = f"the database {_shown(stored)}, and {_shown(given)} is another one"
     replace = f"write the new `source_dsn` into {home.secrets_file}"
@@ -74,6 +76,14 @@ def _refuse_another_database(home: Home, state: LakeState, dsn: str) -> None:
     )
 
 
+def _identity_if_up(dsn: str) -> str:
+    """Return the identity of a source that an earlier version did not store; "" if it is down."""
+    try:
+        return identity_of(dsn)
+    except InputError:
+        return ""
+
+
 def _address(source: dict[str, Any]) -> tuple[Any, ...]:
     return source["host"], source["port"], source["dbname"]
 
@@ -84,6 +94,8 @@ def _shown(source: dict[str, Any]) -> str:
 
 def _is_same(known: str, found: str) -> bool:
     """Compare two identities; the server's is in both only if both users could read it."""
+    if not known:
+        return False
     (system, database), (other, its_database) = known.split("/"), found.split("/")
     return database == its_database and (not system or not other or system == other)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import NamedTuple
+
+from psycopg import errors
 
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.plan import Plan
@@ -85,10 +88,13 @@ def drop_unread_slot(dsn: str, plan: Plan) -> None:
 
 
 def identity_of(dsn: str) -> str:
-    """Return the identity of the server, "" if the user may not read it, and of the database."""
+    """Return the identity of the server, "" if the user cannot read it, and of the database."""
     with connect(dsn) as connection:
         (may_read,) = connection.execute(queries.MAY_IDENTIFY).fetchone() or (False,)
-        system = connection.execute(queries.SYSTEM_IDENTIFIER).fetchone() if may_read else None
+        system = None
+        if may_read:
+            with suppress(errors.FeatureNotSupported):  # perhaps by a reader of Aurora
+                system = connection.execute(queries.SYSTEM_IDENTIFIER).fetchone()
         database = connection.execute(queries.DATABASE_OID).fetchone()
         assert database is not None
         return f"{system[0] if system else ''}/{database[0]}"

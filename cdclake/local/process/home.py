@@ -91,7 +91,7 @@ class Home:
 
     @property
     def earlier_leases_file(self) -> Path:
-        """File that exists from the start of a supervisor until earlier runs' leases are freed."""
+        """File that exists until `up` has ended the runs of an earlier supervisor."""
         return self.run / "earlier_leases"
 
     @property

@@ -198,7 +198,10 @@ def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
             acknowledged += batch
             if len(acknowledged) == 7:  # the first batch
                 threading.Timer(0.2, process.kill).start()
-    except Exception:  # the end of the process, however the client tells it
+    except Exception:  # the end of the process, however the client reports it
+        if not acknowledged:
+            process.kill()
+            raise
         process.wait()
     assert acknowledged
     kept = values(Journal(file))

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from cdclake.control_objects import ResyncRequest
+from cdclake.control_objects import ResyncRequest, ScanEnd
+from cdclake.debezium.position import epoch_start
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.operations import executor
-from cdclake.jobs.operations.executor import _note_missed
+from cdclake.jobs.operations.executor import _note_missed, _resync
 from tests.unit.postgres.tables import declared
 
 
@@ -56,3 +58,23 @@ def test_resync_without_older_values_ends_the_warning(monkeypatch: pytest.Monkey
     monkeypatch.setattr(executor, "count_older_values", lambda *_: 0)
     assert _note_missed(request("p2"), place, STREAM) == 0
     assert (place.missed_below, place.last_error) == (None, None)
+
+
+@pytest.mark.parametrize("rejoins", [True, False])
+def test_failed_read_of_new_columns_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, rejoins: bool
+) -> None:
+    """`up` does not wait for its outcome; other resyncs return the error to their command."""
+    progress = Progress(epoch=1)
+    place = progress.table(STREAM.table.name)
+    ended = ScanEnd(status="SUCCEEDED", rows=10, offsets={})
+    monkeypatch.setattr(STREAM, "lake", None, raising=False)
+    monkeypatch.setattr(STREAM, "plan", None, raising=False)
+    monkeypatch.setattr(executor, "unread_markers", lambda *_: [])
+    monkeypatch.setattr(executor, "count_read_rows", lambda *_: 9)  # a row is in quarantine
+    asked = ResyncRequest(
+        id="i", position=str(epoch_start(1)), notified=0, rejoins=rejoins, ended=ended
+    )
+    answer = _resync(asked, progress, STREAM)
+    assert answer is not None and "only 9 of them" in answer["error"]
+    assert place.last_error == (answer["error"] if rejoins else None)

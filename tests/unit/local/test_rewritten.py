@@ -36,11 +36,12 @@ def test_only_rewritten_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_only_outdated_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("outdated", "read", "stopped", "same", "a blank")
+    names = ("outdated", "read", "stopped", "same", "a blank", "refused")
     tables = [declared(table=name, name=name) for name in names]
     progress = Progress()
-    for name in ("outdated", "read", "stopped", "a blank"):
+    for name in ("outdated", "read", "stopped", "a blank", "refused"):
         progress.table(name).missed_below = "p"
+    progress.table("refused").quarantined = 1  # each read may fail because of this event
     progress.table("stopped").stop("a reason")
     asked: list[tuple[str, bool]] = []
 
