@@ -51,7 +51,7 @@ def status(
     with 4 if a component is down. Withheld events, and undeclared columns under
     `new_columns: ignore`, need no attention. Unknown figures are shown as `-`.
 
-    With --target aws, also show the alarms that are on, the scheduled jobs whose last run failed,
+    With --target aws, also show the alarms that are on, the schedules whose newest run failed,
     and the records that Firehose could not deliver. Refused events then need attention once the
     alarm for them is on or the table is stopped; lag is that of the whole stream, and freshness
     of a streamed table is the age of the newest heartbeat. --watch --json prints one object a line.

@@ -26,7 +26,7 @@ _FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
     ("day of week", 1, 7, WEEKDAYS),
     ("year", 1970, 2199, []),
 )
-_NO_LAKE_YET = datetime(2026, 1, 1, tzinfo=UTC)  # no clock: a valid file stays valid
+_EARLIEST_START = datetime(2026, 1, 1, tzinfo=UTC)  # fixed, so a valid file stays valid
 _EXAMPLES = "write it like `rate(5 minutes)` or `cron(0 3 * * ? *)`"
 
 
@@ -39,7 +39,7 @@ def parse_schedule(spelling: str) -> str:
         _check_rate(text, match[2])
     elif match and kind == "cron":
         _check_cron(match[2])
-        if next_start(text, _NO_LAKE_YET) is None:
+        if next_start(text, _EARLIEST_START) is None:
             raise Refused(
                 f"the schedule {text!r} never starts",
                 "write days that its months have, and `*` as the year",

@@ -26,7 +26,7 @@ from cdclake.control_objects import PAUSE
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.deployed.held_events import held_events
-from cdclake.deployed.lasting_failures import failed_records, failed_runs
+from cdclake.deployed.lasting_failures import FailedRun, failed_records, failed_runs
 from cdclake.errors import InputError
 from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
@@ -55,12 +55,13 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
         is_paused = lake.control.read(PAUSE) is not None
         progress = Progress.load(lake.control)
         tables = _tables(lake, progress)
-        runs, records = failed_runs(lake), failed_records(lake)
+        records = failed_records(lake)
+    runs = failed_runs(lake)
     components = [_stream(lake, is_paused=is_paused), *_connectors(lake)]
     alarms = _alarms(lake.deployment.prefix)
     attention = [_alarm_text(name) for name in alarms]
     attention += [f"{t['table']}: {t['last_error']}" for t in tables if t["last_error"]]
-    attention += [_run_text(run, job) for run, job in runs.items()]
+    attention += [_run_text(name, run) for name, run in runs.items()]
     attention += [_records_text(folder) for folder in records]
     down = [part["name"] for part in components if part["state"] not in _WANTED]
     health = "down" if down else "attention" if attention else "healthy"
@@ -221,8 +222,10 @@ def _alarm_text(alarm: str) -> str:
     return f"alarm {alarm} is on: see {where}"
 
 
-def _run_text(run: str, job: str) -> str:
-    return f"the scheduled job {run} failed; `cdclake logs {job} --target aws` shows why"
+def _run_text(name: str, run: FailedRun) -> str:
+    since = run.started_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    logs = f"cdclake logs {run.job} --since {since} --target aws"
+    return f"the scheduled job {name} ended as {run.state}; `{logs}` shows why"
 
 
 def _records_text(folder: str) -> str:

@@ -13,7 +13,7 @@ _EXISTING = {
     "secret": ("aws", "source", "existing", "secret_arn"),
     "cluster": ("aws", "kafka", "existing", "cluster_arn"),
 }
-_PARTS = 5  # colons of an ARN; one with fewer is refused by its pattern
+_ARN_COLONS = 5  # an ARN with fewer is refused by its pattern
 
 
 def check_arns(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -22,14 +22,14 @@ def check_arns(document: Document, tables: Sequence[TableOutline]) -> Iterator[P
     region, accounts = document.get("aws", "region"), set[str]()
     for what, location in _EXISTING.items():
         arn = document.get(*location)
-        if not isinstance(arn, str) or arn.count(":") < _PARTS:
+        if not isinstance(arn, str) or arn.count(":") < _ARN_COLONS:
             continue
         place = location_of(arn)
         if isinstance(region, str) and place.region != region:
             yield document.problem(
                 location,
                 f"the {what} is in {place.region}, and the deployment in {region}",
-                f"use a {what} of {region}",
+                f"use a {what} of {region}, or correct `aws: region`",
             )
         accounts.add(place.account)
         if len(accounts) > 1:
