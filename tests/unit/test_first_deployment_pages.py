@@ -85,6 +85,7 @@ _RIGHTS = {  # where they are named otherwise than the operation, or S3 needs ot
     "s3:HeadObject": {"s3:GetObject", "s3:ListBucket", "kms:Decrypt"},
     "s3:GetObject": {"s3:GetObject", "s3:ListBucket", "kms:Decrypt"},  # 404 instead of 403
     "s3:DeleteObject": {"s3:DeleteObject", "s3:DeleteObjectVersion"},
+    "s3:DeleteObjects": {"s3:DeleteObject"},  # of reports, on the local lake only
     "s3:ListObjectsV2": {"s3:ListBucket"},
     "s3:PutObject": {"s3:PutObject", "kms:GenerateDataKey"},
 }
