@@ -24,7 +24,7 @@ CHECKED = {"aws", "cdclake", "make", "npx"}
 _CHECKED = re.compile(rf"(?:\.venv/bin/)?(?:{'|'.join(sorted(CHECKED))}) ")
 CDK_COMMANDS = {"bootstrap", "deploy", "destroy", "diff", "import", "synth"}
 # Of the AWS CLI itself; botocore has no model of them.
-_OWN_AWS_COMMANDS = {("s3", "cp"), ("s3", "ls"), ("s3", "rm"), ("logs", "tail")}
+_OWN_AWS_COMMANDS = {("s3", "cp"), ("s3", "ls"), ("s3", "mv"), ("s3", "rm"), ("logs", "tail")}
 _OWN_AWS_OPTIONS = {"query", "output", "region", "no-paginate"}
 _AWS_SERVICES = {"s3api": "s3"}  # as the AWS CLI calls a service
 _ASSIGNMENT = re.compile(r"[A-Z_]+=")

@@ -11,6 +11,7 @@ from typing import Any
 import boto3
 import pytest
 from moto.backends import get_backend
+from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from cdclake.cli import main as command
 from tests.unit.config.pipelines import VALID
@@ -46,7 +47,7 @@ def end_run(job: str, state: str, **arguments: str) -> None:
     boto3.client("glue").start_job_run(
         JobName=f"{PREFIX}-{job}", Arguments={f"--{name}": v for name, v in arguments.items()}
     )
-    runs = get_backend("glue")["123456789012"]["eu-west-1"].jobs[f"{PREFIX}-{job}"].job_runs
+    runs = get_backend("glue")[DEFAULT_ACCOUNT_ID]["eu-west-1"].jobs[f"{PREFIX}-{job}"].job_runs
     runs.insert(0, runs.pop())
     runs[0].status = state
 
@@ -100,7 +101,7 @@ def test_attention_names_the_command_that_shows_the_failure(
     create_job("maintain_tables")
     end_run("maintain_tables", "FAILED")
     yesterday = datetime.now(UTC) - timedelta(days=1)
-    jobs = get_backend("glue")["123456789012"]["eu-west-1"].jobs
+    jobs = get_backend("glue")[DEFAULT_ACCOUNT_ID]["eu-west-1"].jobs
     jobs[f"{PREFIX}-maintain_tables"].job_runs[0].started_on = yesterday
     group, logs = f"/aws-glue/jobs/{PREFIX}/maintain_tables/error", boto3.client("logs")
     logs.create_log_group(logGroupName=group)
