@@ -17,23 +17,23 @@ from cdclake.local.process.home import Home
 from cdclake.postgres.ownership import Owner
 from tests.unit.config.pipelines import VALID
 
-SECRET = ("Xq7", "Zw9")  # parts of the password
+SECRET = ("Xq7kPdRv", "Zw9tLmGs")  # parts of the password, too long to be in random secrets
 MISREAD = [
-    "postgresql://u:Xq7%Zw9@127.0.0.1:1/d",
-    "u:Xq7Zw9@127.0.0.1:1/d",
-    "postgresql://u:Xq7 Zw9@127.0.0.1:1/d",
-    "postgresql://u:Xq7/Zw9@127.0.0.1:1/d",
-    "postgresql://u:12/Zw9@127.0.0.1:1/d",
-    "postgresql://u:Xq7@Zw9@127.0.0.1:1/d",
-    "postgresql://u:Xq7@Zw9/1@127.0.0.1:1/d",
-    "postgresql://u:Xq7?1@Zw9@127.0.0.1:1/d",
-    "postgresql://u:Xq7%FFZw9@127.0.0.1:1/d",
-    "host=127.0.0.1 user=u port=Xq7",
-    "postgresql://127.0.0.1?user=u&password=Xq7@Zw9",
-    "postgresql://127.0.0.1:1?user=u&password=Xq7@Zw9",
-    "postgresql://127.0.0.1:1?password=Xq7:1@Zw9/d",
-    "postgresql://?host=127.0.0.1&password=Xq7@Zw9",
-    "postgresql://[::1]:1?sslpassword=Xq7@Zw9",
+    "postgresql://u:Xq7kPdRv%Zw9tLmGs@127.0.0.1:1/d",
+    "u:Xq7kPdRvZw9tLmGs@127.0.0.1:1/d",
+    "postgresql://u:Xq7kPdRv Zw9tLmGs@127.0.0.1:1/d",
+    "postgresql://u:Xq7kPdRv/Zw9tLmGs@127.0.0.1:1/d",
+    "postgresql://u:12/Zw9tLmGs@127.0.0.1:1/d",
+    "postgresql://u:Xq7kPdRv@Zw9tLmGs@127.0.0.1:1/d",
+    "postgresql://u:Xq7kPdRv@Zw9tLmGs/1@127.0.0.1:1/d",
+    "postgresql://u:Xq7kPdRv?1@Zw9tLmGs@127.0.0.1:1/d",
+    "postgresql://u:Xq7kPdRv%FFZw9tLmGs@127.0.0.1:1/d",
+    "host=127.0.0.1 user=u port=Xq7kPdRv",
+    "postgresql://127.0.0.1?user=u&password=Xq7kPdRv@Zw9tLmGs",
+    "postgresql://127.0.0.1:1?user=u&password=Xq7kPdRv@Zw9tLmGs",
+    "postgresql://127.0.0.1:1?password=Xq7kPdRv:1@Zw9tLmGs/d",
+    "postgresql://?host=127.0.0.1&password=Xq7kPdRv@Zw9tLmGs",
+    "postgresql://[::1]:1?sslpassword=Xq7kPdRv@Zw9tLmGs",
 ]
 NUMBERS = [str(number) for number in range(len(MISREAD))]  # no part of a password in `tmp_path`
 
