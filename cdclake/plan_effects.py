@@ -90,18 +90,29 @@ def _effect(
     if stored is None or effect == LOAD:
         return TableEffect(source=table.source, table=table.name, effect=effect, reason=reason)
     declared = _declaration(stored, table, effect, reason)
-    advice = "" if effect else advise_rebuild(after, table, _widened(stored, table))
+    advice = "" if effect else _advice(after, table, stored)
     return replace(declared, reason=f"{declared.reason}; {advice}") if advice else declared
 
 
-def _widened(stored: Table, table: Table) -> list[str]:
-    """Return the lake names of the columns that the file widens."""
-    return [
+def rebuild_advice(before: Plan, after: Plan, change: PlanDiff) -> dict[str, str]:
+    """Return, by lake table, how its state gets values that a widened column had no room for.
+
+    Tables that are read again need no advice.
+    """
+    stored = {table.source: table for table in before.tables}
+    kept = [t for t in after.tables if t.source in stored and t not in change.lacking]
+    found = {table.name: _advice(after, table, stored[table.source]) for table in kept}
+    return {name: advice for name, advice in found.items() if advice}
+
+
+def _advice(after: Plan, table: Table, stored: Table) -> str:
+    widened = [
         column.name
         for column in table.columns
         if (old := predecessor(column, stored)) is not None
         and is_widening(old.column_type, column.column_type)
     ]
+    return advise_rebuild(after, table, widened)
 
 
 def _reading(

@@ -24,7 +24,7 @@ from cdclake.redrive.objects import KINDS, error_prefix
 from cdclake.scheduled_runs import scheduled_runs, table_run
 
 _THREADS = 8
-_MAX_RUNS_PER_JOB = 1000
+_MAX_RUNS_PER_JOB = 10_000
 _RUNS_PER_PAGE = 200  # at most
 
 

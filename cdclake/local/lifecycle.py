@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ from cdclake.local.table_answer import table_answer
 from cdclake.local.table_changes import table_changes
 from cdclake.plan import Plan, Table
 from cdclake.plan_diff import PlanDiff
+from cdclake.plan_effects import rebuild_advice
 from cdclake.postgres.refusal import as_warnings
 
 STARTED, ROWS = "started", "rows"  # what `up` may wait for
@@ -150,8 +151,20 @@ def _outcome(
         "changed": table_changes(lake, before, change),
         "paused": lake.state.paused,
         "relation_changes": checked.to_json(),
-        "warnings": as_warnings(warnings_of(lake.dsn, lake.plan, embedded=not lake.state.external)),
+        "warnings": [
+            *as_warnings(warnings_of(lake.dsn, lake.plan, embedded=not lake.state.external)),
+            *_rebuild_warnings(before, lake, change),
+        ],
     }
+
+
+def _rebuild_warnings(
+    before: LakeState, lake: LocalLake, change: PlanDiff
+) -> Iterator[dict[str, str]]:
+    stored = None if change.is_first or not before.plan else Plan.from_json(before.plan)
+    advice = {} if stored is None else rebuild_advice(stored, lake.plan, change)
+    for table, remedy in advice.items():
+        yield {"message": f"{table}: earlier values of a widened column are NULL", "remedy": remedy}
 
 
 def _declare(

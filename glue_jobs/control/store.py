@@ -8,6 +8,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from cdclake.control_writer import ABSENT, ControlWriter
+from cdclake.errors import ComponentFailed
 
 _KEYS_PER_REQUEST = 1000  # the most that S3 deletes in one request
 
@@ -38,8 +39,12 @@ class ObjectStore(ControlWriter):
         self._s3.delete_object(Bucket=self._bucket, Key=self._key(name))
 
     def delete_all(self, folder: str) -> None:
-        """Delete the objects in a folder."""
+        """Delete the objects in a folder; raise ComponentFailed if S3 refuses one."""
         keys = [{"Key": entry["Key"]} for entry in self._listed(f"{folder}/")]
         for first in range(0, len(keys), _KEYS_PER_REQUEST):
             batch = keys[first : first + _KEYS_PER_REQUEST]
-            self._s3.delete_objects(Bucket=self._bucket, Delete={"Objects": batch})
+            request = {"Objects": batch, "Quiet": True}
+            answer = self._s3.delete_objects(Bucket=self._bucket, Delete=request)
+            if refused := answer.get("Errors"):
+                key, reason = refused[0]["Key"], refused[0].get("Message", "no reason given")
+                raise ComponentFailed(f"S3 did not delete {key}: {reason}", "run this again", "aws")

@@ -246,19 +246,24 @@ def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> 
     if ended is None:
         return None
     if ended.status not in _READ:
-        return {"error": f"the connector did not read {stream.table.source}: {ended.status}"}
+        return _failed(mine, f"the connector did not read {stream.table.source}: {ended.status}")
     if any(mine.offsets.get(partition, 0) < end for partition, end in ended.offsets.items()):
         return None
     if reason := _why_unknown(request, ended.rows, mine, stream):
-        if mine.missed_below is not None:
-            mine.warning = reason  # `up` does not wait for the outcome
-        return {"error": reason}
+        return _failed(mine, reason)
     ghosts = delete_stale_rows(stream, request.position)
     mine.note_complete_read(request.position)
     _release_markers(mine, stream, None)
     released = _release_refused(request, mine, stream)
     done = {"rows": ended.rows, "ghosts": ghosts, "released": released}
     return {**done, "older_values": _note_missed(request, mine, stream)}
+
+
+def _failed(mine: TableProgress, reason: str) -> Json:
+    """Return the error of a resync; `status` shows it if values may be old: `up` does not wait."""
+    if mine.missed_below is not None:
+        mine.warning = reason
+    return {"error": reason}
 
 
 def _release_markers(mine: TableProgress, stream: TableStream, below: str | None) -> None:

@@ -206,11 +206,8 @@ class TablePoll:
     ) -> PollProgress:
         """Return the progress that this poll reaches."""
         last = before or PollProgress()
-        marks = stamp.lsn_marks if stamp.epoch == epoch else {}
         # The poll that appended it may have died before it was remembered.
-        appended = marks.get(POLL_PARTITION, 0)
-        if not snapshot.lsn:  # otherwise it is above those of the stream
-            appended = max(marks.values(), default=0)
+        appended = stamp.lsn_marks.get(POLL_PARTITION, 0) if stamp.epoch == epoch else 0
         polled = last.lsn if last.epoch == epoch else 0
         unknown = 0 if since is None else since  # such as while a prepared transaction waits
         return PollProgress(

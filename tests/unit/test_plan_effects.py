@@ -24,6 +24,7 @@ from cdclake.plan_effects import (
     changed_settings,
     forecast,
     infrastructure_effects,
+    rebuild_advice,
     table_effects,
 )
 from cdclake.postgres.server import settings_warnings
@@ -84,6 +85,9 @@ def test_a_widened_column_whose_larger_values_are_null_needs_a_rebuild(plan):
     _, reason = effects(plan(nulled), plan(nulled, wider))["sales"]
     assert reason.startswith("no row is read; run `cdclake job rebuild_tables --table sales`")
     assert effects(plan(), plan(wider))["sales"] == (COLUMNS, "no row is read")
+    before, after = plan(nulled), plan(nulled, wider)
+    assert [*rebuild_advice(before, after, compare(before, after))] == ["sales"]
+    assert rebuild_advice(plan(), plan(wider), compare(plan(), plan(wider))) == {}
 
 
 def test_a_new_lake_loads_every_table(plan):

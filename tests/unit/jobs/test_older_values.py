@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,4 +78,8 @@ def test_failed_read_of_new_columns_is_a_warning(
     )
     answer = _resync(asked, progress, STREAM)
     assert answer is not None and "only 9 of them" in answer["error"]
+    assert place.last_error == (answer["error"] if rejoins else None)
+    aborted = replace(asked, ended=replace(ended, status="ABORTED"))
+    answer = _resync(aborted, progress, STREAM)
+    assert answer is not None and answer["error"].endswith("ABORTED")
     assert place.last_error == (answer["error"] if rejoins else None)

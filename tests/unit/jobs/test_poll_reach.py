@@ -58,13 +58,6 @@ def test_the_position_of_the_source_is_remembered_as_it_is(poll: TablePoll) -> N
     assert (reached.lsn, reached.source_lsn) == (96, 70)
 
 
-def test_rows_of_a_source_without_a_position_are_above_those_of_the_stream(poll: TablePoll) -> None:
-    snapshot: Any = SimpleNamespace(read_at=20, lsn=0, primary_lsn=0, bound=18)
-    streamed = ChangesStamp(epoch=1, lsn_marks={0: 500})
-    assert poll._progress(None, snapshot, None, streamed, epoch=1).lsn == 501
-    assert poll._progress(None, snapshot, None, streamed, epoch=2).lsn == 1
-
-
 def test_a_replica_leaves_no_position_to_compare(poll: TablePoll) -> None:
     """Replicas behind one address have different positions, and no WAL went back."""
     snapshot: Any = SimpleNamespace(read_at=20, lsn=70, primary_lsn=0, bound=18)
