@@ -41,12 +41,12 @@ def places_left(
     ]
     copies = {"where": "copies that others made of the lake's tables", "until": "deleted there"}
     outside = places_outside(plan, table, in_kafka=in_kafka)
-    kept += _undeclared_records(records)
+    kept += _undeclared_records(plan, records)
     late = (*_late_failures(plan, table), *_late_partitions(plan, table))
     return [*kept, *outside, *late, copies]
 
 
-def _undeclared_records(tables: Sequence[str]) -> Iterator[dict[str, str]]:
+def _undeclared_records(plan: Plan, tables: Sequence[str]) -> Iterator[dict[str, str]]:
     """Yield the quarantined records of tables that the file does not have, if there are some."""
     if tables:
         names = ", ".join(name or "(no table)" for name in tables)
@@ -55,7 +55,8 @@ def _undeclared_records(tables: Sequence[str]) -> Iterator[dict[str, str]]:
         yield {
             "where": f"records in {naming.QUARANTINE} of tables that the file does not declare:"
             f" {names}",
-            "until": f"you run `DELETE FROM {naming.QUARANTINE} WHERE {condition}` in Athena, and"
+            "until": f"you run `DELETE FROM {plan.lake_database}.{naming.QUARANTINE} WHERE"
+            f" {condition}` in Athena, or on a local lake in a client of Iceberg that writes, and"
             " this command again",
         }
 

@@ -239,7 +239,8 @@ class Erasure:
             left, elsewhere = leftovers(self.lake, self.table, matched)
             in_kafka = may_be_in_kafka(self.table, self.lake.reader.catalog)
             undeclared = self.lake.objects.undeclared_folders()
-            records = undeclared_tables(self.lake.reader, self.lake.objects.declared)
+            declared, tables = self.lake.objects.declared, self.lake.plan.all_tables
+            records = undeclared_tables(self.lake.reader, declared, tables)
         return {
             "ok": not left,
             "table": self.table.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from cdclake.jobs.reader.key_condition import in_changelog, in_state
 from cdclake.plan import Column, Table
 from cdclake.redrive.quarantined_records import is_of, may_be_of
 from cdclake.trace.row_key import RowKey
+
+_BATCH = 10_000
+_DROPPED_NAME = re.compile(naming.dropped_column("", 1) + r"(?P<name>.+?)(?P<number>_[0-9]+)?")
 
 
 def erased_values(reader: Reader, table: Table, keys: Sequence[RowKey]) -> set[tuple[str, str]]:
@@ -66,18 +70,22 @@ def sought_values(
 def _alike(session: Any, table: Table, column: str, texts: list[str]) -> Mapping[str, bool]:
     """Return the texts whose beginning the tables have, and whether they have the whole text.
 
+    A column that was dropped and declared again has its values in several columns: all count.
     Iceberg raises the last character of a cut maximum, and a bound does not say whether it is one:
     values also count as alike if their last compared characters are neighbours.
     """
     found: dict[str, bool] = {}
     last = CUT_CHARACTERS
-    name = DUCKDB.name(column)
-    for relation in (table.changes, table.name):
-        if column not in _columns(session, relation, table):  # left the file before the other began
-            continue
+    compared = [
+        (DUCKDB.name(relation), DUCKDB.name(each))
+        for relation in (table.changes, table.name)
+        for each in _columns(session, relation, table)
+        if _declared_names(each) & _declared_names(column)
+    ]
+    for relation, name in compared:
         rows = session.execute(
             f"SELECT v, bool_or(c = v) FROM (SELECT unnest(?::VARCHAR[]) AS v) AS s"
-            f" JOIN (SELECT DISTINCT CAST({name} AS VARCHAR) AS c FROM {DUCKDB.name(relation)}"
+            f" JOIN (SELECT DISTINCT CAST({name} AS VARCHAR) AS c FROM {relation}"
             f" WHERE {name} IS NOT NULL) AS t"
             f" ON left(c, {last - 1}) = left(v, {last - 1})"
             f" AND abs(ord(c[{last}]) - ord(v[{last}])) <= 1 GROUP BY v",
@@ -109,6 +117,12 @@ def _columns(session: Any, relation: str, table: Table) -> list[str]:
     ]
 
 
+def _declared_names(column: str) -> set[str]:
+    """Return the names that the file may have had for a column, which may have left it."""
+    found = _DROPPED_NAME.fullmatch(column)
+    return {column} if found is None else {found["name"], found["name"] + (found["number"] or "")}
+
+
 def _refused_values(
     session: Any, table: Table, keys: Sequence[RowKey]
 ) -> Iterator[tuple[str, str]]:
@@ -120,17 +134,23 @@ def _refused_values(
         f'SELECT "table", topic, key, value FROM {naming.QUARANTINE}'
         f" WHERE {may_be_of(table, DUCKDB)}"
     )
-    for named, topic, key, value in session.execute(query).fetchall():
-        if not is_of(table, named, topic, value):
-            continue
-        parsed = json_object(value)
-        image = row_image(parsed) or changelog_row(parsed) or {}
-        found = record_key(table, key, value) or record_key(table, None, value) or ()
-        if tuple(found) not in wanted:
-            continue
-        for name, each in image.items():
-            if name in names and each is not None and not isinstance(each, bool) and each != "":
-                yield names[name], str(each)
+    result = session.execute(query)
+    while batch := result.fetchmany(_BATCH):
+        for named, topic, key, value in batch:
+            if not is_of(table, named, topic, value):
+                continue
+            found = record_key(table, key, value) or record_key(table, None, value) or ()
+            if tuple(found) in wanted:
+                yield from _image_values(value, names)
+
+
+def _image_values(value: bytes | None, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield lake column and text of each value in a record; `names` are the columns' by name."""
+    parsed = json_object(value)
+    image = row_image(parsed) or changelog_row(parsed) or {}
+    for name, each in image.items():
+        if name in names and each is not None and not isinstance(each, bool) and each != "":
+            yield names[name], str(each)
 
 
 def _is_flag(column: Column) -> bool:

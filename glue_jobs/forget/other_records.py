@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from cdclake import naming
+from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.erasure.sought_values import SoughtValues
 from cdclake.jobs.reader.duck import Reader
 from cdclake.plan import Table
@@ -14,17 +15,28 @@ _BATCH = 10_000
 _CONTENT = ("key", "value", "headers", "reason")
 
 
-def undeclared_tables(reader: Reader, declared: Collection[str]) -> list[str]:
+def undeclared_tables(
+    reader: Reader, declared: Collection[str], tables: Sequence[Table]
+) -> list[str]:
     """Return the names of tables with records that the plan does not have; "" for records of none.
 
-    Their rows may be those of a table that left the file, or has another name or key now.
+    They may be of a table that left the file. Records under a former name of one of the plan's
+    tables are left out: an erasure of that table reads them.
     """
     if naming.QUARANTINE not in reader.catalog.names():
         return []
-    query = f"SELECT DISTINCT coalesce(\"table\", '') FROM {naming.QUARANTINE}"
+    found, names = set[str](), ", ".join(map(DUCKDB.text, declared))
+    query = (
+        f"SELECT coalesce(\"table\", ''), topic, value FROM {naming.QUARANTINE}"
+        f" WHERE coalesce(\"table\", '') NOT IN ({names})"
+    )
     with reader.open([], plain=[naming.QUARANTINE]) as session:
-        names = {name for (name,) in session.execute(query).fetchall()}
-    return sorted(names - {*declared})
+        result = session.execute(query)
+        while batch := result.fetchmany(_BATCH):
+            for named, topic, value in batch:
+                if not any(is_of(table, named, topic, value) for table in tables):
+                    found.add(named)
+    return sorted(found)
 
 
 def only_others_have(

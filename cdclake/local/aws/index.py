@@ -39,11 +39,16 @@ create table if not exists kinesis_record (
 """
 
 
+_LOCK_TIMEOUT_S = 60.0  # of another process, such as a search that empties the write-ahead log
+
+
 class Index:
     """SQLite connection; the server's write lock ensures that one thread uses it at a time."""
 
     def __init__(self, path: Path) -> None:
-        self.connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self.connection = sqlite3.connect(
+            path, timeout=_LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
         self.connection.execute("pragma journal_mode=wal")
         self.connection.execute("pragma synchronous=off")
         # Names of objects have values of partitions, which an erasure must not leave in free pages.

@@ -22,7 +22,9 @@ from cdclake.trace.trace_facts import TraceFacts
 # Kafka and the source are not the lake's to erase; the objects are read through S3.
 _NOT_READ = ("data/kafka", "data/postgres", "data/aws/objects")
 
-_BUSY_TIMEOUT_S = 30.0  # for the transactions of the server
+# The lock of a checkpoint that waits for readers must not outlast the patience of a server.
+_CHECKPOINT_WAIT_S = 1.0
+_CHECKPOINT_ATTEMPTS = 30
 
 
 def stored_row(lake: LocalLake, facts: TraceFacts) -> dict[str, Any]:
@@ -66,11 +68,18 @@ def _content_of(file: Path) -> bytes | None:
         if not content.startswith(SQLITE):
             return content
         address = f"{file.as_uri()}?mode=rw"
-        with closing(sqlite3.connect(address, uri=True, timeout=_BUSY_TIMEOUT_S)) as database:
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        with closing(sqlite3.connect(address, uri=True, timeout=_CHECKPOINT_WAIT_S)) as database:
+            _empty_log(database)
             return database.serialize()
     except FileNotFoundError:
         return None
+
+
+def _empty_log(database: sqlite3.Connection) -> None:
+    for _ in range(_CHECKPOINT_ATTEMPTS):
+        is_busy, *_ = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if not is_busy:
+            return
 
 
 def _files_of(home: Path) -> Iterator[Path]:

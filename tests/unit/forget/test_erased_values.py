@@ -107,3 +107,9 @@ def test_a_dropped_value_that_another_row_has_is_shared() -> None:
     left: Any = LakeWithDropped((8, MAIL, True))
     sought, shared = sought_values(left, TABLE, [("cdc_dropped_mail", MAIL)])
     assert (sought, shared) == ([], ["cdc_dropped_mail"])
+
+
+def test_a_dropped_value_that_another_row_has_in_the_column_of_today_is_shared() -> None:
+    left: Any = LakeWithDropped((8, "8", True))
+    sought, shared = sought_values(left, TABLE, [(f"cdc_dropped_{KEY}_2", "8"), (KEY, "8")])
+    assert (sought, shared) == ([], [f"cdc_dropped_{KEY}_2", KEY])

@@ -129,6 +129,14 @@ def test_an_older_file_of_the_quarantine_is_left_over(s3: Any) -> None:
 def test_tables_of_records_that_the_plan_lacks_are_named() -> None:
     names: tuple[str | None, ...] = ("orders", "former", None)
     reader: Any = Quarantine(*((name, "t", b"1") for name in names))
-    assert undeclared_tables(reader, {"orders", "customers"}) == ["", "former"]
+    assert undeclared_tables(reader, {"orders", "customers"}, [TABLE, ORDERS]) == ["", "former"]
     reader.names = set
-    assert undeclared_tables(reader, set()) == []
+    assert undeclared_tables(reader, {"orders"}, [ORDERS]) == []
+
+
+def test_records_under_a_former_name_of_a_declared_table_are_not_named() -> None:
+    event = {"op": "u", "source": {"schema": TABLE.schema, "table": TABLE.table}, "after": {}}
+    by_source = (None, "s3://b/failed/1", json.dumps(event).encode())
+    reader: Any = Quarantine(("former", TABLE.topic, b"1"), by_source)
+    assert undeclared_tables(reader, {"orders"}, [TABLE, ORDERS]) == []
+    assert undeclared_tables(reader, {"orders"}, [ORDERS]) == ["", "former"]
