@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import nullcontext
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,19 +46,19 @@ def logs(
 
     With --json, one object with the lines; with --follow too, an object for each line.
     """
-    span = _parse(since)
+    after = _parse(since)
     if target is Target.AWS:
         from cdclake.config.deployment import load_deployment
         from cdclake.deployed.deployed_logs import log_lines
 
         deployment = load_deployment(deployed_file(file), environment)
-        lines: Iterator[LogLine] = log_lines(deployment, component, span, follow=follow)
+        lines: Iterator[LogLine] = log_lines(deployment, component, after, follow=follow)
     else:
         from cdclake.local.log_files import log_lines as local_lines
         from cdclake.local.process.home import Home
 
         check_local(file, environment)
-        lines = local_lines(Home.from_environment(), component, span, follow=follow)
+        lines = local_lines(Home.from_environment(), component, after, follow=follow)
     if json_output and not follow:
         emit({"ok": True, "lines": [_to_json(line) for line in lines]}, True, lambda: None)
         return
@@ -83,12 +83,12 @@ def _shown(line: LogLine) -> str:
     return line.at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _parse(since: str) -> timedelta:
-    """Return the age of the first line to show; raise InputError if it is no span and no time."""
+def _parse(since: str) -> datetime:
+    """Return the time of the first line to show; raise InputError if it is no span and no time."""
     now = datetime.now(UTC)
     time = parse_time(since, now) or parse_time(f"-{since}", now)
     if time is None:
         raise InputError(
             f"invalid --since {since!r}", "write 30s, 10m, 2h, 1d or a time like 2026-11-21T14:30Z"
         )
-    return now - time
+    return time

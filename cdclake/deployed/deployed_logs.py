@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
@@ -49,9 +49,9 @@ def _pipeline_groups(deployment: Deployment) -> dict[str, list[str]]:
 
 
 def log_lines(
-    deployment: Deployment, component: str | None, since: timedelta, *, follow: bool
+    deployment: Deployment, component: str | None, after: datetime, *, follow: bool
 ) -> Iterator[LogLine]:
-    """Yield the lines of one component, or of all, since so long ago, in the order of time.
+    """Yield the lines of one component, or of all, from a time on, in the order of time.
 
     With `follow` it goes on forever, with a line a few seconds after it was written.
     """
@@ -61,7 +61,6 @@ def log_lines(
     chosen = groups if component is None else {component: groups[component]}
     with explained(deployment.prefix, "reach CloudWatch for the logs of"):
         client = boto3.client("logs")
-    after = datetime.now(UTC) - since
     tails = [
         _GroupTail(client, name, group, after)
         for name, listed in chosen.items()

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
@@ -26,9 +26,9 @@ _TIME = re.compile(
 
 
 def log_lines(
-    home: Home, component: str | None, since: timedelta, *, follow: bool
+    home: Home, component: str | None, after: datetime, *, follow: bool
 ) -> Iterator[LogLine]:
-    """Yield the lines of one component, or of all, since so long ago, in the order of time.
+    """Yield the lines of one component, or of all, from a time on, in the order of time.
 
     Lines from before the last rotation of a log are included.
     A line without a time, as of a traceback, has that of the line before it. With `follow` it goes
@@ -39,7 +39,6 @@ def log_lines(
         raise NotRunning(f"no lake has run in {home.path}", "start one with `cdclake up`")
     if component is not None and component not in files:
         raise InputError(f"unknown component {component!r}", f"choose one of {', '.join(files)}")
-    after = datetime.now(UTC) - since
     tail = _FolderTail(home, component, after)
     for line in merged_lines([tail], follow=follow, poll_seconds=_POLL_S):
         if line.at >= after:
