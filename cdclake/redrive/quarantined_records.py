@@ -23,15 +23,16 @@ def may_be_of(table: Table, dialect: Dialect) -> str:
 
 def is_of(table: Table, named: str | None, topic: str | None, value: bytes | None) -> bool:
     """Check whether a record is the table's, by its name, its topic or the source of its event."""
-    return table.name == named or table.topic == topic or names_source(table, value)
+    is_named = table.name == named or table.topic == topic
+    return is_named or event_source(value) == (table.schema, table.table)
 
 
-def names_source(table: Table, value: bytes | None) -> bool:
-    """Check whether a record is an event of the source's table."""
+def event_source(value: bytes | None) -> tuple[str, str] | None:
+    """Return schema and table of the source that a record's event names, None if it names none."""
     event = json_object(value)
     if event is None or not is_event(event):
-        return False
+        return None
     try:
-        return source_of(event) == (table.schema, table.table)
+        return source_of(event)
     except RefusedEvent:
-        return False
+        return None

@@ -9,7 +9,7 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.erasure.sought_values import SoughtValues
 from cdclake.jobs.reader.duck import Reader
 from cdclake.plan import Table
-from cdclake.redrive.quarantined_records import is_of
+from cdclake.redrive.quarantined_records import event_source, is_of
 
 _BATCH = 10_000
 _CONTENT = ("key", "value", "headers", "reason")
@@ -25,6 +25,8 @@ def undeclared_tables(
     """
     if naming.QUARANTINE not in reader.catalog.names():
         return []
+    topics = {table.topic for table in tables}
+    sources = [(table.schema, table.table) for table in tables]  # an event may name a list
     found, names = set[str](), ", ".join(map(DUCKDB.text, declared))
     query = (
         f"SELECT coalesce(\"table\", ''), topic, value FROM {naming.QUARANTINE}"
@@ -34,7 +36,7 @@ def undeclared_tables(
         result = session.execute(query)
         while batch := result.fetchmany(_BATCH):
             for named, topic, value in batch:
-                if not any(is_of(table, named, topic, value) for table in tables):
+                if topic not in topics and event_source(value) not in sources:
                     found.add(named)
     return sorted(found)
 
