@@ -94,7 +94,7 @@ def _identity(deployment: Deployment) -> Iterator[Check]:
 
 
 def _existing_arns(deployment: Deployment) -> Iterator[str]:
-    """Yield the ARNs of existing resources, all of which must be in the region and account."""
+    """Yield the ARNs of existing resources, which must be in the region and account."""
     if (source := deployment.aws.source.existing) is not None:
         yield source.secret_arn
     if (kafka := deployment.aws.kafka.existing) is not None:

@@ -47,7 +47,7 @@ REPLAYED = "pg_last_xact_replay_timestamp()"  # a replica's last commit
 
 
 def overlapping(minutes: int, before: str) -> str:
-    """Return a SELECT of the time, minutes `before` another, from which the next poll reads again.
+    """Return a SELECT of where the next poll begins: some minutes earlier than the time `before`.
 
     It is NULL if a replica has replayed no commit.
     """

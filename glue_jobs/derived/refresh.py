@@ -159,7 +159,7 @@ def write_whole(lake: LakeTables, table: DerivedTable, leases: Leases, definitio
     """Replace the table by the query's whole result, in one commit; return its number of rows.
 
     The commit carries the definition. Raises TableError, and commits nothing, if the table's lease
-    has been taken over: Iceberg replaces a table whoever has changed it.
+    has been taken over: Iceberg replaces a table without a check for other writers.
     """
     with ExitStack() as held:
         rows = held.enter_context(persisted(lake.spark.sql(table.sql)))

@@ -152,7 +152,7 @@ def release_refused(stream: TableStream, before: Mapping[int, int]) -> int:
 
 
 def note_released(place: TableProgress, stream: TableStream, released: int) -> None:
-    """Lower the count of refused events, of which `released` have left the quarantine.
+    """Lower the count of refused events by those that were `released` from the quarantine.
 
     At most those that are in the quarantine remain: an operation that was killed before its
     progress was saved has released some already, and finds fewer when it is repeated.

@@ -158,9 +158,9 @@ def test_what_failed_is_quarantined_or_comes_in_when_the_cause_is_mended(
     assert orders["quarantined"] == 1
 
     insert_nan(lake, 800002)
-    mended = tmp_path / "shop.yaml"
-    mended.write_text(file.read_text() + "policies: {not_representable: null}\n")
-    lake.run("up", str(mended), CDCLAKE_FIREHOSE_TROUBLE=FAULTS)
+    changed = tmp_path / "shop.yaml"
+    changed.write_text(file.read_text() + "policies: {not_representable: null}\n")
+    lake.run("up", str(changed), CDCLAKE_FIREHOSE_TROUBLE=FAULTS)
     assert lake.run("redrive")["redriven"] == {"orders_changes": 1}
     assert failed(lake) == [(0, False)] * 3
     total = "select distinct total from orders_current where order_id = 800002"

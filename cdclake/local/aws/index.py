@@ -37,8 +37,6 @@ create table if not exists kinesis_record (
     key text not null, data text not null, created real not null,
     primary key (region, stream, shard, sequence));
 """
-
-
 _LOCK_TIMEOUT_S = 60.0  # of another process, such as a search that empties the write-ahead log
 
 

@@ -31,12 +31,12 @@ NAME = naming.FIREHOSE_COMPONENT
 READY_TIMEOUT_S = 60.0
 DELIVERY_TIMEOUT_S = 300.0
 _POLL_S = 0.5
-TROUBLE_KEY = "CDCLAKE_FIREHOSE_TROUBLE"  # in the environment of `up`, like 7:shuffle,fail
+FAULTS_KEY = "CDCLAKE_FIREHOSE_TROUBLE"  # in the environment of `up`, like 7:shuffle,fail
 
 
 def requested_faults() -> str:
     """Return the faults to inject from the environment; raise InputError if they are invalid."""
-    spelled = os.environ.get(TROUBLE_KEY, "")
+    spelled = os.environ.get(FAULTS_KEY, "")
     FaultInjector.parse(spelled)
     return spelled
 

@@ -49,7 +49,7 @@ Record = tuple[str | None, str, bytes]
 
 
 class Quarantine:
-    """Reader of records, of which each has a table, a topic and a value."""
+    """Reader of records; each has a table, a topic and a value."""
 
     def __init__(self, *records: Record) -> None:
         self.records, self.catalog = records, self

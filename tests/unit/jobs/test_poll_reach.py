@@ -52,7 +52,7 @@ def test_rows_are_read_since_the_last_poll_of_the_same_history(
 
 
 def test_the_position_of_the_source_is_remembered_as_it_is(poll: TablePoll) -> None:
-    """That of the rows is above the last poll's, and would hide that the source went back."""
+    """The position of its rows is above the last poll's, and would hide that it went back."""
     snapshot: Any = SimpleNamespace(read_at=20, lsn=70, primary_lsn=70, bound=18)
     reached = poll._progress(LAST, snapshot, None, ChangesStamp(), epoch=1)
     assert (reached.lsn, reached.source_lsn) == (96, 70)

@@ -50,7 +50,7 @@ class Stack:
 def processes(monkeypatch: pytest.MonkeyPatch) -> Stack:
     stack = Stack()
     monkeypatch.setattr(component, "stack", stack)
-    monkeypatch.delenv(component.TROUBLE_KEY, raising=False)
+    monkeypatch.delenv(component.FAULTS_KEY, raising=False)
     return stack
 
 
@@ -67,15 +67,15 @@ def lake_of(folder: Path, plan: Plan, before: Plan = PLAN) -> LocalLake:
 def test_another_plan_or_other_trouble_is_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(component.TROUBLE_KEY, raising=False)
+    monkeypatch.delenv(component.FAULTS_KEY, raising=False)
     first = component.spec(lake_of(tmp_path, PLAN))
     assert component.spec(lake_of(tmp_path, PLAN)) == first
     assert component.spec(lake_of(tmp_path, OTHER)) != first
     file = Path(first.argv[first.argv.index("--plan") + 1])
     assert Plan.from_json(file.read_text()) == PLAN
-    monkeypatch.setenv(component.TROUBLE_KEY, "7:fail")
+    monkeypatch.setenv(component.FAULTS_KEY, "7:fail")
     assert component.spec(lake_of(tmp_path, PLAN)).argv[-1] == "7:fail"
-    monkeypatch.setenv(component.TROUBLE_KEY, "fail")
+    monkeypatch.setenv(component.FAULTS_KEY, "fail")
     with pytest.raises(InputError, match="invalid fault injection"):
         component.requested_faults()
 
